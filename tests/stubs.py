@@ -1,8 +1,8 @@
 """Writes the stubs of modules whose methods are made at import: `python -m tests.stubs`.
 
 Type checkers and editors can't run the loops and decorators that make these methods from declarations and flows, so the
-stubs spell them out. Only modules that hold nothing but such classes have one, because mypy checks a stub in place of
-its module's code.
+stubs spell out their types. Docstrings stand in the source only. Only modules that hold nothing but such classes have a
+stub, because mypy checks a stub in place of its module's code.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ from toolkit.suggestions import Suggesting
 
 MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
 RUNNERS = (Synchronous, Asynchronous)
-INTERNAL = ("__init__", "__repr__", "_account", "_calls", "_rows")
+INTERNAL = ("__init__", "__repr__", "_account", "_calls", "_reader")
 """Members with an underscore that a stub shows, because other modules of the toolkit use them."""
 ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 120
+"""Columns of a line, as in the rest of the code."""
+GLUE = "\0"
+"""Stands for a space where no line ends."""
 
 
 def path_of(module: str) -> Path:
@@ -44,7 +48,8 @@ def stub(name: str) -> str:
             text, needed = _class(kind)
             bodies.append(text)
             imports |= needed
-    head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n"
+    # The formatter would give each parameter a line of its own.
+    head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n# fmt: off\n"
     return head + "\n".join([*sorted(imports), "", *bodies])
 
 
@@ -57,7 +62,7 @@ def _class(kind: type) -> tuple[str, set[str]]:
         parts.append(text)
         for annotation in annotations:
             imports |= _imports(annotation, owner)
-    body = textwrap.indent("\n".join([_docstring(kind), *parts]), "    ")
+    body = "\n".join(parts)
     return f"class {kind.__name__}({runner.__name__}):\n{body}\n", imports
 
 
@@ -84,18 +89,33 @@ def _member(name: str, member: Any) -> tuple[str, list[str]]:
     """Return the text of a function or property, and its annotations."""
     function = _function(member)
     signature = inspect.signature(function)
+    # a method that is written outside its class says what `self` is
+    parameters = [
+        each.replace(annotation=each.empty) if each.name == "self" else each for each in signature.parameters.values()
+    ]
+    signature = signature.replace(parameters=parameters)
     annotations = [parameter.annotation for parameter in signature.parameters.values()]
     annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
     word = "async def" if inspect.iscoroutinefunction(function) else "def"
-    decorator = "@property\n" if function is not member else ""
+    decorator = "    @property\n" if function is not member else ""
     returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
-    body = "..." if name.startswith("_") else _docstring(function)
-    text = f"{decorator}{word} {name}({_parameters(signature)}){returned}:\n{textwrap.indent(body, '    ')}"
-    return text, annotations
+    parameters = _parameters(signature)
+    head, tail = f"{word} {name}(", f"){returned}: ..."
+    text = f"    {head}{', '.join(parameters)}{tail}"
+    if len(text) > WIDTH:
+        text = "\n".join([f"    {head}", *_wrapped(parameters), f"    {tail}"])
+    return decorator + text, annotations
 
 
-def _parameters(signature: inspect.Signature) -> str:
-    """Return parameters as source text; a default that is no plain value is written as "..."."""
+def _wrapped(parameters: list[str]) -> list[str]:
+    """Return parameters as lines, several on each. One is only broken where it is longer than a line."""
+    kept = ", ".join(text.replace(" ", GLUE) if len(text) < WIDTH - 9 else text for text in parameters)
+    lines = textwrap.wrap(kept, WIDTH - 8, break_long_words=False, break_on_hyphens=False)
+    return [" " * 8 + line.replace(GLUE, " ") for line in lines]
+
+
+def _parameters(signature: inspect.Signature) -> list[str]:
+    """Return each parameter as source text; a default that is no plain value is written as "..."."""
     plain = (str, int, float, type(None))
     shown = []
     for parameter in signature.parameters.values():
@@ -109,12 +129,7 @@ def _parameters(signature: inspect.Signature) -> str:
     kinds = [kind for kind, _ in shown]
     if inspect.Parameter.KEYWORD_ONLY in kinds:
         texts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
-    return ", ".join(texts)
-
-
-def _docstring(thing: Any) -> str:
-    text = inspect.cleandoc(thing.__doc__ or "")
-    return f'"""{text}"""' if "\n" not in text else f'"""{text}\n"""'
+    return texts
 
 
 def _imports(annotation: str, module: ModuleType) -> set[str]:
@@ -126,9 +141,8 @@ def _imports(annotation: str, module: ModuleType) -> set[str]:
 def _statement(name: str, module: ModuleType) -> str:
     if name in (imported := _imported(module)):
         return imported[name]
-    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow), or a class of the
-    # widgets (see toolkit.session_methods)
-    homes = (module, *map(importlib.import_module, ("toolkit.client.orders.receipts", "toolkit.widgets")))
+    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow)
+    homes = (module, importlib.import_module("toolkit.client.orders.receipts"))
     home = next(home for home in homes if hasattr(home, name))
     found = getattr(home, name)
     return _import(found.__module__ if inspect.isclass(found) else home.__name__, name)
@@ -154,12 +168,12 @@ def _import(module: str, name: str) -> str:
 
 
 def main() -> None:
-    """Write all stubs, formatted as the rest of the code."""
+    """Write all stubs, with their imports sorted as in the rest of the code."""
     paths = [path_of(module) for module in MODULES]
     for module, path in zip(MODULES, paths, strict=True):
         path.write_text(stub(module), encoding="utf-8", newline="\n")
-    for words in (("check", "--select", "I", "--fix", "--quiet"), ("format", "--quiet")):
-        subprocess.run([sys.executable, "-m", "ruff", *words, *map(str, paths)], check=True, cwd=ROOT)
+    words = ("check", "--select", "I", "--fix", "--quiet")
+    subprocess.run([sys.executable, "-m", "ruff", *words, *map(str, paths)], check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":

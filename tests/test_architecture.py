@@ -25,6 +25,7 @@ BASE = {
     "orders",
     "suggestions",
     "guards",
+    "ethereum",
     "extras",
     "files",
 }
@@ -38,16 +39,20 @@ MAY_IMPORT = {
     "checks": {"errors", "numerals", "products", "protocol"},
     "margin": {"errors", "funding", "numerals"},
     "funding": {"errors", "numerals"},
-    "protocol": {"errors", "environments", "numerals"},
+    "ethereum": {"errors"},
+    "protocol": {"errors", "environments", "ethereum", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": {"errors", "guards", "extras"},
+    "interchange": {"errors", "extras"},
+    "pictures": {"extras"},
+    "plots": {"errors", "guards", "extras", "interchange", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 
 LAYERS = {
     "venue": (
         "local",
+        "host",
         "lab served",
         "feed",
         "api",
@@ -59,7 +64,7 @@ LAYERS = {
         "model clocks development",
     ),
     "client": ("capture parent_orders", "orders stream", "reads", "io"),
-    "widgets": ("factory", "panels", "order_ticket", "base_panel"),
+    "widgets": ("panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("documents", "reads", "*"),
     "": (
@@ -68,16 +73,37 @@ LAYERS = {
         "report classroom learn",
         "widgets",
         "research plots",
+        "pictures",
         "session",
         "session_methods connecting",
+        "following",
         "client venue",
         "*",
     ),
 }
 """Rooms of each house from the top floor down; files import from their own room and lower floors. "*" is the rest."""
 
-LOADED_BY_NAME = {"__init__", "_moved", "__main__"}
+LOADED_BY_NAME = {"__init__", "__main__"}
 """Files at the top of the toolkit that name modules of every room, to load them on first use."""
+
+TABLES = {
+    "": "toolkit",
+    "__main__": "toolkit.cli",
+    "cli.bench": "toolkit.benchmarks",
+    "research": "toolkit.research",
+    "research.data": "toolkit.research.data",
+    "widgets": "toolkit.widgets",
+    "venue.api.info": "toolkit.venue.api",
+    "venue.engine.registry": "toolkit.venue",
+}
+"""Modules that may load others by a table of names → package of these names. No other gives a string to import_module:
+a package's table holds its own public names, and the rest are tables of commands, benchmarks, queries and rules."""
+
+REGISTRIES = {"venue.api.info", "venue.engine.registry"}
+"""Tables of modules that register what they define when they are loaded; only their names are known here."""
+
+MADE_BY_NAME = {("research.data.events", "research.data.replaying")}
+"""A class that is made from objects of the module which loads it by name."""
 
 
 @cache
@@ -92,10 +118,14 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports(name: str) -> frozenset[str]:
-    """Return the modules of the toolkit that a module imports anywhere in its body, type-only imports included."""
+    """Return the modules of the toolkit that a module imports.
+
+    Counted are imports anywhere in its body, also in functions, those for types only, and modules named by a string:
+    the argument of import_module, and the tables of TABLES.
+    """
     path = modules()[name]
     package = path.relative_to(ROOT).parent.parts
-    found = set()
+    found = set() if name in REGISTRIES else named_modules(name)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             base = list(package[: len(package) - node.level + 1]) if node.level else []
@@ -110,6 +140,30 @@ def imports(name: str) -> frozenset[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name.removeprefix("toolkit.") for alias in node.names if alias.name.startswith("toolkit.")}
     return frozenset(found & modules().keys() - {name})
+
+
+def named_modules(name: str) -> set[str]:
+    """Return the modules of the toolkit that a module loads by name."""
+    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in LOADERS]
+    package = ["toolkit", *modules()[name].relative_to(ROOT).parent.parts]
+    found = set()
+    for call in calls:
+        given = call.args[0]
+        if name in TABLES:
+            strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+            found |= {f"{TABLES[name]}.{text}" for text in strings if isinstance(text, str)}
+        elif isinstance(given, ast.Constant):
+            dots = len(given.value) - len(given.value.lstrip("."))
+            base = package[: len(package) - dots + 1] if dots else []
+            found.add(".".join([*base, given.value.lstrip(".")]))
+        else:  # what a program was given, such as a strategy's module
+            assert "toolkit" not in ast.unparse(given), f"{name} loads {ast.unparse(given)}"
+    found = {text.removeprefix("toolkit.") for text in found} & modules().keys()
+    return {other for other in found if other != name and (name, other) not in MADE_BY_NAME}
+
+
+LOADERS = {"importlib.import_module", "import_module", "__import__"}
 
 
 def floors(house: str) -> Iterator[tuple[str, str, int]]:
@@ -171,8 +225,14 @@ def circles() -> list[list[str]]:
     return found
 
 
-def test_no_two_files_import_each_other_type_only_imports_included() -> None:
+def test_no_two_files_import_each_other_in_functions_for_types_or_by_name() -> None:
     assert circles() == []
+
+
+def test_only_a_package_names_modules_in_strings() -> None:
+    for name in modules():
+        if name not in TABLES:
+            assert not named_modules(name), f"{name} loads {named_modules(name)} by name; import it"
 
 
 ROOMS = sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.rglob("__init__.py") if path.parent != ROOT)
@@ -209,9 +269,7 @@ def test_no_room_uses_a_private_name_of_another() -> None:
     for name, path in modules().items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("toolkit")):
-                private = [
-                    a.name for a in node.names if a.name.startswith("_") and a.name not in {"_moved", "__version__"}
-                ]
+                private = [a.name for a in node.names if a.name.startswith("_") and a.name != "__version__"]
                 assert not private or node.level == 1, f"{name} imports {private} from {node.module}"
             if name.startswith("research") and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 foreign = node.value.id in {"core", "venue", "session"} and node.attr.startswith("_")
@@ -226,12 +284,27 @@ def test_importing_the_toolkit_loads_no_heavy_module() -> None:
         "matplotlib",
         "ipywidgets",
         "eth_account",
-        "coincurve",
+        "btclib_libsecp256k1",
         "google.protobuf",
     )
     code = f"import sys, toolkit; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("package", "module"),
+    [("btclib_libsecp256k1", "protocol.curve"), ("eth_account", "ethereum"), ("eth_keyfile", "ethereum")],
+)
+def test_one_module_calls_a_package_that_handles_keys(package: str, module: str) -> None:
+    callers = set()
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            imported = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Import):
+                imported = [alias.name for alias in node.names]
+            callers |= {name for each in imported if each.partition(".")[0] == package}
+    assert callers == {module}
 
 
 def state_machine() -> set[str]:

@@ -124,7 +124,7 @@ def test_docstrings_cite_what_ships() -> None:
             for section in re.findall(r'"([^"]+)"', sections):
                 assert section in headings, f"{path}: {page} has no section {section}"
                 seen += 1
-    assert seen > 60
+    assert seen > 50
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -45,7 +46,7 @@ class World:
 
     @property
     def core(self) -> Core:
-        return self.venue.core
+        return self.venue.host.core
 
     def account(self, session: Session | None = None) -> VenueAccount:
         return self.core.state.accounts[self.address(session)]
@@ -55,7 +56,7 @@ class World:
 
     def get(self, path: str, **query: Any) -> tuple[int, dict[str, Any]]:
         """Query the venue as any HTTP client would."""
-        answer = self.venue.handle("GET", path, [(name, str(value)) for name, value in query.items()], b"")
+        answer = self.venue.host.gateway.handle("GET", path, [(name, str(value)) for name, value in query.items()], b"")
         return answer.status, msgspec.json.decode(answer.body)
 
     def data(self, path: str, **query: Any) -> Any:
@@ -154,8 +155,8 @@ def test_fills_orders_and_ledger_can_be_indexed_by_time(world: World) -> None:
         assert isinstance(indexed.index, pd.DatetimeIndex)
         assert indexed.index.is_monotonic_increasing
         assert isinstance(read(start=plain["time"].max() + pd.Timedelta("1h"), index="time").index, pd.DatetimeIndex)
-        with pytest.raises(InputError, match="index 'id' is not known"):
-            read(index="id")
+        with pytest.raises(InputError, match=r"index has 'timed', which is no column.*did you mean 'time'"):
+            read(index="timed")
     assert world.trader.orders(open=True, index="time").index.name == "time"
 
 
@@ -198,7 +199,7 @@ def test_klines_reach_back_before_genesis_without_a_seam(world: World) -> None:
 
 
 def test_last_and_before_are_the_newest_first_end_of_the_list(world: World) -> None:
-    info, now = world.trader.info, world.venue.now_ms()
+    info, now = world.trader.info, world.venue.host.now_ms()
     window = info.klines("BTCUSDC", "5m", now - 86_400_000, now)
     last = info.klines_last("BTCUSDC", "5m", limit=50)
     pd.testing.assert_frame_equal(last[::-1].reset_index(drop=True), window.tail(50).reset_index(drop=True))
@@ -213,7 +214,7 @@ def test_last_and_before_are_the_newest_first_end_of_the_list(world: World) -> N
 
 
 def test_a_window_of_too_many_candles_is_refused(world: World) -> None:
-    query = {"symbol_name": "BTCUSDC", "interval": 60, "startTime": 0, "endTime": world.venue.now_ms()}
+    query = {"symbol_name": "BTCUSDC", "interval": 60, "startTime": 0, "endTime": world.venue.host.now_ms()}
     status, envelope = world.get("/info/kline/list", **query)
     assert (status, envelope["code"]) == (400, 40003)
     assert envelope["message"].startswith("startTime 0 is")
@@ -257,23 +258,25 @@ def test_wallet_is_what_the_risk_rules_say(world: World) -> None:
 
 def test_an_account_with_nothing_is_shown_when_zeros_are_asked_for() -> None:
     with LocalVenue(clock="manual", market=False, accounts=1) as venue:
-        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        [address] = [each for each, account in venue.host.core.state.accounts.items() if account.kind == "user"]
         venue.control.act(address, {"type": "withdraw", "destination": address, "amount": "10000"})
 
         def rows(query: str) -> int:
-            return len(msgspec.json.decode(venue.handle("GET", "/info/account/wallet", query).body)["data"])
+            return len(
+                msgspec.json.decode(venue.host.gateway.handle("GET", "/info/account/wallet", query).body)["data"]
+            )
 
         assert (rows(f"userAddr={address}"), rows(f"userAddr={address}&includeZero=true")) == (0, 1)
 
 
 def test_an_order_is_found_by_any_client_id() -> None:
     with LocalVenue(clock="manual", market=False, accounts=1) as venue:
-        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        [address] = [each for each, account in venue.host.core.state.accounts.items() if account.kind == "user"]
         item = {"symbolCode": 1, "ordPx": "60000", "ordQty": "0.01", "ordType": "LIMIT", "ordSide": "BUY"}
         order = {**item, "timeInForce": "GTC", "clOrdId": -(2**63)}
         assert venue.control.act(address, {"type": "placeOrder", "orders": [order]})["code"] == 0
         for path in ("/info/order/states", "/info/order/events"):
-            answer = venue.handle("GET", path, f"userAddr={address}&clientOrderId={-(2**63)}")
+            answer = venue.host.gateway.handle("GET", path, f"userAddr={address}&clientOrderId={-(2**63)}")
             assert msgspec.json.decode(answer.body)["data"]["total"] == 1
 
 
@@ -455,7 +458,7 @@ def test_fills(world: World) -> None:
     assert world.trader.fills()["value"].dtype == "float64"
     assert len(world.trader.fills(role="MAKER")) == 0
     first = shown.iloc[0]
-    assert world.trader.info.trades(exec_id=int(first["exec_id"]))["id"].tolist() == [first["id"]]
+    assert world.trader.info.fills(exec_id=int(first["exec_id"]))["id"].tolist() == [first["id"]]
     assert set(world.trader.fills(order_id=int(first["order_id"]))["order_id"]) == {first["order_id"]}
 
 
@@ -471,7 +474,7 @@ def test_windows_include_both_ends(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["order_states", "order_events", "trades", "ledger", "funding_payments", "transactions"]
+    "name", ["order_states", "order_events", "fills", "ledger", "funding_payments", "transactions"]
 )
 def test_pages_are_the_whole_list_newest_first(world: World, name: str) -> None:
     query = getattr(world.trader.info, name)
@@ -595,7 +598,7 @@ def minimal(world: World, endpoint: Endpoint) -> dict[str, Any]:
         "symbol_name": "BTCUSDC",
         "interval": 3600,
         "startTime": world.core.state.genesis_time,
-        "endTime": world.venue.now_ms(),
+        "endTime": world.venue.host.now_ms(),
         "txHash": "0x" + "0" * 64,
         "blockHeight": 1,
     }
@@ -610,7 +613,7 @@ def test_answers_hold_the_fields_of_their_record_and_nothing_else(
     known = set(endpoint.record.by_wire)
     unpublished = known - {*endpoint.record.published, "reason"} if endpoint.published else set()
     for extended, left_out in ((True, set()), (False, unpublished)):
-        monkeypatch.setattr(world.venue.gateway, "extended", extended)
+        monkeypatch.setattr(world.venue.host.gateway, "extended", extended)
         for row in endpoint.rows(world.data(endpoint.path, **minimal(world, endpoint))):
             assert set(row) <= known, set(row) - known
             assert known - set(row) - {"expiresAt"} == left_out - {"expiresAt"}
@@ -668,35 +671,54 @@ def test_what_is_well_formed_and_still_not_there_is_named(world: World, path: st
     assert envelope["message"].startswith(f"{name} ")
 
 
+@pytest.mark.parametrize(("former", "name"), [("trades", "fills"), ("wallet", "wallet_balances")])
+def test_a_query_answers_to_its_earlier_name_which_is_listed_nowhere(world: World, former: str, name: str) -> None:
+    info: Any = world.trader.info
+    pd.testing.assert_frame_equal(getattr(info, former)(), getattr(info, name)())
+    assert former not in dir(info)
+    assert former not in repr(info).split(": ")[1].split(", ")
+    assert inspect.iscoroutinefunction(getattr(world.trader.aio.info, former))
+
+
+@pytest.mark.parametrize("name", ["order_states", "order_events", "fills", "ledger", "funding_payments"])
+def test_a_query_without_a_page_has_the_rows_of_the_session_s_table(world: World, name: str) -> None:
+    table = {"order_states": "orders"}.get(name, name)
+    whole = getattr(world.trader.info, name)()
+    columns = [column for column in whole.columns if column not in ("role", "type")]  # a venue may not send them
+    pd.testing.assert_frame_equal(whole[columns], getattr(world.trader, table)()[columns])
+    assert whole["time"].is_monotonic_increasing
+    since = whole["time"].iloc[len(whole) // 2]
+    later = getattr(world.trader.info, name)(start=since)
+    pd.testing.assert_frame_equal(later, whole[whole["time"] >= since].reset_index(drop=True))
+
+
 def test_the_client_names_its_own_parameters(world: World) -> None:
     info = world.trader.info
     with pytest.raises(UnknownProduct, match="no product 'DOGE'"):
-        info.trades(symbol="DOGE")
+        info.fills(symbol="DOGE")
     with pytest.raises(MalformedRequest, match=r"^page_size '?501'? is not valid"):
-        info.trades(page_size=501)
+        info.fills(page_size=501)
     with pytest.raises(MalformedRequest, match=r"^start 1767225600 looks like seconds"):
-        info.trades(start=1767225600)
+        info.fills(start=1767225600)
     with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side; use one of BUY"):
-        info.trades(side="UP")
-    with pytest.raises(TypeError, match=r"trades\(\): got an unexpected keyword argument 'sid'"):
-        info.trades(sid="BUY")
+        info.fills(side="UP")
+    with pytest.raises(TypeError, match=r"fills\(\): got an unexpected keyword argument 'sid'"):
+        info.fills(sid="BUY")
 
 
 def test_symbols_codes_names_and_numbers_are_the_same_to_a_query(world: World) -> None:
     info = world.trader.info
     for one, other in (
-        (info.trades(symbol="ETHUSDC"), info.trades(symbol=2)),
-        (info.trades(side="SELL"), info.trades(side=2)),
+        (info.fills(symbol="ETHUSDC"), info.fills(symbol=2)),
+        (info.fills(side="SELL"), info.fills(side=2)),
         (info.klines_last("BTCUSDC", "1h"), info.klines_last(1, 3600)),
-        (info.trades(start="2026-01-01T19:36"), info.trades(start=pd.Timestamp("2026-01-01T19:36Z"))),
+        (info.fills(start="2026-01-01T19:36"), info.fills(start=pd.Timestamp("2026-01-01T19:36Z"))),
     ):
         pd.testing.assert_frame_equal(one, other)
         assert len(one)
 
 
 def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
-    import inspect
-
     from toolkit.client.reads.info import AsyncInfo, Info
 
     for endpoint in ENDPOINTS.values():
@@ -704,6 +726,8 @@ def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
         assert set(inspect.signature(method).parameters) == {
             "self",
             "exact",
+            "index",
+            *(["progress"] if endpoint.windowed else []),
             *(param.name for param in endpoint.params.values()),
         }
         for field in endpoint.record.fields:

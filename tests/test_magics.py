@@ -37,25 +37,25 @@ def run(shell: Any, cell: str) -> Any:
 
 def test_a_sandboxed_cell_leaves_the_venue_as_it_was(shell: Any, session: toolkit.Session) -> None:
     assert session.venue is not None
-    before = session.venue.state_hash()
+    before = session.venue.control.state_hash()
     cell = "%%sandbox\ns.buy('BTCUSDC', '0.01', '60000')\ns.venue.advance('1h')\nseen = len(s.orders())\nseen + 1"
     for _ in range(2):
         assert run(shell, cell) == 2
         assert shell.user_ns["seen"] == 1
-        assert session.venue.state_hash() == before
-    assert session.venue._snapshots == {}
-    run(shell, "%%sandbox s\ns.venue.advance(1); s.venue.now_ms();")
-    assert session.venue.state_hash() == before
+        assert session.venue.control.state_hash() == before
+    assert session.venue.host._snapshots == {}
+    run(shell, "%%sandbox s\ns.venue.advance(1); s.venue.host.now_ms();")
+    assert session.venue.control.state_hash() == before
     session.buy("BTCUSDC", "0.01", "60000")
     assert len(session.orders()) == 1
 
 
 def test_an_error_puts_everything_back_and_is_raised(shell: Any, session: toolkit.Session) -> None:
     assert session.venue is not None
-    before = session.venue.state_hash()
+    before = session.venue.control.state_hash()
     result = shell.run_cell("%%sandbox\ns.venue.advance('1h')\n1 / 0")
     assert isinstance(result.error_in_exec, ZeroDivisionError)
-    assert session.venue.state_hash() == before
+    assert session.venue.control.state_hash() == before
 
 
 def test_which_venue_is_meant_must_be_clear(shell: Any, session: toolkit.Session) -> None:
@@ -77,7 +77,7 @@ def test_live_objects_see_the_venue_put_back(session: toolkit.Session) -> None:
     assert session.venue is not None
     book = session.stream.order_book("BTCUSDC", depth=5)
     before = book.frame()
-    with session.venue.sandbox():
+    with session.venue.host.sandbox():
         session.venue.control.set_oracle("BTCUSDC", "70000")
         session.venue.advance("10s")
         assert not book.frame().equals(before)

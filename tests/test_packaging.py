@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import toolkit
+from toolkit.extras import DISTRIBUTION, install_line
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,12 +46,12 @@ def test_the_wheel_holds_the_walkthroughs(wheel: set[str]) -> None:
 
 
 def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
-    assert {name.partition("/")[0] for name in wheel} == {"toolkit", f"toolkit-{toolkit.__version__}.dist-info"}
+    assert {name.partition("/")[0] for name in wheel} == {"toolkit", f"afx_toolkit-{toolkit.__version__}.dist-info"}
     assert not [name for name in wheel if name.endswith((".pyc", ".sqlite"))]
 
 
 def test_the_version_stands_in_one_place() -> None:
-    assert importlib.metadata.version("toolkit") == toolkit.__version__
+    assert importlib.metadata.version(DISTRIBUTION) == toolkit.__version__
 
 
 def project() -> dict[str, Any]:
@@ -87,7 +88,7 @@ WITHOUT = {
 
 @pytest.mark.parametrize("use", WITHOUT)
 def test_what_needs_an_extra_says_which_and_the_rest_works_without(use: str, tmp_path: Path) -> None:
-    words = WITHOUT[use].format(**{extra: f'pip install "toolkit[{extra}]"' for extra in ("notebook", "keyring")})
+    words = WITHOUT[use].format(**{extra: install_line(extra) for extra in ("notebook", "keyring")})
     missing = {"matplotlib", "ipywidgets", "anywidget", "IPython", "pyarrow", "keyring", "dask", "jupyterlab"}
     (tmp_path / "there.parquet").write_bytes(b"PAR1")
     start = LEFT_OUT.replace("{names}", repr(missing)) + "import toolkit\ns = toolkit.connect(clock='manual')\n"
@@ -136,7 +137,7 @@ def test_each_dependency_is_listed_with_its_reason_and_licence() -> None:
         Requirement(line).name: group or "all"
         for group, lines in reversed(groups.items())
         for line in lines
-        if Requirement(line).name != "toolkit"
+        if Requirement(line).name != DISTRIBUTION
     }
     assert {name: row[1] for name, row in listed.items()} == wanted
     for name, (_, _, reason, stated) in listed.items():
@@ -172,7 +173,7 @@ def test_nothing_that_is_installed_with_the_toolkit_has_an_unexpected_licence() 
 
 
 def test_the_wheel_holds_the_notice_and_licence_of_what_is_vendored(wheel: set[str]) -> None:
-    info = f"toolkit-{toolkit.__version__}.dist-info/licenses"
+    info = f"afx_toolkit-{toolkit.__version__}.dist-info/licenses"
     vendored = "toolkit/widgets/vendored/lightweight-charts"
     assert {f"{info}/NOTICE", f"{info}/{vendored}.LICENSE", f"{vendored}.standalone.production.js"} <= wheel
     assert f"{vendored}.standalone.production.js" in (ROOT / "NOTICE").read_text(encoding="utf-8").replace("\n", " ")

@@ -167,7 +167,7 @@ def test_every_figure_has_title_and_labels() -> None:
     shown = [
         plots.candles(klines(), volume=False),
         plots.depth(pd.DataFrame({"side": ["BID"], "price": [1], "quantity": [1]})),
-        plots.positions(frames.empty(ENDPOINTS["trades"].record)),
+        plots.positions(frames.empty(ENDPOINTS["fills"].record)),
         plots.funding(frames.empty(ENDPOINTS["funding_payments"].record)),
     ]
     for axes in shown:

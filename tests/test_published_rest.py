@@ -172,7 +172,7 @@ def test_every_shape_of_an_answer_reads_alike(endpoint: info.Endpoint) -> None:
 def test_the_local_venue_answers_in_the_published_shape(endpoint: info.Endpoint, local: LocalVenue) -> None:
     query = {name: LOCAL[name] for name in endpoint.params if name in LOCAL}
     query = {name: value for name, value in query.items() if name != "symbol" or endpoint.name == "product"}
-    body = json.loads(local.handle("GET", endpoint.path, list(query.items()), b"").body)
+    body = json.loads(local.host.gateway.handle("GET", endpoint.path, list(query.items()), b"").body)
     wanted = DATA[endpoint.path]
     assert type(body["data"]) is type(wanted)
     if isinstance(wanted, dict) and endpoint.record is not PRODUCT and endpoint.shape == "paged":
@@ -190,7 +190,9 @@ def test_the_extended_form_adds_the_other_fields() -> None:
     with LocalVenue(clock="manual", wire="extended") as extended, toolkit.connect(venue=extended) as session:
         session.place(buy("BTCUSDC", "0.01", "50000"))
         query = [("userAddr", str(session.account))]
-        row = rows_of(ORDER_STATES, json.loads(extended.handle("GET", ORDER_STATES.path, query).body)["data"])[0]
+        row = rows_of(
+            ORDER_STATES, json.loads(extended.host.gateway.handle("GET", ORDER_STATES.path, query).body)["data"]
+        )[0]
         assert set(row) - set(ORDER_STATES.record.published) == {"createTime"}
 
 
@@ -208,7 +210,7 @@ def test_the_extended_form_adds_the_other_fields() -> None:
     ids=lambda one: one["type"] if isinstance(one, dict) else "",
 )
 def test_the_local_venue_answers_actions_in_the_published_shape(action: Row, more: set[str], local: LocalVenue) -> None:
-    with local.sandbox(), toolkit.connect(venue=local) as session:
+    with local.host.sandbox(), toolkit.connect(venue=local) as session:
         session.set_margin_mode("BTCUSDC", "ISOLATED" if action["type"] == "assignPosMargin" else "CROSS")
         answer = session.exchange.send(action)
         assert set(answer.data) == {*ACTION["data"], *more}
@@ -229,7 +231,7 @@ def local() -> Iterator[LocalVenue]:
             agent = toolkit.Wallet.create().agent
             session.exchange.approve_agent_to_builder(agent, builder.account, "0.0005", 3600)
             vault = str(builder.exchange.vault_create("Carry", "200", "").data["vault"])
-            now = venue.now_ms()
+            now = venue.host.now_ms()
             LOCAL.update(
                 {"symbol": "1", "symbol_name": "BTCUSDC", "interval": "60", "userAddr": str(session.account)},
                 agentName="toolkit", builder=str(builder.account), vaultAddress=vault,
@@ -246,7 +248,7 @@ def test_every_published_code_is_its_own_error_with_the_venues_words(refusal: Ro
     assert (error.code, error.message) == (refusal["code"], refusal["message"])
     s = session_of(lambda request: httpx.Response(status, json=refusal), attempts=1)
     with s, pytest.raises(ExchangeError) as caught:
-        s.info.wallet()
+        s.info.wallet_balances()
     assert (type(caught.value), caught.value.code) == (type(error), error.code)
 
 
@@ -313,11 +315,11 @@ def test_live_objects_begin_with_what_the_info_api_knows(live: Session) -> None:
 
 def test_widgets_show_what_is_published(live: Session) -> None:
     panels = {
-        "order_book": live.widgets.order_book("BTCUSDC", 5),
-        "trades": live.widgets.trades("BTCUSDC"),
-        "candles": live.widgets.candles("BTCUSDC", "1m"),
-        "account": live.widgets.account(),
-        "blotter": live.blotter(),
+        "order_book": toolkit.widgets.OrderBook(live, "BTCUSDC", 5),
+        "trades": toolkit.widgets.Trades(live, "BTCUSDC"),
+        "candles": toolkit.widgets.Candles(live, "BTCUSDC", "1m"),
+        "account": toolkit.widgets.Account(live),
+        "blotter": toolkit.widgets.Blotter(live),
         "ticket": live.ticket("BTCUSDC", price="63000", quantity="0.01"),
     }
     for panel in panels.values():

@@ -63,7 +63,7 @@ def test_no_name_of_another_library_stands_twice() -> None:
         ("exchange", "plaace_order", "did you mean 'place_order' or 'replace_order'?"),
         ("exchange", "cancel_all_orders", "use session.cancel_all(symbol)"),
         ("exchange", "futures_create_order", "use session.buy(symbol, quantity, price) or session.sell(…)"),
-        ("info", "tradez", "did you mean 'trades'?"),
+        ("info", "ledgers", "did you mean 'ledger'?"),
         ("info", "user_state", "use session.positions()"),
         ("info", "get_klines", "use session.klines(symbol, interval)"),
         ("stream", "orderbook", "did you mean 'order_book'?"),
@@ -72,6 +72,9 @@ def test_no_name_of_another_library_stands_twice() -> None:
         ("builder", "regster", "did you mean 'register'?"),
         ("venue", "advanc", "did you mean 'advance'?"),
         ("venue", "set_oracle", "use venue.control.set_oracle"),
+        ("venue", "core", "use venue.host.core"),
+        ("venue", "market", "use venue.control.market"),
+        ("", "control", "use session.venue.control"),
         ("venue.control", "set_orcle", "did you mean 'set_oracle' or 'script_oracle'?"),
     ],
 )
@@ -124,10 +127,10 @@ def test_python_adds_no_second_suggestion() -> None:
 
 
 def test_dir_and_repr_name_what_there_is(session: toolkit.Session) -> None:
-    assert {"buy", "exchange", "info", "stream", "ticket", "venue", "widgets"} <= set(dir(session))
+    assert {"buy", "exchange", "info", "stream", "ticket", "venue", "dashboard"} <= set(dir(session))
     assert {"place_order", "cancel_all", "send"} <= set(dir(session.exchange))
     assert f"{len(ACTIONS)} actions" in repr(session.exchange)
-    assert "trades" in repr(session.info)
+    assert "fills" in repr(session.info)
     assert repr(session.builder) == "<BuilderSide on local: register, traders, place>"
     assert session.venue is not None
     assert "set_oracle, set_position_mode" in repr(session.venue.control)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import _moved
+from . import accessors
 
 __version__ = "0.1.0"
 
@@ -65,7 +65,23 @@ __all__ = [
     "widgets",
 ]
 
-_moved.install()
+
+def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
+    """Return an order ticket, a widget; `fields` fills it, e.g. side="SELL", price="70000"."""
+    from .widgets import OrderTicket
+
+    return OrderTicket(self, symbol, **fields)
+
+
+def _dashboard(self: Session, symbol: str | int, interval: str | int = "1m") -> Dashboard:
+    """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
+    from .widgets import Dashboard
+
+    return Dashboard(self, symbol, interval)
+
+
+accessors.register("ticket", _ticket)
+accessors.register("dashboard", _dashboard)
 
 if TYPE_CHECKING:
     from . import checks, errors, learn, margin, orders, plots, products, report, research, widgets
@@ -78,6 +94,7 @@ if TYPE_CHECKING:
     from .session import AsyncSession, Session, ask, connect
     from .venue.model.market import Market
     from .wallet import Wallet
+    from .widgets import Dashboard, OrderTicket
 
 else:  # a type checker would take a module-level `__getattr__` for "any name goes"
 

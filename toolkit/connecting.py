@@ -7,7 +7,6 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
@@ -22,6 +21,7 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .venue.host import VenueHost
     from .venue.local import LocalVenue
 
 
@@ -30,7 +30,6 @@ S = TypeVar("S", bound=Any)
 YEAR_SECONDS = 365 * 24 * 3600
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
 """Names a file of `toolkit venue --keys-file`, whose accounts are then found by number and name."""
-CONTROL_TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
 ACCOUNTS_PATH = "/accounts"
 _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
 """A name of an account; shorter than any key, and never the beginning of an address."""
@@ -38,8 +37,6 @@ _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
 
 NOBODY = "0x0000000000000000000000000000000000000000"
 """The account of a session that only reads public data."""
-FOLLOWING = ".research.live_trading.following"
-"""Module that follows another venue; loaded by name, because it is built on sessions."""
 
 
 class ClockLike(Protocol):
@@ -169,7 +166,7 @@ def development_count(venue: LocalVenue | None) -> int:
     """Return how many development accounts there can be: those that a venue in this process has, at least ten."""
     from .venue import development
 
-    return development.MOST if venue is None else max(len(development.MASTERS), len(venue.masters))
+    return development.MOST if venue is None else max(len(development.MASTERS), len(venue.host.masters))
 
 
 def development_wallet(number: int, count: int = 10) -> Wallet:
@@ -189,7 +186,7 @@ def development_wallet(number: int, count: int = 10) -> Wallet:
 def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:
     """Return the function that gives the session's time in Unix ms: the venue's, a clock object's or this machine's."""
     if venue is not None:
-        return venue.now_ms
+        return venue.host.now_ms
     return wall_ms if isinstance(clock, str) else clock.now_ms
 
 
@@ -210,6 +207,14 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
+
+
+def venue_in_process(source: object) -> LocalVenue | None:
+    """Return the venue in this process that is given, or that a session is on; None for any other."""
+    from .venue.local import LocalVenue
+
+    venue = getattr(source, "venue", source)
+    return venue if isinstance(venue, LocalVenue) else None
 
 
 def local_venue(**settings: Any) -> LocalVenue:
@@ -241,8 +246,9 @@ def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
     if followed is None:
         return local_venue(**settings)
-    venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed, when_stale=when_stale)
-    return venue
+    from .following import follow
+
+    return follow(followed, when_stale=when_stale)
 
 
 def prepared(session: S, approve: bool, fork: str | None) -> S:
@@ -271,14 +277,14 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     from .products import exact
     from .venue.lab.what_if import what_if as figures
 
-    code, ratio = product_code(venue, symbol), exact(shock, "shock")
-    rows = venue.query(lambda core: figures(core, account, code, ratio))
+    code, ratio = product_code(venue.host, symbol), exact(shock, "shock")
+    rows = venue.host.query(lambda core: figures(core, account, code, ratio))
     return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
 
 
-def product_code(venue: LocalVenue, symbol: str | int) -> int:
+def product_code(host: VenueHost, symbol: str | int) -> int:
     """Return the code of a product by symbol or code. Raises UnknownProduct."""
-    products = {product.symbol: product.code for product in venue.core.products.values()}
+    products = {product.symbol: product.code for product in host.core.products.values()}
     code = products.get(str(symbol), symbol)
     if code not in products.values():
         raise UnknownProduct(

@@ -1,10 +1,13 @@
-"""Packages that only some users need: each belongs to an extra, and the error for a missing one names that."""
+"""Optional packages: each belongs to an extra. Every install command that the toolkit prints is made here."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
 from .errors import MissingPackage
+
+DISTRIBUTION = "afx-toolkit"
+"""Name of the distribution in package indexes. The import name and the command are `toolkit`."""
 
 EXTRAS = {
     "matplotlib": ("notebook", "plots"),
@@ -14,7 +17,10 @@ EXTRAS = {
     "optuna": ("optimise", 'optimise(method="bayes")'),
     "psutil": ("class", "the limits of graded notebooks"),
     "ipykernel": ("class", "the kernel of graded notebooks"),
-    "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
+    "pyarrow": (
+        "data",
+        "Parquet files (recordings, the candle cache) and frames of other libraries",
+    ),
     "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab"),
@@ -23,11 +29,20 @@ EXTRAS = {
 """Package → its extra, and what needs it."""
 
 
+def install_line(*extras: str) -> str:
+    """Return the command that installs the toolkit with some extras: `pip install "afx-toolkit[data,notebook]"`.
+
+    Brackets are a pattern in zsh and an operator in PowerShell, so a name with extras is quoted.
+    """
+    named = ",".join(sorted(set(extras)))
+    return f'pip install "{DISTRIBUTION}[{named}]"' if named else f"pip install {DISTRIBUTION}"
+
+
 def need(*packages: str) -> None:
     """Check that packages are installed. Raises MissingPackage, which says what needs them and how to install them."""
     for package in packages:
         if find_spec(package) is None:
             extra, use = EXTRAS[package]
             raise MissingPackage(
-                f'{package} is not installed, and is needed for {use}: pip install "toolkit[{extra}]"', name=package
+                f"{package} is not installed, and is needed for {use}: {install_line(extra)}", name=package
             )

@@ -21,7 +21,7 @@ HASHES = frozenset({"tx_hash", "payload_hash"})
 def refusal(what: str, name: str) -> str:
     """Return the message for a key in an argument that takes none."""
     return (
-        f"{what}: {name} looks like a private key, which it never takes; nothing was done. "
+        f"{what.removesuffix('.__init__')}: {name} looks like a private key, which it never takes; nothing was done. "
         f"Keys go into a wallet: Wallet.from_keyfile(…), Wallet.from_keyring() or Wallet.from_env()"
     )
 

@@ -22,7 +22,7 @@ def register(ipython: Any) -> None:
         `%%sandbox` finds the only session or venue of the notebook; `%%sandbox NAME` names one. Variables keep the
         values the cell gave them; after an error the venue is restored too, and the error is raised.
         """
-        with _venue(line.strip(), ipython.user_ns).sandbox():
+        with _venue(line.strip(), ipython.user_ns).host.sandbox():
             _run(cell, ipython)
 
     ipython.register_magic_function(sandbox, "cell", "sandbox")
@@ -50,12 +50,11 @@ def _venue(name: str, names: dict[str, Any]) -> LocalVenue:
 
 
 def _of(value: Any) -> LocalVenue | None:
+    from .connecting import venue_in_process
     from .session import Session
     from .venue.local import LocalVenue
 
-    if isinstance(value, LocalVenue):
-        return value
-    return value.venue if isinstance(value, Session) else None
+    return venue_in_process(value) if isinstance(value, LocalVenue | Session) else None
 
 
 def _run(cell: str, ipython: Any) -> None:

@@ -59,6 +59,10 @@ def whole_units(text: str, places: int, size: int) -> int:
     return -1 if rest else count
 
 
+MarginTables = dict[int, list[dict[str, str]]]
+"""Number of a margin table → its `riskLimitVo` rows, as on the wire."""
+
+
 def _scale(size: Decimal) -> tuple[int, int]:
     places = max(0, -int(size.as_tuple().exponent))
     return places, int(size.scaleb(places))
@@ -224,6 +228,46 @@ class Product:
             settle_currency=str(row.get("settleCurrency", "USDC")),
             currency_code=int(row.get("currencyCode", 1)),
         )
+
+    def to_row(self, margin_tables: MarginTables) -> dict[str, Any]:
+        """Return the ProductMeta row of this product, for a venue that lists it; adds its table to `margin_tables`.
+
+        The table gets a number of its own, since products of one venue may share a number and differ elsewhere.
+        """
+        number = 1000 + self.code
+        margin_tables[number] = [
+            {
+                "minimumValue": format(tier.floor, "f"),
+                "maintainMarginRatio": format(tier.maintenance_rate, "f"),
+                "maxLeverage": format(tier.max_leverage, "f"),
+            }
+            for tier in self.tiers
+        ]
+        return {
+            "name": self.name,
+            "symbol": self.symbol,
+            "code": str(self.code),
+            "currencyCode": self.currency_code,
+            "pricePrecision": self.price_precision,
+            "qtyPrecision": self.quantity_precision,
+            "tickSize": format(self.tick_size, "f"),
+            "stepSize": format(self.step_size, "f"),
+            "minOrderValue": format(self.min_order_value, "f"),
+            "maxOrderQty": format(self.max_order_quantity, "f"),
+            "maxPositionNtnl": format(self.max_position_notional, "f"),
+            "maxLeverage": format(self.max_leverage, "f"),
+            "maxSlippagePct": format(self.max_slippage_pct, "f"),
+            "defaultMakerFeeRate": format(self.maker_fee_rate, "f"),
+            "defaultTakerFeeRate": format(self.taker_fee_rate, "f"),
+            "fundingInterval": self.funding_interval,
+            "productType": self.product_type,
+            "listStatus": "listed",
+            "onlyIsolated": self.only_isolated,
+            "baseCurrency": self.base_currency,
+            "quoteCurrency": self.quote_currency,
+            "settleCurrency": self.settle_currency,
+            "marginTableId": number,
+        }
 
 
 def exact(value: Amount, name: str) -> Decimal:

@@ -14,7 +14,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
+from .client.io.control import ServedVenue
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
@@ -25,7 +27,6 @@ from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, 
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
-    CONTROL_TOKEN_VARIABLE,
     NOBODY,
     accounts_listed,
     check_following,
@@ -47,10 +48,9 @@ from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide,
 from .wallet import Wallet
 
 if TYPE_CHECKING:
-    import httpx
     import pandas as pd
 
-    from .client.io.control import VenueControl
+    from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
@@ -73,7 +73,7 @@ def connect(
     base_url: str | None = None,
     ws_url: str | None = None,
     control_token: str | None = None,
-    transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
+    transport: AnyTransport | None = None,
     timeout: float = 10.0,
     intents: Ledger | str | os.PathLike[str] | None = None,
     confirm: Confirm = None,
@@ -91,15 +91,15 @@ def connect(
     `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name. With
     `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too. Its keys
-    are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`. Locally in process:
+    are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.venue`. Locally in process:
     `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm",
     "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once. `follow`
     ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it, `when_stale` is
     "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
     for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
     function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
-    seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what
-    was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
+    seconds, `expiry_ms` (the default of expiryAfter) in ms. `transport` is one of httpx or httpx2. A call waits at most
+    `settle_timeout` seconds until what was submitted is executed (with a manual clock a `settle_delay` passes); 0: not.
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
@@ -150,9 +150,9 @@ def ask(question: str) -> bool:
 class Session(SessionMethods):
     """One wallet in one environment. Made by `connect`.
 
-    Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, else None),
-    `exchange` (the interface's actions), `info` (queries as DataFrames), `stream` (live objects), `aio` (the
-    asynchronous twin). A context manager: leaving it closes what it opened.
+    Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, in this process or
+    served; None elsewhere), `exchange` (the interface's actions), `info` (queries as DataFrames), `stream` (live
+    objects), `aio` (the asynchronous twin). A context manager: leaving it closes what it opened.
     """
 
     _path = "session"
@@ -179,9 +179,11 @@ class Session(SessionMethods):
     ) -> None:
         self.environment = environment
         self.wallet = wallet
-        self.venue = venue
+        self._local = venue
+        """The venue in this process, None for any other."""
         self._owns_venue = owns_venue
-        self._control_token = control_token
+        self._panels: WeakSet[Any] = WeakSet()
+        """Widgets that follow this session; closing it stops them."""
         self._transport = transport
         self._timeout = timeout
         # A venue in this process is asked for its time; that of any other is known from its answers.
@@ -190,6 +192,8 @@ class Session(SessionMethods):
         self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
+        served = ServedVenue(self._http, control_token) if environment.name == LOCAL.name else None
+        self.venue: LocalVenue | ServedVenue | None = served if venue is None else venue
         send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
         self._driver = Driver(send, self._runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
@@ -198,7 +202,7 @@ class Session(SessionMethods):
             wallet=wallet,
             account=self._account,
             ledger=self._ledger(intents),
-            nonces=NonceSources(venue),
+            nonces=NonceSources(self._local),
             limiter=limiter,
             confirm=confirm,
             retry=retry,
@@ -214,7 +218,7 @@ class Session(SessionMethods):
         While the account is not known the file is that of the address that signs.
         """
         signer = None if self.wallet is None else self.wallet.agent or self.wallet.master
-        if intents is not None or self.venue is not None or signer is None:
+        if intents is not None or self._local is not None or signer is None:
             return open_ledger(intents)
         return account_ledger(self.environment, lambda: self._known_account or signer)
 
@@ -232,14 +236,19 @@ class Session(SessionMethods):
             self._runtime.pause(seconds)
 
     def _settle(self, seconds: float) -> None:
-        if self._is_manual() and self.venue is not None:
-            self.venue.settle()
+        if self._is_manual():
+            self._settle_venue()
         else:
             self._runtime.pause(seconds)
 
+    def _settle_venue(self) -> None:
+        """Let a manual clock's time pass until every action that was answered is executed; see `settle_delay`."""
+        if (venue := self._local) is not None and (due := venue.host.settled_ms()) > venue.host.now_ms():
+            venue.advance(until=due)
+
     def _is_manual(self) -> bool:
         """Return whether time only moves by `advance`; a wait would never end then, so waits are skipped."""
-        return self.venue is not None and not self.venue.clock.runs
+        return self._local is not None and not self._local.host.clock.runs
 
     @cached_property
     def exchange(self) -> Exchange:
@@ -263,8 +272,8 @@ class Session(SessionMethods):
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
         calls, runs = self._calls, not self._is_manual()
         made = ParentRunner(calls, self._delivery, self._catalogue, self.now_ms, owner, runs)
-        if self.venue is not None:
-            self.venue.alarms.append(made)
+        if self._local is not None:
+            self._local.host.alarms.append(made)
         return made
 
     @cached_property
@@ -279,21 +288,6 @@ class Session(SessionMethods):
         owner = event.topic.fields.get("userAddress")
         if owner is not None and event.kind == "incremental":
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self.now_ms())
-
-    @cached_property
-    def control(self) -> VenueControl:
-        """What a venue's owner can do to it: `session.control.advance(span="4h")`, `session.control.fund(…)`.
-
-        In this process that needs nothing; a served venue demands its control token. Raises InputError without one.
-        """
-        from .client.io.control import VenueControl, served_functions
-
-        if self.venue is not None:
-            from .venue.served.control_routes import functions
-
-            return VenueControl(partial(functions, self.venue))
-        token = self._control_token or os.environ.get(CONTROL_TOKEN_VARIABLE)
-        return VenueControl(served_functions(self._http, token))
 
     @cached_property
     def builder(self) -> BuilderSide:
@@ -316,11 +310,11 @@ class Session(SessionMethods):
         (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
         Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
         """
-        return what_if(self.venue, self.account, symbol, shock)
+        return what_if(self._local, self.account, symbol, shock)
 
     @no_keys
-    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
-        """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
+    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
+        """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
 
         Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
         FAILED, UNKNOWN),
@@ -330,7 +324,7 @@ class Session(SessionMethods):
             with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
                 self._driver.run(self._account())
         states = None if state is None else [IntentState(str(state).upper())]
-        return frame(self._delivery.ledger.all(states))
+        return frame(self._delivery.ledger.all(states), index)
 
     @no_keys
     def intent(self, id: str) -> Intent:
@@ -342,16 +336,16 @@ class Session(SessionMethods):
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()
-            if self.venue is not None and self._parents in self.venue.alarms:
-                self.venue.alarms.remove(self._parents)
-        if "widgets" in self.__dict__:
-            self.widgets.close()
+            if self._local is not None and self._parents in self._local.host.alarms:
+                self._local.host.alarms.remove(self._parents)
+        for panel in list(self._panels):
+            panel.stop()
         if "stream" in self.__dict__:
             self.stream.close()
         self._http.close()
         self._delivery.ledger.close()
-        if self._owns_venue and self.venue is not None:
-            self.venue.close()
+        if self._owns_venue and self._local is not None:
+            self._local.close()
 
     def __enter__(self) -> Session:
         return self
@@ -372,7 +366,7 @@ class Session(SessionMethods):
 
     def _described(self) -> str:
         where = self.environment.name
-        if self.venue is not None:
+        if self._local is not None:
             where += " in this process"
         else:
             where += f" at {self.environment.base_url}"
@@ -418,8 +412,8 @@ class AsyncSession(AsyncSessionMethods):
         await asyncio.sleep(0 if self._session._is_manual() else seconds)
 
     async def _settle(self, seconds: float) -> None:
-        if self._session._is_manual() and self.venue is not None:
-            self.venue.settle()
+        if self._session._is_manual():
+            self._session._settle_venue()
             seconds = 0
         await asyncio.sleep(seconds)
 
@@ -459,9 +453,9 @@ class AsyncSession(AsyncSessionMethods):
         return self._session.clock_skew_ms
 
     @no_keys
-    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
+    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
         """As Session.intents; nothing to await."""
-        return self._session.intents(state)
+        return self._session.intents(state, index=index)
 
     @no_keys
     def intent(self, id: str) -> Intent:

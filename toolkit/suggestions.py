@@ -79,6 +79,18 @@ OURS = {
 """What to use here → names that other libraries give it. The order of the parameters is not theirs."""
 
 
+MOVED = {
+    "session.control": "session.venue.control",
+    **{f"venue.{name}": f"venue.control.{name}" for name in ("market", "state_hash")},
+    "venue.faults": "venue.control.add_fault(…)",
+    "venue.handle": "venue.host.gateway.handle",
+    "venue.hooks": "venue.host.gateway.hooks",
+    "venue.settle": "venue.advance(until=venue.host.settled_ms())",
+    "venue.submit": "venue.host.submit_many",
+}
+"""Path of a name that is gone → what to use in its place."""
+
+
 def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str = "") -> AttributeError:
     """Return the error for a missing attribute of `owner`: with `better`, else our name for it, else the nearest names.
 
@@ -119,9 +131,16 @@ class Suggesting:
             owner = f"{kind.__name__!r} object"
             if name.startswith("_"):
                 raise no_attribute(owner, name)
-            parts = [part for part in self._parts if hasattr(type(getattr(self, part, None)), name)]
+            if moved := MOVED.get(f"{self._path.replace('.aio', '')}.{name}"):
+                raise no_attribute(owner, name, better=moved)
+            parts = [part for part in self._parts if part != name and self._part_has(part, name)]
             better = " or ".join(f"{self._path}.{part}.{name}" for part in parts)
             raise no_attribute(owner, name, dir(self), better)
+
+        def _part_has(self, part: str, name: str) -> bool:
+            found = getattr(self, part, None)
+            # attributes that an object gets in its constructor are in its own dictionary
+            return hasattr(type(found), name) or name in getattr(found, "__dict__", {})
 
 
 def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: str) -> None:

@@ -1,6 +1,6 @@
 """Wallets: the keys of a session, from encrypted key files, the system's keyring, environment variables, or new.
 
-A wallet has up to two keys. The agent key trades and can't withdraw; the master key controls funds and permissions
+A wallet has up to two keys. The agent key trades and can't withdraw. The master key controls funds and permissions
 and is only needed to approve, claim and withdraw. Keys never appear in reprs, errors, logs, pickles or `vars()`.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
+from .ethereum import decrypt, encrypt
 from .extras import need
 from .files import write_private
 from .guards import no_keys, takes_secrets
@@ -27,16 +28,15 @@ AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
 KEYRING_NAME = "toolkit"
 """Name under which the system's keyring keeps keys by default."""
-_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class Wallet:
-    """The keys of one account: `agent` trades, `master` approves and withdraws; either may be missing.
+    """The keys of one account: `agent` trades, `master` approves and withdraws. Either may be missing.
 
     Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: that of the master key,
     else as given, else read from the venue when it is needed.
 
-    Raises WalletError for an invalid key; the message never contains it.
+    Raises WalletError for an invalid key. The message never contains it.
     """
 
     __slots__ = ("_agent", "_master", "account")
@@ -111,7 +111,7 @@ class Wallet:
     ) -> Wallet:
         """Read the keys from the environment variables with these names, and the account from TOOLKIT_ACCOUNT.
 
-        Other programs of the same user can read a process's environment; a key file or the keyring is safer.
+        Other programs of the same user can read a process's environment. A key file or the keyring is safer.
 
         Raises WalletError if neither variable is set, or one has no valid key.
         """
@@ -243,12 +243,6 @@ class Wallet:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise WalletError("a wallet is never pickled or copied; make it where it is used, e.g. with Wallet.from_env()")
 
-    def __copy__(self) -> NoReturn:
-        self.__reduce_ex__(2)
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__reduce_ex__(2)
-
     def __getstate__(self) -> NoReturn:
         self.__reduce_ex__(2)
 
@@ -266,7 +260,7 @@ def _address(given: str | Secret | None, what: str = "the account") -> str | Non
 
 
 def _password(given: str | Secret | None, *questions: str) -> Secret:
-    """Return the password; if none is given, ask for it, unseen. Raises WalletError if two answers differ."""
+    """Return the password. If none is given, ask for it, unseen. Raises WalletError if two answers differ."""
     from getpass import getpass
 
     if (secret := Secret(given)).reveal() is not None:
@@ -295,6 +289,7 @@ def _parsed(secret: Secret, what: str) -> PrivateKey | None:
 
 def _parse(text: object) -> tuple[PrivateKey | None, str]:
     """Return the key and "", or None and what is wrong. Called through `sealed`, as its frames hold the key."""
+    from .protocol.curve import hold
     from .protocol.signing import PrivateKey
 
     if text is None:
@@ -313,7 +308,7 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
         return None, f"is {type(text).__name__}; give 64 hex digits or 32 bytes"
     if len(secret) != 32:
         return None, f"has {len(secret)} bytes; a private key has 32"
-    if not 0 < int.from_bytes(secret, "big") < _CURVE_ORDER:
+    if hold(secret) is None:
         return None, "is outside the range of secp256k1"
     return PrivateKey(secret), ""
 
@@ -321,14 +316,14 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
 def _random_secret() -> bytes:
     import secrets
 
-    return (secrets.randbelow(_CURVE_ORDER - 1) + 1).to_bytes(32, "big")
+    from .protocol.curve import ORDER
+
+    return (secrets.randbelow(ORDER - 1) + 1).to_bytes(32, "big")
 
 
 def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> tuple[PrivateKey | None, str]:
     """Do as `_parse` for a key file. Its password is asked for when the file can be read."""
     import json
-
-    from eth_account import Account
 
     try:
         with open(path, encoding="utf-8") as file:
@@ -340,7 +335,7 @@ def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> t
     except ValueError:
         return None, "is not JSON, so it is not a key file"
     password = _password(given, f"Password of {path}: ")
-    result, fault = sealed(lambda: _parse(bytes(Account.decrypt(stored, password.reveal()))))
+    result, fault = sealed(lambda: _parse(decrypt(stored, password.reveal())))
     if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"
     return result or (None, f"is not a readable key file ({fault and fault.__name__})")
@@ -372,6 +367,4 @@ def _encrypted(key: PrivateKey, password: Secret) -> str:
     """Return the text of a key file. Called through `sealed`, as its frames hold key and password."""
     import json
 
-    from eth_account import Account
-
-    return json.dumps(Account.encrypt(key.reveal(), password.reveal()))
+    return json.dumps(encrypt(key.reveal(), password.reveal()))

@@ -59,11 +59,11 @@ def widgets(session: Session, venue: LocalVenue) -> dict[str, Any]:
         "ticket-twap": session.ticket("BTCUSDC", order_type="TWAP", quantity="0.05", count="31"),
         "ticket-stop": session.ticket("BTCUSDC", order_type="STOP", side="SELL", trigger_price=near(session, "0.98")),
         "review": review,
-        "chart": session.widgets.candles("BTCUSDC", indicators=["EMA 20", "RSI 14"]),
-        "blotter": session.blotter(),
-        "depth": session.widgets.depth("BTCUSDC"),
-        "funding": session.widgets.funding("BTCUSDC"),
-        "liquidation": session.widgets.liquidation_map(),
+        "chart": toolkit.widgets.Candles(session, "BTCUSDC", indicators=["EMA 20", "RSI 14"]),
+        "blotter": toolkit.widgets.Blotter(session),
+        "depth": toolkit.widgets.Depth(session, "BTCUSDC"),
+        "funding": toolkit.widgets.Funding(session, "BTCUSDC"),
+        "liquidation": toolkit.widgets.LiquidationMap(session),
     }
 
 

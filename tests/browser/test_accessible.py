@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import toolkit
 from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -44,7 +45,7 @@ def test_axe_finds_nothing(themed: Open, session: Session, venue: LocalVenue) ->
     session.buy("BTCUSDC", "0.05")
     session.buy("BTCUSDC", "0.01", price="50000")
     dashboard = session.dashboard("BTCUSDC")
-    page = themed(dashboard, session.widgets.permissions())
+    page = themed(dashboard, toolkit.widgets.Permissions(session))
     assert violations(page) == []
     dashboard.ticket.price, dashboard.ticket.quantity = "50000.05", "0,5"
     page.get_by_text("is not a multiple of tickSize").wait_for()
@@ -61,8 +62,8 @@ def test_axe_finds_nothing_in_any_kind_of_order(themed: Open, session: Session) 
     session.buy("BTCUSDC", "0.05")
     session.twap("BTCUSDC", "BUY", "0.03", "20m", slices=11)
     fields = {"order_type": "TWAP", "quantity": "0.05", "duration": "soon"}
-    ticket, blotter = session.ticket("BTCUSDC", **fields), session.blotter()
-    page = themed(ticket, blotter, session.widgets.funding("BTCUSDC"), session.widgets.liquidation_map())
+    ticket, blotter = session.ticket("BTCUSDC", **fields), toolkit.widgets.Blotter(session)
+    page = themed(ticket, blotter, toolkit.widgets.Funding(session, "BTCUSDC"), toolkit.widgets.LiquidationMap(session))
     page.get_by_text("is not a span of time").wait_for()
     assert violations(page) == []
     for kind, label in (("STOP", "Trigger at (USDC)"), ("SCALE", "First price (USDC)")):
@@ -120,7 +121,7 @@ def test_the_focus_follows_the_order_and_never_falls_to_the_page(show: Open, ses
 def test_the_focus_stays_in_the_table_when_its_row_goes(show: Open, session: Session) -> None:
     for price in ("50000", "50001"):
         session.buy("BTCUSDC", "0.01", price=price)
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     for left in (1, 0):
         page.get_by_role("button", name="Cancel order").first.click()
         page.locator(".tk-armed").click()

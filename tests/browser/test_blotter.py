@@ -31,7 +31,7 @@ def sign(page: Page, verb: str) -> None:
 
 def test_a_position_shows_liquidation_margin_and_exits(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "2", tp=near(session, "1.1"), sl=near(session, "0.9"))
-    blotter = session.blotter()
+    blotter = toolkit.widgets.Blotter(session)
     page = show(blotter)
     row, known = blotter.view["positions"][0], session.positions("BTCUSDC", exact=True).iloc[0]
     assert abs(Decimal(row["liquidation"].replace(",", "")) / known["liquidation_price"] - 1) < Decimal("0.001")
@@ -43,7 +43,7 @@ def test_a_position_shows_liquidation_margin_and_exits(show: Open, session: Sess
 
 def test_a_part_of_a_position_is_closed_after_a_review(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.1")
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     before = len(session.intents())
     page.get_by_role("button", name="Edit the BTCUSDC position").click()
     page.get_by_role("button", name="Close 25 %").click()
@@ -61,7 +61,7 @@ def test_a_part_of_a_position_is_closed_after_a_review(show: Open, session: Sess
 
 def test_take_profit_and_stop_loss_are_set_changed_and_cancelled_in_the_row(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.1")
-    blotter = session.blotter()
+    blotter = toolkit.widgets.Blotter(session)
     page = show(blotter)
     first, second = near(session, "1.05"), near(session, "1.06")
     for price, verb in ((first, "place"), (second, "change"), ("", "cancel")):
@@ -76,7 +76,7 @@ def test_take_profit_and_stop_loss_are_set_changed_and_cancelled_in_the_row(show
 
 def test_an_order_is_amended_in_its_row(show: Open, session: Session) -> None:
     receipt = session.buy("BTCUSDC", "0.02", price="50000")
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     page.get_by_role("button", name="Amend order").click()
     page.get_by_label("Price", exact=True).fill("50.000,5")
     page.get_by_role("button", name="Change price").click()
@@ -98,7 +98,7 @@ def test_an_order_is_amended_in_its_row(show: Open, session: Session) -> None:
 def test_tables_are_sorted_filtered_and_copied(show: Open, session: Session) -> None:
     for symbol, price in (("BTCUSDC", "50000"), ("ETHUSDC", "2000"), ("BTCUSDC", "9000")):
         session.buy(symbol, "1" if symbol == "ETHUSDC" else "0.01", price=price)
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     context = page.context
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     prices = page.get_by_role("region", name="Open orders").locator("tbody td:nth-child(4)")
@@ -120,7 +120,7 @@ def test_tables_are_sorted_filtered_and_copied(show: Open, session: Session) -> 
 def test_histories_are_chosen_on_the_page(show: Open, session: Session, venue: LocalVenue) -> None:
     session.buy("BTCUSDC", "0.05")
     session.cancel(session.buy("BTCUSDC", "0.01", price="50000"))
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     page.get_by_role("button", name="Order history").click()
     page.get_by_role("cell", name="canceled").wait_for()
     venue.advance("4h")  # to the first settlement
@@ -157,7 +157,7 @@ def test_a_twap_is_followed_continued_after_a_restart_and_cancelled(
     with toolkit.connect(venue=venue, intents=ledger) as first:
         first.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
     with toolkit.connect(venue=venue, intents=ledger) as again:
-        page = show(again.blotter())
+        page = show(toolkit.widgets.Blotter(again))
         table = page.get_by_role("region", name="Orders over time")
         table.get_by_text("interrupted").wait_for()
         table.get_by_role("button", name="Continue the twap").click()

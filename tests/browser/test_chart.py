@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import toolkit
 from tests.browser.host import expect, until
 from tests.browser.test_widgets import Open, bid, host, session, show, venue
 from toolkit.errors import CheckFailed
@@ -40,7 +41,7 @@ def test_orders_fills_entry_and_exits_are_lines_and_marks(show: Open, session: S
     venue.advance("5m")
     session.buy("BTCUSDC", "2.5", tp=near(session, "1.003"), sl=near(session, "0.997"))
     session.buy("BTCUSDC", "0.01", price=near(session, "0.999"))
-    chart = session.widgets.candles("BTCUSDC")
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
     page = show(chart)
     page.wait_for_function("JSON.parse(document.querySelector('.tk-chart').dataset.lines || '[]').length === 5")
     assert sorted(kind for kind, _ in lines(page).values()) == ["entry", "liquidation", "order", "sl", "tp"]
@@ -56,7 +57,7 @@ def test_orders_fills_entry_and_exits_are_lines_and_marks(show: Open, session: S
 def test_an_order_is_moved_by_its_line_after_a_review(show: Open, session: Session, venue: LocalVenue) -> None:
     venue.advance("5m")
     receipt = session.buy("BTCUSDC", "0.01", price=near(session, "0.999"))
-    page = show(session.widgets.candles("BTCUSDC"))
+    page = show(toolkit.widgets.Candles(session, "BTCUSDC"))
     order = str(receipt.order_id)
     page.wait_for_function(f"""JSON.parse(document.querySelector('.tk-chart').dataset.lines || '[]')
         .some(([id, kind, height]) => id === '{order}' && height > 0)""")
@@ -82,7 +83,7 @@ def test_an_order_is_moved_by_its_line_after_a_review(show: Open, session: Sessi
 def test_a_dragged_line_goes_back_when_the_review_is_left(show: Open, session: Session, venue: LocalVenue) -> None:
     venue.advance("5m")
     receipt = session.buy("BTCUSDC", "0.01", price=near(session, "0.999"))
-    chart = session.widgets.candles("BTCUSDC")
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
     page = show(chart)
     order = str(receipt.order_id)
     sent = len(session.intents())
@@ -96,7 +97,7 @@ def test_a_dragged_line_goes_back_when_the_review_is_left(show: Open, session: S
 
 
 def test_history_comes_with_scrolling_and_what_is_shown_stays(show: Open, session: Session) -> None:
-    chart = session.widgets.candles("BTCUSDC")
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
     page = show(chart)
     before = len(chart.history["rows"])
     place = box(page)
@@ -118,7 +119,7 @@ def test_history_comes_with_scrolling_and_what_is_shown_stays(show: Open, sessio
 def test_mark_and_index_lines_have_the_history_that_the_venue_publishes(
     show: Open, session: Session, venue: LocalVenue
 ) -> None:
-    chart = session.widgets.candles("BTCUSDC")
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
     for _ in range(3):
         venue.advance("1m")
         chart.refresh()
@@ -146,7 +147,7 @@ def test_mark_and_index_lines_have_the_history_that_the_venue_publishes(
 
 
 def test_intervals_and_indicators_are_switched_on_the_page(show: Open, session: Session, venue: LocalVenue) -> None:
-    chart = session.widgets.candles("BTCUSDC")
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
     page = show(chart)
     page.get_by_role("button", name="15m", exact=True).click()
     page.get_by_role("region", name="BTCUSDC · 15m").wait_for()
@@ -167,7 +168,7 @@ def test_intervals_and_indicators_are_switched_on_the_page(show: Open, session: 
 
 
 def test_candles_follow_the_theme_of_the_page(show: Open, session: Session) -> None:
-    page = show(session.widgets.candles("BTCUSDC"))
+    page = show(toolkit.widgets.Candles(session, "BTCUSDC"))
     ink = page.locator(".tk-chart").get_attribute("data-ink")
     page.evaluate("document.body.className = 'dark'; document.body.dataset.jpThemeLight = 'false'")
     page.wait_for_function(f"document.querySelector('.tk-chart').dataset.ink !== '{ink}'")

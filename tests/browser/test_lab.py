@@ -94,7 +94,9 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
 @pytest.mark.timeout(180)
 @pytest.mark.slow
 def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_path: Path) -> None:
-    blotter = 'import toolkit\nsession = toolkit.connect(clock="manual")\nwidget = session.blotter()\nwidget'
+    blotter = (
+        'import toolkit\nsession = toolkit.connect(clock="manual")\nwidget = toolkit.widgets.Blotter(session)\nwidget'
+    )
     notebook(tmp_path / "first.ipynb", blotter, "import time; time.sleep(8)", "import os; os._exit(1)")
     with lab(tmp_path) as address:
         context = browser.new_context(viewport={"width": 1300, "height": 900})

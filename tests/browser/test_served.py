@@ -99,7 +99,7 @@ def served() -> Iterator[Served]:
 
 def test_a_page_of_another_origin_reads_and_moves_nothing(browser: Browser, served: Served, elsewhere: str) -> None:
     venue = served.venue
-    before = venue.now_ms()
+    before = venue.host.now_ms()
     context = browser.new_context()
     page = context.new_page()
     page.goto(elsewhere)
@@ -110,7 +110,7 @@ def test_a_page_of_another_origin_reads_and_moves_nothing(browser: Browser, serv
     assert tried["control text"] == tried["control blob"] == "opaque"  # sent, and answered 403 unseen
     assert tried["image"] == "blocked"
     assert tried["sockets"] == ["closed"] * 12
-    assert venue.now_ms() == before
+    assert venue.host.now_ms() == before
     with toolkit.connect("local", base_url=served.base_url) as session:  # the user is not locked out
         session.stream.order_book("BTCUSDC").wait(lambda live: live.state == "live", timeout=10)
 
@@ -131,7 +131,7 @@ REBOUND = """async (token) => {
 
 def test_under_a_rebound_name_a_page_reads_and_moves_nothing(browser: Browser, served: Served) -> None:
     """The page is same-origin then, so the name is all that tells it from the venue's own; even the token is no use."""
-    before = served.venue.now_ms()
+    before = served.venue.host.now_ms()
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     rebound = browser.browser_type.launch(executable_path=chromium(), args=[*FLAGS, rules])
     try:
@@ -143,7 +143,7 @@ def test_under_a_rebound_name_a_page_reads_and_moves_nothing(browser: Browser, s
         assert page.evaluate(REBOUND, served.control_token) == [403, 403, 403, 403, "closed"]
     finally:
         rebound.close()
-    assert served.venue.now_ms() == before
+    assert served.venue.host.now_ms() == before
 
 
 def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
@@ -170,7 +170,7 @@ def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
             page.get_by_text("Pause: done").wait_for()
             page.get_by_role("button", name="Freeze trading").click()
             page.get_by_text("Freeze trading: done").wait_for()
-            assert "placeOrder" in lesson.venues[0].core.state.laboratory.disabled
+            assert "placeOrder" in lesson.venues[0].host.core.state.laboratory.disabled
             page.fill("#student", "Ann")
             page.get_by_role("button", name="Fund").click()
             page.get_by_text('"balance":"11000"').wait_for()
@@ -200,7 +200,7 @@ def test_the_leaderboard_is_a_live_widget_in_the_teachers_session(
     try:
         with serving(lesson, 0, settings=ServeSettings()) as served:
             teacher = toolkit.connect("local", base_url=served.base_url, control_token=served.control_token)
-            host.show(teacher.widgets.leaderboard())
+            host.show(toolkit.widgets.Leaderboard(teacher))
             page.goto(host.url)
             panel = page.get_by_role("region", name="Leaderboard")
             rows = panel.locator("tbody tr")
@@ -208,7 +208,7 @@ def test_the_leaderboard_is_a_live_widget_in_the_teachers_session(
             assert [rows.nth(0).locator("td").nth(at).inner_text() for at in range(4)] == [
                 "1", "Ann", "10,000.00", "0.00 %",
             ]  # fmt: skip
-            teacher.control.say("<b>Rates</b> are decided")
+            teacher.venue.control.say("<b>Rates</b> are decided")
             with toolkit.join(f"{served.base_url}/join/{lesson.roster.students[0].code}") as session:
                 session.buy("BTCUSDC", "1", price="62600", tif="IOC")
             panel.get_by_text("<b>Rates</b> are decided").wait_for()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import toolkit
 from tests.browser.host import Host, expect, until
 from tests.browser.test_widgets import Open, host, panel, session, show, signed_nothing, venue
 from toolkit.session import Session
@@ -60,7 +61,7 @@ def test_a_saved_view_says_as_of_when(show: Open, host: Host, session: Session) 
 def test_a_busy_kernel_takes_no_presses(show: Open, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from toolkit.widgets.base_panel.refresher import KERNEL_LOOP
 
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     monkeypatch.setattr(KERNEL_LOOP, "busy_seconds", lambda: 4.0)
     page.get_by_text("The kernel is busy with a cell").wait_for()
     expect(page.locator(ENABLED)).to_have_count(0)
@@ -76,7 +77,7 @@ def test_a_series_of_quick_clicks_only_asks(
     for price in ("50000", "50001"):
         session.buy("BTCUSDC", "0.01", price=price)
     before = len(session.intents())
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     for name in ("Close the BTCUSDC position", "Cancel all"):
         place = page.get_by_role("button", name=name).bounding_box()
         assert place is not None
@@ -92,7 +93,7 @@ def test_a_series_of_quick_clicks_only_asks(
 def test_a_held_enter_key_only_asks(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     before = len(session.intents())
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     page.get_by_role("button", name="Close the BTCUSDC position").focus()
     for _ in range(20):
         page.keyboard.down("Enter")
@@ -179,7 +180,7 @@ def decimals(page: Page, selector: str) -> set[int]:
 
 def test_numbers_below_each_other_have_the_same_decimals(show: Open, session: Session, venue: LocalVenue) -> None:
     venue.advance("5m")
-    page = show(session.widgets.order_book("BTCUSDC"), session.widgets.trades("BTCUSDC"))
+    page = show(toolkit.widgets.OrderBook(session, "BTCUSDC"), toolkit.widgets.Trades(session, "BTCUSDC"))
     panel(page, "BTCUSDC trades").locator("td").first.wait_for()
     for column in (1, 2, 3):
         assert len(decimals(page, f".tk-bid > span:nth-child({column})")) == 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import toolkit
 from tests.browser.host import Host, expect, hosting, until
 from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
@@ -158,7 +159,7 @@ def test_what_python_sets_is_shown_and_what_is_being_typed_stays(show: Open, ses
 def test_a_button_of_the_blotter_asks_for_confirmation(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     session.buy("BTCUSDC", "0.01", price="50000")
-    page = show(session.blotter())
+    page = show(toolkit.widgets.Blotter(session))
     before = len(session.intents())
     page.get_by_role("button", name="Cancel order").click()
     armed = page.get_by_role("button", name="Press again to confirm")
@@ -195,7 +196,7 @@ def test_stale_data_locks_the_page(show: Open, session: Session, monkeypatch: py
 
 
 def test_a_closed_widget_says_so(show: Open, session: Session) -> None:
-    widget = session.widgets.trades("BTCUSDC")
+    widget = toolkit.widgets.Trades(session, "BTCUSDC")
     page = show(widget)
     widget.stop()
     page.get_by_text("closed", exact=True).wait_for()
@@ -220,7 +221,7 @@ def test_many_updates_a_second_leave_the_page_at_its_rate(show: Open, session: S
 
 def test_no_secret_goes_to_the_page(show: Open, host: Host, session: Session) -> None:
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
-    page = show(ticket, session.widgets.permissions(), session.widgets.account())
+    page = show(ticket, toolkit.widgets.Permissions(session), toolkit.widgets.Account(session))
     page.get_by_role("button", name="Review buy order").click()
     page.get_by_role("button", name="Sign and buy").click()
     page.get_by_text("rests in the book").first.wait_for()
@@ -257,7 +258,9 @@ HOSTS = {
 @pytest.mark.parametrize("kind", HOSTS)
 def test_text_is_readable_in_hosts_with_other_themes(show: Open, page: Page, session: Session, kind: str) -> None:
     page.emulate_media(color_scheme="dark" if kind.endswith("light") else "light")  # the host decides, not the system
-    page = show(session.ticket("BTCUSDC", price="50000", quantity="0.01"), session.widgets.order_book("BTCUSDC", 3))
+    page = show(
+        session.ticket("BTCUSDC", price="50000", quantity="0.01"), toolkit.widgets.OrderBook(session, "BTCUSDC", 3)
+    )
     page.evaluate(
         """([kind, colours]) => {
           document.body.className = kind;
@@ -272,7 +275,7 @@ def test_text_is_readable_in_hosts_with_other_themes(show: Open, page: Page, ses
 
 def test_every_control_has_a_name_and_every_status_is_announced(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
-    page = show(session.dashboard("BTCUSDC"), session.widgets.permissions())
+    page = show(session.dashboard("BTCUSDC"), toolkit.widgets.Permissions(session))
     unnamed = page.evaluate(
         """[...document.querySelectorAll('button, input, select')]
         .filter((one) => !one.ariaLabel && !one.textContent.trim() && !(one.labels && one.labels.length))

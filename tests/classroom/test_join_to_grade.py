@@ -62,7 +62,7 @@ def lesson(folder: Path, links: dict[str, str], base_url: str, token: str) -> No
     """Join, trade, and do what a teacher does meanwhile; export everything."""
     opened, jumped = threading.Barrier(STUDENTS + 1), threading.Barrier(STUDENTS + 1)
     with toolkit.connect("local", base_url=base_url, control_token=token, timeout=60) as teacher:
-        control = teacher.control
+        control = teacher.venue.control
 
         def study(name: str) -> tuple[str, float]:
             quantity = f"0.0{1 + int(name[-2:]) % 9}"

@@ -84,19 +84,19 @@ def test_a_student_touches_nothing_of_anothers(room: Room) -> None:
         with pytest.raises(errors.ToolkitError):
             other.exchange.cancel_order([{"symbolCode": 1, "ordId": ids[0]}])
         with pytest.raises(errors.InputError, match="need its token"):
-            _ = other.control
+            _ = other.venue.control.fund
         wrong = toolkit.connect("local", base_url=room.served.base_url, control_token="x" * 32)
         with wrong, pytest.raises(errors.ToolkitError, match="token"):
-            wrong.control.fund(bo.address, "1")
+            wrong.venue.control.fund(bo.address, "1")
     assert session_orders(room, ann.address) == ids
-    assert venue.core.state.accounts[bo.address.lower()].balance == 10_000_000_000
+    assert venue.host.core.state.accounts[bo.address.lower()].balance == 10_000_000_000
     keys = {each.key for student in room.lesson.roster.students for each in (student.master, student.agent)}
     assert len(keys) == 2 * len(NAMES)
     assert not keys & {toolkit_key(number) for number in range(40)}  # made for this class, not the public ones
 
 
 def session_orders(room: Room, address: str) -> list[int]:
-    return list(room.lesson.venues[0].core.state.accounts[address.lower()].orders)
+    return list(room.lesson.venues[0].host.core.state.accounts[address.lower()].orders)
 
 
 def toolkit_key(number: int) -> bytes:
@@ -130,7 +130,7 @@ def test_secrets_stay_out_of_what_is_shown(room: Room) -> None:
 
 def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
     with room.join(0) as ann, room.teacher() as teacher:
-        control = teacher.control
+        control = teacher.venue.control
         assert ann.buy("BTCUSDC", "0.1", price="62600", tif="IOC")
         number = control.save_point()
         control.freeze()
@@ -139,13 +139,13 @@ def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
         control.unfreeze()
         control.set_speed(500)
         control.hold_time()
-        held = room.lesson.venues[0].now_ms()
-        assert room.lesson.venues[0].now_ms() == held
+        held = room.lesson.venues[0].host.now_ms()
+        assert room.lesson.venues[0].host.now_ms() == held
         assert control.status() == {"time": held, "speed": 0, "frozen": False}
         control.go_on()
         assert control.status()["speed"] == 500
         price = control.jump("BTCUSDC", "-10", "A large holder sells")["price"]
-        assert room.lesson.venues[0].core.state.markets[1].oracle == 562_500
+        assert room.lesson.venues[0].host.core.state.markets[1].oracle == 562_500
         assert price == "56250.0"
         assert list(control.fund_student("Ann", "500")) == ["Ann"]
         assert list(control.fund_student("", "1")) == NAMES
@@ -170,7 +170,7 @@ def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
 def test_everything_is_exported_as_parquet(room: Room, tmp_path: Path) -> None:
     with room.join(0) as ann, room.teacher() as teacher:
         ann.buy("BTCUSDC", "0.1", price="62600", tif="IOC")
-        written = teacher.control.export(str(tmp_path / "out"))
+        written = teacher.venue.control.export(str(tmp_path / "out"))
     tables = {Path(path).stem: pd.read_parquet(path) for path in written}
     assert {"leaderboard", "students", "orders", "fills", "balances", "ledger", "positions", "funding"} == set(tables)
     assert tables["fills"]["student"].tolist() == ["Ann"]

@@ -49,7 +49,7 @@ def simulated(students: int, orders: int, *, market: bool) -> dict[str, float]:
                 thread.start()
             for thread in threads:
                 thread.join(100)
-            accounts = lesson.venues[0].core.state.accounts
+            accounts = lesson.venues[0].host.core.state.accounts
             resting = sum(len(accounts[each.address.lower()].orders) for each in lesson.roster.students)
             assert errors == []
             assert len(lesson.leaderboard()) == students

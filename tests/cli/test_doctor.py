@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -232,14 +233,14 @@ def test_a_plain_installation_is_whole_and_its_extras_are_named(monkeypatch: pyt
     version = importlib.metadata.version
 
     def without(name: str) -> str:
-        if name in doctor.EXTRAS:
+        if name in doctor.OPTIONAL:
             raise importlib.metadata.PackageNotFoundError(name)
         return version(name)
 
     monkeypatch.setattr(importlib.metadata, "version", without)
     found = {finding.name: finding for finding in doctor.versions()}
     assert found["extras"].state == "note"
-    assert 'pip install "toolkit[data,notebook]"' in found["extras"].advice
+    assert 'pip install "afx-toolkit[data,notebook]"' in found["extras"].advice
     assert "packages" not in found
 
 
@@ -297,8 +298,7 @@ def test_a_package_that_is_too_old_is_named_with_the_version_it_takes(monkeypatc
         "warn",
         "pandas 2.1.4 is older than 2.2.3, matplotlib 3.8.0rc1 is older than 3.10",
     )
-    assert found.advice.startswith("python -m pip install --upgrade ")
-    assert '"pandas>=2.2.3" "matplotlib>=3.10"' in found.advice
+    assert found.advice == 'pip replaces what is too old: pip install "afx-toolkit[notebook]"'
 
 
 def test_an_address_in_place_of_a_key_and_a_missing_keyring_are_explained() -> None:
@@ -315,3 +315,15 @@ def test_an_address_in_place_of_a_key_and_a_missing_keyring_are_explained() -> N
     finally:
         keyring.set_keyring(before)
     assert "--keyfile" in found.advice
+
+
+def test_a_python_that_not_every_package_can_be_installed_on_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LAST_PYTHON", (3, 10))
+    monkeypatch.setitem(sys.modules, "eth_account", None)
+    found = {finding.name: finding for finding in doctor.versions()}
+    assert found["python"].state == "warn"
+    assert found["python"].advice == "use Python 3.11, 3.12, 3.13 or 3.14"
+    assert found["eth-account"].state == "note"
+    assert "mnemonics and class rooms need it" in found["eth-account"].text
+    assert "eth-keyfile" in found["versions"].text
+    assert "packages" not in found

@@ -43,8 +43,8 @@ def test_a_killed_recording_loses_nothing_and_goes_on(tmp_path: Path) -> None:
     with LocalVenue(speed=60) as venue, venue.serve() as served:
         recorded_until(served.base_url, out, 40_000, signal.SIGKILL)
         recorded_until(served.base_url, out, 40_000, signal.SIGTERM)
-        done = {(one.time, one.price) for one in venue.core.state.history.trades[1]}
-        product = venue.core.products[1]
+        done = {(one.time, one.price) for one in venue.host.core.state.history.trades[1]}
+        product = venue.host.core.products[1]
     events = data.load(out, format="recording")
     assert events.symbol == "BTCUSDC"
     trades = events.of(Kind.TRADE)

@@ -176,8 +176,8 @@ class Executed(httpx.BaseTransport):
         self.venue, self.inner = venue, venue.transport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "GET" and not self.venue.clock.runs:
-            self.venue.settle()
+        if request.method == "GET" and not self.venue.host.clock.runs:
+            self.venue.advance(until=self.venue.host.settled_ms())
         return self.inner.handle_request(request)
 
 

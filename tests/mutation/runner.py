@@ -35,7 +35,7 @@ _HEAVY = (
     "hypothesis",
     "httpx",
     "msgspec",
-    "coincurve",
+    "btclib_libsecp256k1",
     "eth_account",
     "google.protobuf",
     "websockets",

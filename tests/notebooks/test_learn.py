@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit import walkthroughs
+from toolkit import extras, walkthroughs
 from toolkit.__main__ import main
 
 
@@ -58,7 +58,7 @@ def test_lab_copies_the_walkthroughs_and_opens_the_index(tmp_path: Path, monkeyp
         called.append(command)
         return 0
 
-    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(extras, "find_spec", lambda name: object())
     monkeypatch.setattr(lab.subprocess, "call", call)
     target = tmp_path / "walkthroughs"
     assert main(["lab", str(target), "--no-browser"]) == 0
@@ -73,11 +73,10 @@ def test_lab_copies_the_walkthroughs_and_opens_the_index(tmp_path: Path, monkeyp
 def test_lab_without_jupyterlab_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from toolkit.cli import lab
-
-    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     assert main(["lab", str(tmp_path / "walkthroughs")]) == 1
-    assert "pip install" in capsys.readouterr().err
+    assert "toolkit lab: jupyterlab is not installed" in (said := capsys.readouterr().err)
+    assert 'pip install "afx-toolkit[lab]"' in said
 
 
 @pytest.mark.slow

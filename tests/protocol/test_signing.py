@@ -10,18 +10,16 @@ import traceback
 from types import MappingProxyType
 from typing import Any
 
-import coincurve
 import pytest
-from eth_account import Account
-from eth_account.messages import encode_typed_data
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol import strategies
 from tests.protocol.golden import CHAINS, key, vectors
+from toolkit import ethereum
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN, Chain
 from toolkit.errors import BadSignature, MalformedRequest, WalletError
-from toolkit.protocol import envelope, hexbytes, signing
+from toolkit.protocol import curve, envelope, hexbytes, signing
 from toolkit.protocol.signing import PrivateKey
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -44,7 +42,9 @@ PLACE = {
 
 def by_eth_account(explained: signing.Explained, secret: bytes) -> Any:
     """Return what eth-account signs for the explained typed data."""
-    return Account.sign_message(encode_typed_data(full_message=explained.typed_data), secret)
+    eth_account = pytest.importorskip("eth_account", reason=ethereum.MISSING)
+    document = eth_account.messages.encode_typed_data(full_message=explained.typed_data)
+    return eth_account.Account.sign_message(document, secret)
 
 
 @pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
@@ -72,7 +72,7 @@ def test_any_request_is_what_eth_account_signs(
     reference = by_eth_account(signing.explain(payload, chain, **fields), signer.reveal())
     assert signed["signature"] == {"r": f"0x{reference.r:064x}", "s": f"0x{reference.s:064x}", "v": reference.v}
     assert signing.recover(json.loads(envelope.dump(signed)), chain) == signer.address
-    assert signer.address == Account.from_key(signer.reveal()).address
+    assert signer.address == pytest.importorskip("eth_account").Account.from_key(signer.reveal()).address
 
 
 def changed_text(text: str, at: int) -> str:
@@ -168,7 +168,7 @@ def test_mutations_reach_recovery() -> None:
     ("r", "s", "field"),
     [
         (1, ORDER - 1, "signature.s"),
-        (1, signing.HALF_ORDER + 1, "signature.s"),
+        (1, curve.HALF_ORDER + 1, "signature.s"),
         (1, 2**256 - 1, "signature.s"),
         (0, 1, "signature"),
         (1, 0, "signature"),
@@ -229,13 +229,15 @@ def test_withdraw_signs_both_forms_and_they_differ() -> None:
 def test_eth_account_serves_the_typed_data_of_masters_and_is_not_loaded_for_agents(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    messages = pytest.importorskip("eth_account.messages", reason=ethereum.MISSING)
+    encode_typed_data = messages.encode_typed_data
     served: list[str] = []
 
     def encode(*, full_message: dict[str, Any]) -> Any:
         served.append(full_message["primaryType"])
         return encode_typed_data(full_message=full_message)
 
-    monkeypatch.setattr("eth_account.messages.encode_typed_data", encode)
+    monkeypatch.setattr(messages, "encode_typed_data", encode)
     signing.explain({"type": "withdraw", "destination": ADDRESS, "amount": "5"}, TESTNET_CHAIN, 1)
     signing.explain(PLACE, TESTNET_CHAIN, 1)
     assert served == ["Withdraw"]
@@ -336,10 +338,12 @@ def test_address_bytes_need_an_address() -> None:
             hexbytes.to_checksummed(bad)
 
 
-def test_the_signature_is_the_bare_librarys() -> None:
+def test_the_signature_is_the_curves() -> None:
     digest = hexbytes.keccak(b"x")
-    raw = coincurve.PrivateKey(bytes.fromhex(SECRET)).sign_recoverable(digest, hasher=None)
-    assert PrivateKey.from_hex(SECRET).sign(digest) == (raw[:64], 27 + raw[64])
+    secret = curve.hold(bytes.fromhex(SECRET))
+    assert secret is not None
+    compact, recovery_id = curve.sign(secret, digest)
+    assert PrivateKey.from_hex(SECRET).sign(digest) == (compact, 27 + recovery_id)
     with pytest.raises(ValueError, match="32 bytes"):
         PrivateKey.from_hex(SECRET).sign(b"short")
 
@@ -368,7 +372,7 @@ def test_without_tiny_keccak_pycryptodome_is_used(monkeypatch: pytest.MonkeyPatc
 
 
 def test_s_at_half_of_the_order_is_still_low() -> None:
-    for s, low in ((signing.HALF_ORDER, True), (signing.HALF_ORDER + 1, False)):
+    for s, low in ((curve.HALF_ORDER, True), (curve.HALF_ORDER + 1, False)):
         signature = {"r": f"0x{1:064x}", "s": f"0x{s:064x}", "v": 27}
         request = {"action": PLACE, "signature": signature, "nonce": 1}
         if low:
@@ -376,4 +380,4 @@ def test_s_at_half_of_the_order_is_still_low() -> None:
         else:
             with pytest.raises(BadSignature, match="malleable"):
                 signing.recover(request, TESTNET_CHAIN)
-    assert 2 * signing.HALF_ORDER + 1 == ORDER
+    assert 2 * curve.HALF_ORDER + 1 == curve.ORDER == ORDER

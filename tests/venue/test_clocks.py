@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from toolkit import ethereum
 from toolkit.errors import InputError
 from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
@@ -75,8 +76,7 @@ def test_a_clock_is_a_name_or_an_object() -> None:
 
 
 def test_development_accounts_are_those_of_the_mnemonic_and_their_keys_stay_out_of_reprs() -> None:
-    from eth_account import Account
-
+    Account = pytest.importorskip("eth_account", reason=ethereum.MISSING).Account
     Account.enable_unaudited_hdwallet_features()
     for index in (0, 1, 9, 10, 19):
         mine = development.account(index)
@@ -94,9 +94,9 @@ def test_a_venue_begins_at_a_moment_that_its_records_can_hold(start: int | str) 
 
 def test_a_venue_may_begin_with_the_year_1970() -> None:
     with LocalVenue(clock="manual", start=1, market=False, accounts=1) as venue:
-        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        [address] = [each for each, account in venue.host.core.state.accounts.items() if account.kind == "user"]
         agent = {"agentAddress": "0x" + "ab" * 20, "agentName": "x", "validitySeconds": 0, "dexChain": "Testnet"}
         for each in (agent["agentAddress"], "0x" + "0" * 40):
             answer = venue.control.act(address, {"type": "approveAgent", **agent, "agentAddress": each})
             assert answer["code"] == 0
-        assert not venue.core.state.permissions.approvals[0].active(venue.now_ms()), "revoked at once"
+        assert not venue.host.core.state.permissions.approvals[0].active(venue.host.now_ms()), "revoked at once"

@@ -17,7 +17,7 @@ MINUTE_MS = 60_000
 def begun(journal: Path | None = None) -> LocalVenue:
     """Return a venue with its market on, a position, a resting order, a stop and an isolated position."""
     venue = LocalVenue(seed=11, clock="manual", journal=journal, sync="os", accounts=3)
-    if not venue.core.state.accounts["0x70997970c51812dc3a010c7d01b50e0d17dc79c8"].positions:
+    if not venue.host.core.state.accounts["0x70997970c51812dc3a010c7d01b50e0d17dc79c8"].positions:
         venue.advance("1m")
         trader, other = Trader(venue, 1), Trader(venue, 2)
         assert trader.place("BUY", "0", "2.5")
@@ -33,17 +33,17 @@ def hash_after(minutes: int, step: int) -> str:
     with begun() as venue:
         for _ in range(minutes // step):
             venue.advance(step * MINUTE_MS)
-        return venue.state_hash()
+        return venue.control.state_hash()
 
 
 def irregular_hash(minutes: int, directory: Path, seed: int) -> str:
     """Return the hash after the same time in irregular steps, between which the venue is saved and restored."""
     chance, journal = random.Random(seed), directory / "journal"
     venue = begun(journal)
-    end, done = venue.now_ms() + minutes * MINUTE_MS, set[str]()
-    while venue.now_ms() < end:
+    end, done = venue.host.now_ms() + minutes * MINUTE_MS, set[str]()
+    while venue.host.now_ms() < end:
         kept = venue.snapshot()
-        venue.advance(min(chance.choice((1, 999, 3_000, 59_001, 407_000, 1_800_000)), end - venue.now_ms()))
+        venue.advance(min(chance.choice((1, 999, 3_000, 59_001, 407_000, 1_800_000)), end - venue.host.now_ms()))
         way = chance.choice(("none", "none", "revert", "dump", "restart"))
         done.add(way)
         if way == "revert":
@@ -57,7 +57,7 @@ def irregular_hash(minutes: int, directory: Path, seed: int) -> str:
             venue = begun(journal)
     assert done >= {"revert", "dump", "restart"}, "every way of saving was tried"
     with venue:
-        return venue.state_hash()
+        return venue.control.state_hash()
 
 
 def test_an_hour_in_one_step_equals_minutes_and_irregular_steps(tmp_path: Path) -> None:

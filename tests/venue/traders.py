@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.venue.wallets import Signer
 from toolkit.venue import development
+from toolkit.venue.api.gateway import Submission
 from toolkit.venue.engine.commands import Outcome
 from toolkit.venue.local import LocalVenue
 
@@ -25,13 +26,17 @@ class Trader:
             "validitySeconds": 31_536_000,
             "dexChain": "Testnet",
         }
-        answer = Signer(master).do(venue, approval, nonce=venue.now_ms() + index)
+        answer = Signer(master).do(venue, approval, nonce=venue.host.now_ms() + index)
         assert answer["code"] == 0, answer
 
     def act(self, kind: str, **action: Any) -> Outcome:
         """Do an action; its outcome may be a refusal."""
         self._nonce += 1
-        return self.venue.submit({"type": kind, **action}, self._agent, self._nonce)
+        submission = Submission({"type": kind, **action}, self._agent, self._nonce, None, None, b"", None)
+        [outcome] = self.venue.host.submit_many([submission])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def place(self, side: str, price: str, quantity: str, *, symbol: int = 1, **more: Any) -> int:
         """Place a limit order (a market order for price "0") and return its number, 0 when it was refused."""

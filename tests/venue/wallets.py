@@ -39,7 +39,7 @@ class Signer:
     def post(self, venue: LocalVenue, action: dict[str, Any], **envelope: Any) -> Answer:
         """Sign and post an action in process."""
         body = json.dumps(self.request(action, **envelope)).encode()
-        return venue.handle("POST", "/api/v1/exchange", "", body, "test")
+        return venue.host.gateway.handle("POST", "/api/v1/exchange", "", body, "test")
 
     def do(self, venue: LocalVenue, action: dict[str, Any], **envelope: Any) -> dict[str, Any]:
         """Sign and post an action; return the opened envelope."""

@@ -143,8 +143,8 @@ class World:
 
     def _start(self) -> LocalVenue:
         venue = LocalVenue(journal=self.folder / "journal", sync="os", clock="manual")
-        assert venue.journal is not None
-        append = venue.journal.append
+        assert venue.host.journal is not None
+        append = venue.host.journal.append
 
         def mortal(command: Command) -> None:
             if self.moment == "before it is written":
@@ -153,12 +153,12 @@ class World:
             if self.moment == "before it is applied":
                 raise Crashed
 
-        venue.journal.append = mortal  # type: ignore[method-assign]
+        venue.host.journal.append = mortal  # type: ignore[method-assign]
         return venue
 
     def now_ms(self) -> int:
         """The clock of both clients."""
-        return self.venue.now_ms()
+        return self.venue.host.now_ms()
 
     elapsed_ms = now_ms
 
@@ -169,8 +169,8 @@ class World:
     def crash(self) -> None:
         """Kill the venue and start it again from its journal."""
         self.moment = ""
-        assert self.venue.journal is not None
-        self.venue.journal.close()
+        assert self.venue.host.journal is not None
+        self.venue.host.journal.close()
         self.venue = self._start()
 
     def carry(self, request: httpx.Request) -> httpx.Response:
@@ -278,7 +278,7 @@ def cancel(world: World, number: int) -> None:
 
 def _resting(world: World, number: int) -> list[Any]:
     account = world.clients[number].account.lower()
-    return list(world.venue.core.state.accounts[account].orders.values())
+    return list(world.venue.host.core.state.accounts[account].orders.values())
 
 
 def cancel_all(world: World, number: int) -> None:
@@ -298,7 +298,7 @@ def fault(world: World, number: int) -> None:
     kind = world.chance.choice([*BEFORE, *AFTER])
     account = world.clients[number].account
     aims: list[dict[str, Any]] = [{}, {"path": "/api/*"}, {"action": "placeOrder"}, {"account": account}]
-    made = world.venue.faults.add(
+    made = world.venue.control.add_fault(
         kind,
         after=world.chance.randrange(3),
         count=world.chance.randrange(1, 4),
@@ -318,9 +318,9 @@ def crash(world: World, number: int) -> None:
     world.moment = world.chance.choice(MOMENTS)
     world.story.append(f"    {world.moment}")
     if world.moment == "now":
-        before = world.venue.state_hash()
+        before = world.venue.control.state_hash()
         world.crash()
-        assert world.venue.state_hash() == before, "a restart changed the state"
+        assert world.venue.control.state_hash() == before, "a restart changed the state"
         world.down = world.chance.randrange(5)
 
 
@@ -338,11 +338,11 @@ def resolve(world: World, number: int) -> None:
 
 def revert(world: World, number: int) -> None:
     """Move ahead and revert, which must leave no trace."""
-    mark, before = world.venue.snapshot(), world.venue.state_hash()
+    mark, before = world.venue.snapshot(), world.venue.control.state_hash()
     world.venue.control.set_oracle("BTCUSDC", "61000")
     world.venue.advance("1h")
     world.venue.revert(mark)
-    assert world.venue.state_hash() == before, "a revert did not put everything back"
+    assert world.venue.control.state_hash() == before, "a revert did not put everything back"
 
 
 STEP_KINDS: dict[str, tuple[int, Callable[[World, int], None]]] = {
@@ -368,7 +368,7 @@ STEP_KINDS: dict[str, tuple[int, Callable[[World, int], None]]] = {
 def settle(world: World) -> None:
     """End all faults, let late requests arrive, and resolve everything in doubt."""
     world.down, world.moment = 0, ""
-    world.venue.faults.clear()
+    world.venue.control.clear_faults()
     if world.chance.random() < 0.5:  # otherwise clients query before late requests have arrived
         world.venue.advance("2m")
     for number in (0, 1):
@@ -381,7 +381,7 @@ def settle(world: World) -> None:
 
 def check(world: World) -> None:
     """Compare the clients' ledgers, their answers and the venue's history."""
-    core = world.venue.core
+    core = world.venue.host.core
     core.check()
     done: dict[tuple[str, int], Any] = {}
     for record in core.state.history.transactions.records:
@@ -403,7 +403,7 @@ def check(world: World) -> None:
 
 def _accepted(world: World) -> Counter[tuple[str, int]]:
     """Count the orders that were accepted, by account and client id."""
-    state = world.venue.core.state
+    state = world.venue.host.core.state
     orders = [*state.history.orders.records, *(o for a in state.accounts.values() for o in a.orders.values())]
     return Counter(
         (order.address, order.client_id) for order in orders if order.client_id and order.status != OrderStatus.REJECTED
@@ -432,9 +432,9 @@ def play(seed: int, folder: Path) -> World:
             world.step()
         settle(world)
         check(world)
-        before = world.venue.state_hash()
+        before = world.venue.control.state_hash()
         world.crash()
-        assert world.venue.state_hash() == before, "the journal leads to another state"
+        assert world.venue.control.state_hash() == before, "the journal leads to another state"
     except BaseException as error:
         error.add_note(f"seed {seed} repeats this; what happened:\n" + "\n".join(world.story[-60:]))
         raise

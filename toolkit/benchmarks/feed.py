@@ -106,18 +106,18 @@ def _published() -> float:
     from ..venue.local import LocalVenue
 
     venue: Any = LocalVenue(clock="manual", accounts=1)
-    hub = venue.feed
+    hub = venue.host.feed
     hub.connections = READERS
     readers = [hub.open("bench") for _ in range(READERS)]
     message = wire.subscribe(wire.CHANNELS["orderBook"], {"symbol": "BTCUSDC", "depth": 20})
     for reader in readers:
         reader.send(message)
         reader.drain()
-    book = venue.core.books[1]
+    book = venue.host.core.books[1]
     levels = book.depth(1, 20)
     event = BookChange(1, 1, levels[0][0], levels[0][1], 0)
     totals = iter(range(1, 1_000_000))
-    venue.core.books[1] = SimpleNamespace(
+    venue.host.core.books[1] = SimpleNamespace(
         depth=lambda side, count: [(levels[0][0], next(totals)), *levels[1:]] if side > 0 else book.depth(side, count)
     )
 

@@ -20,10 +20,10 @@ from . import ranking
 from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
-"""Actions that are switched off while trading is frozen; cancelling goes on."""
+"""Actions that are switched off while trading is frozen; orders can still be cancelled."""
 CACHED_SECONDS = 1.0
 CACHED_TIMES = 20.0
-"""How old a leaderboard may be, in seconds and in times of what it takes: all of the class may look at it at once."""
+"""How old a leaderboard may be, in seconds and in multiples of the time to compute it: a whole class looks at it."""
 
 
 class Presence(Hooks):
@@ -67,7 +67,7 @@ class Lesson:
         self._board: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self._lock = threading.Lock()
         for venue in self.all_venues():
-            venue.hooks = Presence(roster, self.seen_ms)
+            venue.host.gateway.hooks = Presence(roster, self.seen_ms)
         self._approve()
 
     @classmethod
@@ -88,7 +88,7 @@ class Lesson:
         return cls(roster, {student.number: LocalVenue(**common) for student in roster.students}, balance=balance)
 
     def _approve(self) -> None:
-        """Approve every agent, so that a student can trade at once."""
+        """Approve every agent, so that a student can trade immediately."""
         for student in self.roster.students:
             action = {
                 "type": "approveAgent",
@@ -129,16 +129,20 @@ class Lesson:
     def status(self) -> dict[str, Any]:
         """Return the venue's time (Unix ms), its speed (0 while time is held), and whether trading is frozen."""
         venue = self.all_venues()[0]
-        speed = venue.clock.speed if isinstance(venue.clock, RealClock) else 0.0
-        return {"time": venue.now_ms(), "speed": speed, "frozen": TRADING[0] in venue.core.state.laboratory.disabled}
+        speed = venue.host.clock.speed if isinstance(venue.host.clock, RealClock) else 0.0
+        return {
+            "time": venue.host.now_ms(),
+            "speed": speed,
+            "frozen": TRADING[0] in venue.host.core.state.laboratory.disabled,
+        }
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return rank, name, equity, return, drawdown, fees and trades, best return first.
 
-        It is at most a second old, or twenty times as old as computing it takes: the longer the class, the longer that.
+        It is at most a second old, or as old as twenty times the time to compute it.
         """
         until, rows = self._board
-        # everybody asks at once: whoever finds it being computed gets the last one
+        # The whole class asks simultaneously: a caller that finds it being computed gets the last one.
         if rows and (time.monotonic() < until or not self._lock.acquire(blocking=False)):
             return rows
         if not rows:
@@ -155,7 +159,9 @@ class Lesson:
 
     def _standings(self) -> list[dict[str, Any]]:
         """Return the leaderboard as it is now; orders are answered between two students."""
-        rows = [self.venue_of(each).query(partial(ranking.standing, student=each)) for each in self.roster.students]
+        rows = [
+            self.venue_of(each).host.query(partial(ranking.standing, student=each)) for each in self.roster.students
+        ]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
@@ -171,13 +177,13 @@ class Lesson:
     def set_speed(self, speed: float) -> None:
         """Let time pass `speed` times as fast as real time. Raises VenueError for a class with a manual clock."""
         for venue in self.all_venues():
-            if not isinstance(venue.clock, RealClock):
+            if not isinstance(venue.host.clock, RealClock):
                 raise VenueError("the clock of this class is moved by hand: use advance")
-            with venue.lock:
-                venue.clock.set_speed(speed)
+            with venue.host.lock:
+                venue.host.clock.set_speed(speed)
 
     def freeze(self) -> None:
-        """Refuse new orders of everybody; cancelling goes on."""
+        """Refuse all new orders. Orders can still be cancelled."""
         for venue in self.all_venues():
             for action in TRADING:
                 venue.control.disable(action)
@@ -192,13 +198,13 @@ class Lesson:
         """Publish a piece of news on the page of the class."""
         if not 1 <= len(text) <= 300:
             raise InputError(f"news have 1 to 300 characters, not {len(text)}", field="text", rule="length")
-        self.news.append({"time": self.all_venues()[0].now_ms(), "text": text})
+        self.news.append({"time": self.all_venues()[0].host.now_ms(), "text": text})
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
-        """Move the price of a product by `percent` at once, and publish `text` with it; returns the price.
+        """Move the price of a product by `percent` in one step, and publish `text` with it; returns the price.
 
-        The market goes on from there, in every venue of the class.
+        The market continues from there, in every venue of the class.
         """
         moved = [venue.control.jump(product, percent) for venue in self.all_venues()]
         if text:
@@ -221,8 +227,8 @@ class Lesson:
 
     def _reset(self, venue: LocalVenue, student: Student) -> bool:
         address = student.address
-        account = venue.core.state.accounts[address.lower()]
-        for product in venue.core.products.values():
+        account = venue.host.core.state.accounts[address.lower()]
+        for product in venue.host.core.products.values():
             for waiting in (False, True):
                 venue.control.act(
                     address, {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}

@@ -30,7 +30,7 @@ _FILES = resources.files("toolkit.classroom")
 
 def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
     """Make the venue's gateway answer the pages of a class, and the join link of each student."""
-    routes = venue.gateway.routes
+    routes = venue.host.gateway.routes
     routes[BOARD_PATH] = _got(lambda incoming: _page("board"))
     routes[TEACHER_PATH] = _got(lambda incoming: _page("teacher"))
     routes[BOARD_DATA_PATH] = _got(lambda incoming: enveloped(200, 0, "success", board(venue, lesson)))
@@ -40,7 +40,7 @@ def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
 
 def board(venue: LocalVenue, lesson: Lesson) -> dict[str, object]:
     """Return what the page of the class shows: the venue's time, the leaderboard, the news."""
-    return {"time": venue.now_ms(), "rows": lesson.leaderboard(), "news": lesson.news[-10:]}
+    return {"time": venue.host.now_ms(), "rows": lesson.leaderboard(), "news": lesson.news[-10:]}
 
 
 def _got(answer: Callable[[Incoming], Answer]) -> Callable[[Incoming], Answer]:

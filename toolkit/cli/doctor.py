@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..checks import MIN_DEPOSIT
+from ..client.reads.reading import fetch_rows
 from ..errors import (
     BadAnswer,
     Disconnected,
@@ -34,15 +35,19 @@ from ..errors import (
     TransportError,
     WalletError,
 )
+from ..ethereum import ADVICE, MISSING, has_eth_account
+from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..protocol.enums import AgentStatus
 
 if TYPE_CHECKING:
     from ..session import Session
     from ..wallet import Wallet
 
-PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets")
-EXTRAS = {"ipywidgets": "notebook", "anywidget": "notebook", "matplotlib": "notebook", "pyarrow": "data"}
-"""Packages that not every user needs → the extra that brings them."""
+PACKAGES = ("pandas", "httpx", "btclib-libsecp256k1", "protobuf", "websockets")
+FIRST_PYTHON, LAST_PYTHON = (3, 11), (3, 14)
+"""The Pythons that the whole toolkit is tested on."""
+OPTIONAL = ("ipywidgets", "anywidget", "matplotlib", "pyarrow")
+"""Packages that not every user needs."""
 NOT_OURS = ("test", "docs")
 """Extras whose versions matter to those alone who work on the toolkit."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
@@ -131,16 +136,20 @@ def versions() -> Iterator[Finding]:
     from .. import __version__
     from ..protocol.actions import INTERFACE_VERSION
 
-    if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
-        advice = "use Python 3.11, 3.12 or 3.13"
-        yield Finding("python", "warn", f"{platform.python_version()} is not one the toolkit is tested on", advice)
+    if not FIRST_PYTHON <= sys.version_info[:2] <= LAST_PYTHON:
+        text = f"{platform.python_version()} is not one that the whole toolkit is tested on"
+        yield Finding("python", "warn", text, "use Python 3.11, 3.12, 3.13 or 3.14")
+    if not has_eth_account():
+        works = "key files work without it, mnemonics and class rooms need it"
+        yield Finding("eth-account", "note", f"{MISSING}; {works}", ADVICE)
     found, missing, without = [], [], set()
-    for name in (*PACKAGES, *EXTRAS):
+    signing = ("eth-account",) if has_eth_account() else ("eth-keyfile",)
+    for name in (*PACKAGES, *signing, *OPTIONAL):
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            if name in EXTRAS:
-                without.add(EXTRAS[name])
+            if name in OPTIONAL:
+                without.add(EXTRAS[name][0])
             else:
                 missing.append(name)
     python = f"Python {platform.python_version()} on {platform.system()}"
@@ -148,27 +157,29 @@ def versions() -> Iterator[Finding]:
     yield Finding("versions", "ok", text)
     if without:
         names = ",".join(sorted(without))
-        advice = f'for widgets and plots (notebook) or Parquet files (data): pip install "toolkit[{names}]"'
+        advice = f"for widgets and plots (notebook) or Parquet files (data): {install_line(*without)}"
         yield Finding("extras", "note", f"installed without {names}; what needs them will say so", advice)
     if missing:
-        advice = "install the toolkit again in this Python: python -m pip install -e ."
+        advice = f"install the toolkit again in this Python: {install_line()}"
         yield Finding("packages", "fail", f"not installed: {', '.join(missing)}", advice)
     if old := list(dict.fromkeys(outdated())):
-        names = " ".join(f'"{name}>={minimum}"' for name, _, minimum in old)
-        text = ", ".join(f"{name} {found} is older than {minimum}" for name, found, minimum in old)
-        yield Finding("packages", "warn", text, f"python -m pip install --upgrade {names}")
+        text = ", ".join(f"{name} {found} is older than {minimum}" for name, found, minimum, _ in old)
+        advice = f"pip replaces what is too old: {install_line(*(extra for *_, extra in old if extra))}"
+        yield Finding("packages", "warn", text, advice)
 
 
-def outdated() -> Iterator[tuple[str, str, str]]:
-    """Yield the name, version and lowest allowed version of each package that is older than the toolkit allows."""
+def outdated() -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, version, lowest allowed version and extra ("" for none) of each package that is too old."""
     try:
-        required = importlib.metadata.requires("toolkit") or []
+        required = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:  # used from its source, without an installation
         return
     for line in required:
         wanted, _, marker = line.partition(";")
         minimum = re.search(r">=([\d.]+)", wanted)
-        if minimum is None or any(f"'{extra}'" in marker.replace('"', "'") for extra in NOT_OURS):
+        needs = re.search(r"extra == ['\"](\w+)", marker)
+        extra = needs[1] if needs else ""
+        if minimum is None or extra in NOT_OURS:
             continue
         name = re.split(r"[^\w.-]", wanted.strip())[0]
         try:
@@ -176,7 +187,8 @@ def outdated() -> Iterator[tuple[str, str, str]]:
         except importlib.metadata.PackageNotFoundError:
             continue
         if _numbers(found) < _numbers(minimum[1]):
-            yield name, found, minimum[1]
+            # The metadata names a package of `notebook` under each extra that includes that one too.
+            yield name, found, minimum[1], EXTRAS[name][0] if name in EXTRAS else extra
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -246,10 +258,10 @@ def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]
     from ..client.io.transport import is_loopback
 
     environment = session.environment
-    where = "in this process" if session.venue is not None else environment.base_url
+    where = "in this process" if session._local is not None else environment.base_url
     chain = environment.chain
     yield Finding("environment", "ok", f"{environment.name}, {where}, chain {chain.chain_id} ({chain.dex_chain})")
-    if session.venue is None and not is_loopback(environment.base_url):
+    if session._local is None and not is_loopback(environment.base_url):
         yield from _proxies(variables)
     reached = yield from _reach(session)
     if not reached:
@@ -281,7 +293,7 @@ def capture(session: Session, folder: Path, seconds: float, timeout: float) -> F
 
 def feed(session: Session, timeout: float) -> Finding:
     """Look whether the live feed answers: its address is another than that of the queries."""
-    where = "in this process" if session.venue is not None else session.environment.ws_url
+    where = "in this process" if session._local is not None else session.environment.ws_url
     try:
         symbol = next(iter(session.products().index), None)
         if symbol is None:
@@ -319,7 +331,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         return False
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
-    is_local = session.environment.name == "local" and session.venue is None
+    is_local = session.environment.name == "local" and session._local is None
     yield _clock(venue_time(envelope.reply.headers), session.clock_skew_ms, is_local)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
@@ -380,7 +392,7 @@ def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
     words = describe_clock_skew(skew_ms)
     if abs(skew_ms) < SKEW_WARN_MS:
         return Finding("clock", "ok", words)
-    if is_local:  # it has a time of its own: --start, --speed, --clock manual
+    if is_local:  # its time may differ: --start, --speed, --clock manual
         there = datetime.fromtimestamp(theirs / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return Finding("clock", "note", f"at the venue it is {there}; sessions follow its time")
     state = "fail" if abs(skew_ms) >= SKEW_FAIL_MS else "warn"
@@ -392,9 +404,8 @@ def _agent(session: Session) -> Iterator[Finding]:
     agent = session.wallet.agent if session.wallet else None
     if agent is None:
         return
-    query = (("userAddr", agent), ("role", "AGENT"))
     try:
-        rows = session._driver.run(session._rows("/info/account/agent", query))
+        rows = session._driver.run(fetch_rows("agents", session._delivery.retry, userAddr=agent, role="AGENT"))
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
@@ -460,7 +471,7 @@ def _account(session: Session) -> Iterator[Finding]:
 
 def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
-    rows = session._driver.run(session._rows("/info/account/wallet", (("userAddr", address),)))
+    rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
     return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 from .. import walkthroughs
-from ..errors import InputError
+from ..errors import ToolkitError
+from ..extras import need
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,14 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Copy the walkthroughs if they are not there yet and start JupyterLab on their index."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        name = Path(sys.executable).name
-        print(f'toolkit lab: JupyterLab is not installed; run: {name} -m pip install "toolkit[lab]"', file=sys.stderr)
-        return 1
     target = Path(args.folder)
     try:
+        need("jupyterlab")
         walkthroughs.copy(target)
-    except (InputError, OSError) as error:
+    except (ToolkitError, OSError) as error:
         print(f"toolkit lab: {error}", file=sys.stderr)
         return 1
     index = "--LabApp.default_url=/lab/tree/index.ipynb"

@@ -121,7 +121,7 @@ def _trade(session: Session) -> pd.Series[Any]:
     assert session.venue is not None
     call = f'session.buy("{SYMBOL}", "0.02")'
     _step(7, "Buy at market", call)
-    equity = {session.venue.now_ms(): _equity(session)}
+    equity = {session.now_ms(): _equity(session)}
     _receipt(session.buy(SYMBOL, "0.02"))
     _table(session.fills(), ["time", "symbol", "side", "price", "quantity", "value", "fee"])
     _step(8, "An hour later", 'session.venue.advance("1h"); session.positions()')

@@ -12,17 +12,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..connecting import CONTROL_TOKEN_VARIABLE
-from ..errors import InputError, ToolkitError
+from ..client.io.control import TOKEN_VARIABLE
+from ..errors import InputError
 from ..venue.model.market import REGIMES
 
 if TYPE_CHECKING:
+    from ..session import Session
     from ..venue.local import LocalVenue
     from ..venue.served.server import Served
     from ..venue.served.settings import ServeSettings
@@ -110,7 +111,7 @@ def _configure_accounts(parser: argparse.ArgumentParser) -> None:
         "--mnemonic",
         metavar="WORDS",
         help='words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
-        "ones, for which anybody can sign",
+        "ones, for which everyone can sign",
     )
     parser.add_argument(
         "--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only"
@@ -156,11 +157,11 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
 
     if args.connections_per_ip < 1:
         raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
-    token = os.environ.get(CONTROL_TOKEN_VARIABLE) or new_token()
+    token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
         raise InputError(
-            f"{CONTROL_TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
+            f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
         )
     return ServeSettings(
         hosts=tuple(args.allow_host),
@@ -169,6 +170,11 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
         connections_per_ip=args.connections_per_ip,
         log=_print_request if args.log else None,
     )
+
+
+def start_of(args: argparse.Namespace) -> int | str | None:
+    """Return when the clock begins: Unix ms, or ISO 8601 as it was given."""
+    return int(args.start) if args.start and args.start.isdigit() else args.start
 
 
 def _print_request(line: str) -> None:
@@ -192,20 +198,14 @@ def _mnemonic(args: argparse.Namespace) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM and return 0; return 2 when the venue can't be started."""
-    return until_stopped("venue", partial(_serve, args))
+    """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a venue that can't be started."""
+    return until_stopped(partial(_serve, args))
 
 
-def until_stopped(command: str, serve: Callable[[StopSignals], None]) -> int:
-    """Serve until SIGINT or SIGTERM and return 0; return 2, and say why, when that can't be started."""
-    try:
-        with StopSignals() as stop:
-            serve(stop)
-    except ToolkitError as error:
-        print(f"toolkit {command}: {error}", file=sys.stderr, flush=True)
-        return 2
-    except KeyboardInterrupt:
-        pass
+def until_stopped(serve: Callable[[StopSignals], None]) -> int:
+    """Serve until SIGINT or SIGTERM and return 0."""
+    with suppress(KeyboardInterrupt), StopSignals() as stop:
+        serve(stop)
     print("stopped", flush=True)
     return 0
 
@@ -215,7 +215,7 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     announce_journal(args)
     venue = _venue(args, mnemonic)
     for fault in args.fault:
-        print(f"fault {venue.faults.arm(fault)}")
+        print(f"fault {venue.control.add_fault(fault)!r}")
     serving = venue.serve(
         args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
     )
@@ -223,9 +223,9 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     with venue, serving as served, token_file(args.journal if args.control else None, settings):
         catch_up(venue, stop)
         _introduce(served, venue, args, mnemonic)
-        if venue.journal is not None:
-            entries, seed = venue.journal.count, venue.core.state.seed
-            print(f"\njournal {venue.journal.path}: {entries} entries, seed {seed}")
+        if venue.host.journal is not None:
+            entries, seed = venue.host.journal.count, venue.host.core.state.seed
+            print(f"\njournal {venue.host.journal.path}: {entries} entries, seed {seed}")
         if not stop.event.is_set():
             print("\nready", flush=True)
         stop.wait()
@@ -261,14 +261,15 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
             seed=args.seed,
             clock=args.clock,
             speed=args.speed,
-            start=int(args.start) if args.start and args.start.isdigit() else args.start,
+            start=start_of(args),
             market=None if args.no_market else args.market,
             **common,
         )
-    if remote_public and venue.masters:
+    if remote_public and venue.host.masters:
         venue.close()
         raise InputError(
-            f"this journal has {len(venue.masters)} accounts whose keys are public, and other machines will reach it; "
+            f"this journal has {len(venue.host.masters)} accounts whose keys are public, and other machines will reach "
+            "it; "
             "name them with --accounts N if that is meant",
             field="accounts",
             rule="named",
@@ -278,8 +279,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
 
 def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
     """Return a venue that follows another one, and prints when that one's feed is lost and when it is back."""
-    from ..research.live_trading.following import follow
-    from .record import open_session
+    from ..following import follow
 
     if args.clock != "real" or args.speed != 1 or args.start:
         raise InputError("--follow takes its time from the real clock: leave out --clock, --speed and --start")
@@ -289,17 +289,27 @@ def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
     return venue
 
 
+def open_session(url: str, ws_url: str | None = None) -> Session:
+    """Return a session that only reads: of a served venue by its address, or of an environment by its name."""
+    from ..connecting import NOBODY
+    from ..session import connect
+
+    if "://" not in url:
+        return connect(url, account=NOBODY, ws_url=ws_url)
+    return connect(base_url=url, ws_url=ws_url, account=NOBODY)
+
+
 def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
     """Wait until a venue that is served has caught up with the time at its start; requests are answered meanwhile."""
-    target = venue.now_ms()
-    behind = target - venue.core.state.time
-    if behind <= NOTICE_MS or venue.journal is None:
+    target = venue.host.now_ms()
+    behind = target - venue.host.core.state.time
+    if behind <= NOTICE_MS or venue.host.journal is None:
         return
-    how = "skipping" if venue.idle == "skip" else "simulating"
-    advice = "" if venue.idle == "skip" else " (--catch-up skip jumps instead)"
+    how = "skipping" if venue.host.idle == "skip" else "simulating"
+    advice = "" if venue.host.idle == "skip" else " (--catch-up skip jumps instead)"
     print(f"{behind / NOTICE_MS:.1f} hours behind, {how} them{advice}", flush=True)
     shown = behind
-    while (left := target - venue.core.state.time) > 0 and not stop.event.wait(0.1):
+    while (left := target - venue.host.core.state.time) > 0 and not stop.event.wait(0.1):
         if left < shown * 0.9:
             shown = left
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
@@ -312,15 +322,16 @@ class Stopped(KeyboardInterrupt):
 class StopSignals:
     """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()
-        self.starting = True
+        self.starting = starting
         self._previous: dict[int, Any] = {}
 
-    def wait(self) -> None:
-        """Wait for a signal."""
-        while not self.event.wait(0.5):  # an endless wait can't be interrupted on Windows
-            pass
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for a signal, or until the seconds are over."""
+        left = float("inf") if seconds is None else seconds
+        while left > 0 and not self.event.wait(min(0.5, left)):  # an endless wait can't be interrupted on Windows
+            left -= 0.5
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
@@ -361,7 +372,7 @@ def _introduce(served: Served, venue: LocalVenue, args: argparse.Namespace, mnem
     from ..venue import development
     from ..venue.served.private_files import keys_text, write_private
 
-    count, public = len(venue.masters), venue.keys_are_public
+    count, public = len(venue.host.masters), venue.host.keys_are_public
     print(f"Exchange and Info API  {served.base_url}")
     print(f"WebSocket              {served.ws_url}/ws/dex")
     print("chainId 421614, source b, dexChain Testnet")

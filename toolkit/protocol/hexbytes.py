@@ -13,8 +13,8 @@ _WORD = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})")
 def _load_keccak() -> Callable[[bytes], bytes]:
     """Return the fastest Keccak-256 that is installed.
 
-    tiny-keccak takes half the time of safe-pysha3 and a tenth of pycryptodome's, and has wheels for Linux, macOS and
-    Windows. On other platforms pycryptodome is used, which eth-account depends on anyway.
+    tiny-keccak takes half the time of safe-pysha3 and a tenth of pycryptodome's. pyproject.toml names pycryptodome for
+    the platforms where tiny-keccak has no wheel.
     """
     try:
         from tiny_keccak import keccak256
@@ -35,7 +35,7 @@ keccak: Callable[[bytes], bytes] = _load_keccak()
 
 
 def hash_text(text: str) -> str:
-    """Return a hash as 0x and lower-case digits, whether it came with 0x or not; any other text unchanged."""
+    """Return a hash as 0x and lower-case digits, whether it came with 0x or not. Other texts stay unchanged."""
     found = _WORD.fullmatch(text)
     return text if found is None else "0x" + found[1].lower()
 

@@ -2,35 +2,32 @@
 
 Agents sign `Agent{source, connectionId}` in the domain Exchange, where connectionId is the Keccak hash of protobuf
 bytes, vault, nonce and expiry. Masters sign their action's typed data in the domain SignTransaction. The hashes of
-types and domains are computed once; tests compare the result with eth-account's typed data for every golden request.
+types and domains are computed once. Tests compare the result with eth-account's typed data for every golden request.
 Source: docs/published.md, "Signatures".
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-import coincurve
-
 from ..environments import Chain
 from ..errors import BadSignature, MalformedRequest, WalletError
-from . import envelope
-from .actions import Action, TypedData, declaration
+from ..ethereum import typed_data_hashes
+from . import curve, envelope
+from .actions import Action, TypedData
 from .codec import WRITERS
 from .envelope import Request, Signature, Unsigned, vault_bytes
-from .fields import INT64_MAX, shown
+from .fields import shown
 from .hexbytes import address_bytes, checksummed, has_wrong_checksum, hex_text, keccak
 
 VERIFYING_CONTRACT = "0x0100000000000000000000000000000000000001"
 AGENT_DOMAIN, MASTER_DOMAIN = "Exchange", "SignTransaction"
-HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-"""Largest s that is not malleable: half the order of secp256k1."""
 
-_HALF_ORDER_BYTES = HALF_ORDER.to_bytes(32, "big")
+_HALF_ORDER_BYTES = curve.HALF_ORDER.to_bytes(32, "big")
 _DOMAIN_FIELDS = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
 _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 
@@ -38,40 +35,38 @@ _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 class PrivateKey:
     """A secp256k1 key that signs digests and never shows its secret.
 
-    Its repr shows the address; it can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
+    Its repr shows the address. It can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
     encrypt it into a key file.
     """
 
-    __slots__ = ("__address", "__key", "__sign")
+    __slots__ = ("__address", "__secret")
 
     def __init__(self, secret: bytes) -> None:
-        key = _curve_key(secret)
+        held = curve.hold(secret)
         del secret  # a traceback that shows local variables must not show the secret
-        if key is None:
+        if held is None:
             raise WalletError("a private key is 32 bytes, and a number from 1 to the order of the curve")
-        self._hold(key)
+        self._hold(held)
 
-    def _hold(self, key: coincurve.PrivateKey) -> None:
-        self.__key = key
-        # The bound method saves a lookup in every signature.
-        self.__sign: Callable[..., bytes] = key.sign_recoverable
-        self.__address = checksummed(keccak(key.public_key.format(compressed=False)[1:])[12:])
+    def _hold(self, held: curve.HeldSecret) -> None:
+        self.__secret = held
+        self.__address = checksummed(keccak(curve.public_key(held))[12:])
 
     @classmethod
     def from_hex(cls, text: str) -> PrivateKey:
         """Return the key written as 64 hex digits, with or without 0x. Raises WalletError, without the text."""
-        key = _curve_key(_hex_bytes(text))
+        held = curve.hold(_hex_bytes(text))
         del text
-        if key is None:
+        if held is None:
             raise WalletError("a private key is 64 hex digits, with or without 0x, and below the order of the curve")
         made = cls.__new__(cls)
-        made._hold(key)
+        made._hold(held)
         return made
 
     @classmethod
     def from_env(cls, name: str) -> PrivateKey:
         """Return the key in the environment variable `name`. Raises WalletError that names the variable only."""
-        if _curve_key(_hex_bytes(name)) is not None:
+        if curve.hold(_hex_bytes(name)) is not None:
             del name
             raise WalletError("give the name of an environment variable, not a key")
         if not os.environ.get(name):
@@ -90,12 +85,12 @@ class PrivateKey:
 
     def sign(self, digest: bytes) -> Signature:
         """Return the signature of a 32-byte digest: deterministic (RFC 6979), low s. Raises ValueError."""
-        raw = self.__sign(digest, None)
-        return Signature(raw[:64], 27 + raw[64])
+        compact, recovery_id = curve.sign(self.__secret, digest)
+        return Signature(compact, 27 + recovery_id)
 
     def reveal(self) -> bytes:
         """Return the 32 secret bytes, only to encrypt them."""
-        return bytes(self.__key.secret)
+        return curve.reveal(self.__secret)
 
     def __repr__(self) -> str:
         return f"PrivateKey(address={self.__address!r})"
@@ -124,16 +119,6 @@ def _hex_bytes(text: str) -> bytes:
         return bytes.fromhex(text.strip().removeprefix("0x").removeprefix("0X"))
     except (ValueError, AttributeError):
         return b""
-
-
-def _curve_key(secret: bytes) -> coincurve.PrivateKey | None:
-    """Return the key, or None for bytes that are not a key. Never raises, as the traceback could show the secret."""
-    if type(secret) is not bytes or len(secret) != 32:
-        return None
-    try:
-        return coincurve.PrivateKey(secret)
-    except ValueError:
-        return None
 
 
 def _type_text(name: str, fields: tuple[tuple[str, str], ...]) -> str:
@@ -222,7 +207,7 @@ def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
 
 
 def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
-    """Return the checked content of a request; paths in errors start at the envelope."""
+    """Return the checked content of a request. Paths in errors start at the envelope."""
     return envelope.read_unsigned(
         {"action": payload, "nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
     )
@@ -261,7 +246,7 @@ def explain(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> Explained:
-    """Return the steps of `digest`, computed without its shortcuts, those of master actions by eth-account.
+    """Return the steps of `digest`, computed without its shortcuts. eth-account computes those of master actions.
 
     Raises MalformedRequest.
     """
@@ -283,15 +268,10 @@ def explain(
         "domain": _domain(domain, chain),
         "message": message if connection is None else {**message, "connectionId": hex_text(connection)},
     }
-    if typed is None:
-        separator, struct = _domain_separator(domain, chain), _struct_hash(primary, fields, message)
-    else:
-        # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
-        # eth-account takes longer than everything else that connecting does.
-        from eth_account.messages import encode_typed_data
-
-        wallets = encode_typed_data(full_message=document)
-        separator, struct = wallets.header, wallets.body
+    # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
+    # eth-account takes longer than everything else that connecting does.
+    of_wallets = typed_data_hashes(document) if typed is not None else None
+    separator, struct = of_wallets or (_domain_separator(domain, chain), _struct_hash(primary, fields, message))
     return Explained(proto, connection, document, separator, struct, keccak(b"\x19\x01" + separator + struct))
 
 
@@ -368,7 +348,7 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
     Raises BadSignature for a signature of no key (r or s out of range) or a malleable one (high s).
     """
     compact = signature.compact
-    # For every signature with low s there is one with high s; accepting both would give a request two identities.
+    # For every signature with low s there is one with high s. Accepting both would give a request two identities.
     if compact[32:] > _HALF_ORDER_BYTES:
         raise BadSignature(
             "signature.s is in the upper half of the curve's order (malleable); sign with low s",
@@ -376,16 +356,14 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
             rule="low s",
         )
     try:
-        public = coincurve.PublicKey.from_signature_and_message(
-            compact + (b"\0" if signature.v == 27 else b"\1"), digest, hasher=None
-        )
-    except Exception:
+        public = curve.recover(digest, compact, signature.v - 27)
+    except ValueError:
         raise BadSignature(
             "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve",
             field="signature",
             rule="recoverable",
         ) from None
-    return keccak(public.format(compressed=False)[1:])[12:]
+    return keccak(public)[12:]
 
 
 class Verified(NamedTuple):
@@ -416,15 +394,12 @@ def recover(request: Request | Envelope, chain: Chain) -> str:
 
 __all__ = [
     "AGENT_DOMAIN",
-    "HALF_ORDER",
-    "INT64_MAX",
     "MASTER_DOMAIN",
     "VERIFYING_CONTRACT",
     "Explained",
     "PrivateKey",
     "Verified",
     "content_digest",
-    "declaration",
     "digest",
     "explain",
     "recover",

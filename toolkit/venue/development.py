@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ..errors import InputError
+from ..ethereum import mnemonic_words
+from ..protocol import curve
+from ..protocol.signing import PrivateKey
 
 MNEMONIC = "test test test test test test test test test test test junk"
 MASTERS = range(0, 10)
@@ -24,7 +27,6 @@ MOST = 1_000
 FUNDING = "10000"
 """Balance of each master account at the start, in USDC."""
 
-_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HARDENED = 1 << 31
 """Added to the index of a child whose derivation needs the private key (BIP-32)."""
 _PATH = (44 | _HARDENED, 60 | _HARDENED, 0 | _HARDENED, 0)
@@ -44,7 +46,7 @@ def account(index: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
     """Return the account at place `index` of a mnemonic: the path m/44'/60'/0'/0/index."""
     key, chain_code = _parent(mnemonic)
     key, _ = _child(key, chain_code, index)
-    return DevelopmentAccount(index, _address(key), key)
+    return DevelopmentAccount(index, PrivateKey(key).address, key)
 
 
 def master(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
@@ -80,10 +82,8 @@ def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
 
 def check_mnemonic(mnemonic: str) -> str:
     """Return a mnemonic with single spaces. Raises InputError, without the words, when it is none (BIP-39)."""
-    from eth_account.hdaccount.mnemonic import Mnemonic
-
     plain = " ".join(unicodedata.normalize("NFKD", mnemonic).split())
-    if not Mnemonic().is_mnemonic_valid(plain):
+    if not mnemonic_words("check_mnemonic").is_mnemonic_valid(plain):
         count = len(plain.split())
         del mnemonic, plain
         raise InputError(
@@ -97,9 +97,7 @@ def check_mnemonic(mnemonic: str) -> str:
 
 def new_mnemonic() -> str:
     """Return a new mnemonic of twelve words from the system's randomness."""
-    from eth_account.hdaccount.mnemonic import Mnemonic
-
-    return str(Mnemonic().generate(12))
+    return str(mnemonic_words("new_mnemonic").generate(12))
 
 
 @cache
@@ -113,18 +111,13 @@ def _parent(mnemonic: str) -> tuple[bytes, bytes]:
 
 
 def _child(key: bytes, chain_code: bytes, index: int) -> tuple[bytes, bytes]:
-    from coincurve import PrivateKey
-
-    public = PrivateKey(key).public_key.format(compressed=True)
-    head = b"\0" + key if index >= _HARDENED else public
+    if index >= _HARDENED:
+        head = b"\0" + key
+    else:
+        held = curve.hold(key)
+        assert held is not None
+        public = curve.public_key(held)
+        head = bytes([2 + public[-1] % 2]) + public[:32]  # the compressed form: whether y is odd, and x
     node = hmac.digest(chain_code, head + index.to_bytes(4, "big"), "sha512")
-    child = (int.from_bytes(node[:32], "big") + int.from_bytes(key, "big")) % _CURVE_ORDER
+    child = (int.from_bytes(node[:32], "big") + int.from_bytes(key, "big")) % curve.ORDER
     return child.to_bytes(32, "big"), node[32:]
-
-
-def _address(key: bytes) -> str:
-    from coincurve import PrivateKey
-
-    from ..protocol.hexbytes import checksummed, keccak
-
-    return checksummed(keccak(PrivateKey(key).public_key.format(compressed=False)[1:])[-20:])

@@ -1,7 +1,8 @@
 """Widgets for notebooks: order ticket, order book, trades, candles, blotter, account, dashboard, permissions.
 
-`session.ticket(symbol)`, `session.blotter()`, `session.dashboard(symbol)` and `session.widgets` make them. `theme` sets
-the colours of up and down. They load on first use, so that the toolkit stays cheap to import.
+Each is a class that takes the session, such as `toolkit.widgets.Candles(session, "BTCUSDC")`. It follows the live feed
+until its `close()`, or that of the session. `session.ticket(symbol)` and `session.dashboard(symbol)` make two of them.
+`theme` sets the colours of up and down. They load on first use, so that the toolkit stays cheap to import.
 """
 
 from __future__ import annotations
@@ -24,19 +25,17 @@ _LAZY = {
     "OrderTicket": "order_ticket.ticket",
     "Permissions": "panels.permissions",
     "Trades": "panels.market",
-    "Widgets": "factory",
     "theme": "base_panel.theme",
 }
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
     "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap", "OrderBook",
-    "OrderTicket", "Permissions", "Trades", "Widgets", "theme",
+    "OrderTicket", "Permissions", "Trades", "theme",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from .base_panel.theme import theme
-    from .factory import Widgets
     from .order_ticket.ticket import OrderTicket
     from .panels.candles import Candles
     from .panels.dashboard import Dashboard

@@ -11,11 +11,15 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from typing import Any
+from unittest.mock import ANY
 
 import httpx
+import httpx2
 import pytest
 
+import toolkit
 from toolkit import errors
 from toolkit.client.io import transport
 from toolkit.client.io.flow import AsyncDriver, Driver, Fetch, Reply, Runtime
@@ -29,49 +33,152 @@ from toolkit.client.io.transport import (
     retry_after,
     venue_time,
 )
+from toolkit.venue.local import LocalVenue
 
 GET = Fetch("GET", "/info/x", (("a", "1"), ("b", "two words")))
+LIBRARIES = [httpx, httpx2]
 ERRORS = {
-    httpx.ConnectError: errors.NotSent,
-    httpx.ConnectTimeout: errors.NotSent,
-    httpx.PoolTimeout: errors.NotSent,
-    httpx.ProxyError: errors.NotSent,
-    httpx.UnsupportedProtocol: errors.NotSent,
-    httpx.LocalProtocolError: errors.NotSent,
-    httpx.ReadTimeout: errors.TimedOut,
-    httpx.WriteTimeout: errors.TimedOut,
-    httpx.ReadError: errors.Disconnected,
-    httpx.WriteError: errors.Disconnected,
-    httpx.CloseError: errors.Disconnected,
-    httpx.RemoteProtocolError: errors.Disconnected,
-    httpx.DecodingError: errors.BadAnswer,
-    httpx.TooManyRedirects: errors.BadAnswer,
+    "ConnectError": errors.NotSent,
+    "ConnectTimeout": errors.NotSent,
+    "PoolTimeout": errors.NotSent,
+    "ProxyError": errors.NotSent,
+    "UnsupportedProtocol": errors.NotSent,
+    "LocalProtocolError": errors.NotSent,
+    "ReadTimeout": errors.TimedOut,
+    "WriteTimeout": errors.TimedOut,
+    "ReadError": errors.Disconnected,
+    "WriteError": errors.Disconnected,
+    "CloseError": errors.Disconnected,
+    "RemoteProtocolError": errors.Disconnected,
+    "DecodingError": errors.BadAnswer,
+    "TooManyRedirects": errors.BadAnswer,
 }
 
 
-def failing(kind: type[httpx.RequestError]) -> httpx.MockTransport:
-    def fail(request: httpx.Request) -> httpx.Response:
-        raise kind("broken on purpose", request=request)
-
-    return httpx.MockTransport(fail)
+def by_name(value: Any) -> str | None:
+    return getattr(value, "__name__", None)
 
 
-@pytest.mark.parametrize(("kind", "expected"), ERRORS.items(), ids=lambda kind: kind.__name__)
+def failing(library: Any, name: str, raised_by: Any = None) -> Any:
+    """Return a transport of a library that fails with an error of it, or of the other library."""
+
+    def fail(request: Any) -> Any:
+        kind = getattr(raised_by or library, name)
+        raise kind("broken on purpose") if issubclass(kind, ValueError) else kind("broken on purpose", request=None)
+
+    return library.MockTransport(fail)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+@pytest.mark.parametrize(
+    ("name", "expected"), ERRORS.items(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_every_failure_of_httpx_says_whether_the_request_may_have_arrived(
-    kind: type[httpx.RequestError], expected: type[errors.TransportError]
+    library: Any, name: str, expected: type[errors.TransportError]
 ) -> None:
-    with pytest.raises(expected, match="broken on purpose") as caught:
-        HttpTransport("http://venue", failing(kind)).send(GET)
-    assert caught.value.sent is (False if expected is errors.NotSent else None)
-    with pytest.raises(expected):
-        asyncio.run(AsyncHttpTransport("http://venue", failing(kind)).send(GET))
+    for raised_by in LIBRARIES:
+        with pytest.raises(expected, match="broken on purpose") as caught:
+            HttpTransport("http://venue", failing(library, name, raised_by)).send(GET)
+        assert caught.value.sent is (False if expected is errors.NotSent else None)
+        with pytest.raises(expected):
+            asyncio.run(AsyncHttpTransport("http://venue", failing(library, name, raised_by)).send(GET))
 
 
-def test_every_error_of_httpx_is_mapped() -> None:
-    leaves = [kind for kind in vars(httpx).values() if isinstance(kind, type) and issubclass(kind, httpx.RequestError)]
-    for kind in leaves:
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+def test_every_error_of_httpx_is_mapped(library: Any) -> None:
+    kinds = {
+        kind for kind in vars(library).values() if isinstance(kind, type) and issubclass(kind, library.RequestError)
+    }
+    assert ERRORS.keys() <= {kind.__name__ for kind in kinds}
+    for kind in kinds:
         with pytest.raises(errors.TransportError):
-            HttpTransport("http://venue", failing(kind)).send(GET)
+            HttpTransport("http://venue", failing(library, kind.__name__)).send(GET)
+
+
+def test_an_error_of_another_kind_is_not_hidden() -> None:
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise KeyError("a mistake in the transport")
+
+    with pytest.raises(KeyError, match="a mistake"):
+        HttpTransport("http://venue", httpx.MockTransport(fail)).send(GET)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+def test_an_address_that_is_none_is_not_sent(library: Any) -> None:
+    with pytest.raises(errors.NotSent, match="did not leave"):
+        HttpTransport("http://[venue", library.HTTPTransport()).send(GET)
+
+
+def over_sockets(library: Any, url: str, timeout: float) -> Iterator[Callable[[], Reply]]:
+    """Yield what sends a request over a real socket by a library's own transports, synchronous and asynchronous."""
+
+    def sent() -> Reply:
+        with library.HTTPTransport() as given:
+            return HttpTransport(url, given, timeout).send(GET)
+
+    async def awaited() -> Reply:
+        async with library.AsyncHTTPTransport() as given:
+            return await AsyncHttpTransport(url, given, timeout).send(GET)
+
+    yield sent
+    yield lambda: asyncio.run(awaited())
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+def test_transports_of_both_libraries_work_over_a_socket(library: Any) -> None:
+    body = gzip.compress(b'{"code":0,"message":"success","data":null}')
+    head = HEAD + f"content-encoding: gzip\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with Slow([head, body]) as server:
+        for send in over_sockets(library, server.url, 5):
+            assert read_envelope(send(), "GET /info/x") == Envelope(0, "success", None, ANY)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+@pytest.mark.parametrize(
+    ("pieces", "expected", "words"),
+    [
+        ([], errors.Disconnected, "whether it arrived is unknown"),
+        ([b"no HTTP at all\r\n\r\n"], errors.Disconnected, "whether it arrived is unknown"),
+        ([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345"], errors.Disconnected, "broke"),
+        ([b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 1\r\n\r\n1"], errors.BadAnswer, "not asked for"),
+    ],
+    ids=["nothing", "other", "short", "compressed"],
+)
+def test_broken_answers_over_a_socket_are_mapped_for_both_libraries(
+    library: Any, pieces: list[bytes], expected: type[Exception], words: str
+) -> None:
+    with Slow(pieces) as server:
+        for send in over_sockets(library, server.url, 5):
+            with pytest.raises(expected, match=words):
+                send()
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+def test_silence_and_a_closed_port_are_mapped_for_both_libraries(library: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:  # accepts and never answers
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        for send in over_sockets(library, url, 0.05):
+            with pytest.raises(errors.TimedOut, match="in time"):
+                send()
+    for send in over_sockets(library, url, 2):
+        with pytest.raises(errors.NotSent, match="did not leave"):
+            send()
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=by_name)
+def test_a_session_trades_through_a_transport_of_either_library(library: Any) -> None:
+    with LocalVenue() as venue, venue.serve(0) as served:
+        with library.HTTPTransport() as given, toolkit.connect("local", base_url=served.base_url, transport=given) as s:
+            s.exchange.approve_agent()
+            assert s.buy("BTCUSDC", "0.01").wait("filled", timeout=20).filled == Decimal("0.01")
+            account = s.account
+
+        async def positions() -> int:
+            async with library.AsyncHTTPTransport() as given:
+                with toolkit.connect("local", base_url=served.base_url, account=account, transport=given) as session:
+                    return len(await session.aio.positions())
+
+        assert asyncio.run(positions()) == 1
 
 
 def test_a_refused_connection_on_loopback_is_not_sent() -> None:

@@ -89,7 +89,7 @@ class Wrong:
     runs = True
 
     def __init__(self, venue: LocalVenue, ms: int) -> None:
-        self.venue, self.ms, self.start = venue, ms, venue.now_ms()
+        self.venue, self.ms, self.start = venue, ms, venue.host.now_ms()
 
     def now_ms(self) -> int:
         return self.start + self.ms
@@ -126,7 +126,7 @@ def test_orders_and_candles_work_at_any_time_of_the_venue(venue: LocalVenue, off
         venue.advance("7m")
         candles = s.klines("BTCUSDC", "1m", limit=3)
         newest = candles.index[-1] + pd.Timedelta("1min")
-        assert newest > pd.Timestamp(venue.now_ms() - 240_000, unit="ms", tz="UTC")
+        assert newest > pd.Timestamp(venue.host.now_ms() - 240_000, unit="ms", tz="UTC")
         assert len(candles) == 3
         states = {finding.name: finding.state for finding in doctor.examine(s, {})}
         assert states["clock"] in ("ok", "note")

@@ -64,10 +64,10 @@ class World:
         self.faults: Counter[str] = Counter()
         self.steps = 0
         self.elapsed_ms = 1_000
-        self.wall_ms = venue.now_ms() + self.rng.choice([0, 0, 500, -90_000, 400_000, -(10**9)])
+        self.wall_ms = venue.host.now_ms() + self.rng.choice([0, 0, 500, -90_000, 400_000, -(10**9)])
         self.rate = self.rng.choice([0.05, 0.2, 0.5])
         self.honest = False
-        self.slow = venue.core.state.settings["settleDelay"] > 1000 * SETTLE_SECONDS
+        self.slow = venue.host.core.state.settings["settleDelay"] > 1000 * SETTLE_SECONDS
         self.answers: list[Reply] = []
         self.held: list[tuple[int, Fetch]] = []
         self.tasks: list[Task] = []
@@ -100,7 +100,7 @@ class World:
         self.pass_ms(longest_ms if fetch.within is None else min(longest_ms, round(fetch.within * 1000)))
 
     def execute(self, fetch: Fetch) -> Reply:
-        answer = self.venue.handle(fetch.method, fetch.path, fetch.query, fetch.body)
+        answer = self.venue.host.gateway.handle(fetch.method, fetch.path, fetch.query, fetch.body)
         headers = dict(answer.headers)
         if self.rng.random() < 0.1:
             headers.pop("x-venue-time", None)
@@ -200,15 +200,15 @@ class World:
 
     def tell(self) -> None:
         """Let the feed tell some of what happened last, in any order and again, to one of the processes."""
-        history, session = self.venue.core.state.history, self.rng.choice(self.sessions)
-        orders = [order_event_record(self.venue.core, event) for event in history.order_events.records[-12:]]
+        history, session = self.venue.host.core.state.history, self.rng.choice(self.sessions)
+        orders = [order_event_record(self.venue.host.core, event) for event in history.order_events.records[-12:]]
         acknowledged = [acknowledgement_record(done) for done in history.transactions.records[-6:]]
         events = [{"eventType": "perpOrder", "event": [row]} for row in orders]
         events += [{"eventType": "actionAck", "event": [row]} for row in acknowledged]
         channel, rows = self.rng.choice([("orderHist", orders), ("userEvent", events)])
         told = self.rng.choices(rows, k=self.rng.randrange(1, 2 * len(rows))) if rows else []
         self.faults["feed told"] += 1
-        session._delivery.take_records(channel, str(session.account), told, self.venue.now_ms())
+        session._delivery.take_records(channel, str(session.account), told, self.venue.host.now_ms())
 
     # --------------------------------------------------------------------------------------------------- the flows
     def perform(self, task: Task) -> Any:
@@ -320,7 +320,9 @@ class World:
     # ---------------------------------------------------------------------------------------------------- the truth
     def check(self) -> None:
         """Compare the ledger with the venue."""
-        done = {(record.signer, record.nonce): record for record in self.venue.core.state.history.transactions.records}
+        done = {
+            (record.signer, record.nonce): record for record in self.venue.host.core.state.history.transactions.records
+        }
         for intent in self.sessions[0]._delivery.ledger.all():
             record = done.get((intent.signer.lower(), intent.nonce))
             self.check_intent(intent, None if record is None else record.code)
@@ -329,7 +331,7 @@ class World:
         assert not twice, f"orders stand twice: {twice}"
 
     def all_orders(self) -> list[Any]:
-        state = self.venue.core.state
+        state = self.venue.host.core.state
         account = state.accounts[str(self.sessions[0].account).lower()]
         return [*account.orders.values(), *(order for order in state.history.orders.records)]
 
@@ -359,7 +361,7 @@ def venues() -> Iterator[list[LocalVenue]]:
     made = [LocalVenue(clock=ManualClock(), market=False, accounts=1, settle_delay=delay) for delay in DELAYS]
     for venue in made:
         with toolkit.connect(venue=venue):
-            venue.settle()
+            venue.advance(until=venue.host.settled_ms())
             venue.control.set_oracle("BTCUSDC", "60000")
     yield made
     for venue in made:
@@ -369,7 +371,7 @@ def venues() -> Iterator[list[LocalVenue]]:
 def run(seed: int, made: list[LocalVenue], ledger: Callable[[], Ledger]) -> World:
     """Run one seed, and return its world."""
     venue = made[seed % len(made)]
-    with venue.sandbox():
+    with venue.host.sandbox():
         world = World(seed, venue, ledger)
         try:
             world.run()

@@ -20,7 +20,7 @@ from toolkit.client.io.flow import Runtime
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.orders import delivery
 from toolkit.client.orders.intents import IntentState, MemoryLedger, SqliteLedger
-from toolkit.client.orders.settlement import LATEST_EXECUTION_MS
+from toolkit.client.orders.reconciliation import LATEST_EXECUTION_MS
 
 
 def state_of(s: toolkit.Session) -> list[str]:

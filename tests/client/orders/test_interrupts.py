@@ -16,7 +16,9 @@ import pytest
 import toolkit
 from tests.client.fake import FakeVenue, session
 from toolkit import errors
+from toolkit.client.io.transport import NO_RETRY
 from toolkit.client.orders.intents import OPEN, IntentState, MemoryLedger, SqliteLedger
+from toolkit.client.reads.reading import fetch_rows
 from toolkit.venue.local import LocalVenue
 
 CLIENT = str(Path(toolkit.__file__).parent / "client")
@@ -136,8 +138,8 @@ def test_a_killed_process_leaves_a_ledger_that_the_next_one_settles(tmp_path: Pa
                     receipt.wait(lambda made: made.state not in OPEN)
                 (intent,) = s._delivery.ledger.all()
                 assert intent.settled
-                query = (("userAddr", s.account or ""), ("clientOrderId", str(intent.client_ids[0])))
-                rows = s._driver.run(s._rows("/info/order/states", query))
+                query = {"userAddr": s.account or "", "clientOrderId": str(intent.client_ids[0])}
+                rows = s._driver.run(fetch_rows("order_states", NO_RETRY, **query))
                 assert len(rows) == (1 if intent.state is IntentState.ACCEPTED else 0), deadly
                 assert (intent.state is IntentState.ACCEPTED) == (deadly >= 3)
 

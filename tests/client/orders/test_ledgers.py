@@ -232,7 +232,7 @@ def test_names_and_hashes_of_intents() -> None:
 def test_the_frame_has_the_columns_and_dtypes_it_says() -> None:
     full, empty = frame([INTENT, replace(INTENT, id="b", code=0, expiry_after=None)]), frame([])
     for made in (full, empty):
-        assert {name: str(dtype) for name, dtype in made.dtypes.items()} == FRAME
+        assert {name: str(dtype) for name, dtype in made.reset_index().dtypes.items()} == FRAME
     assert full["code"].isna().tolist() == [True, False]
     assert full["expiry_after"].isna().tolist() == [False, True]
     assert full["client_ids"].iloc[0] == [5000, 5001]

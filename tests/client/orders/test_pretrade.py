@@ -214,7 +214,7 @@ def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, tra
     for seconds in (366 * 86_400, 2**63 - 1):
         trader.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=seconds)
         shown = trader.info.builder_agents(wallet=trader.account)
-        until = min(venue.now_ms() + seconds * 1000, MAX_TIME)
+        until = min(venue.host.now_ms() + seconds * 1000, MAX_TIME)
         assert int(shown["expires_at"][0].timestamp()) == until // 1000
     assert venue.snapshot() > 0, "the state still fits its format"
     with pytest.raises(MalformedRequest, match="validitySeconds"):

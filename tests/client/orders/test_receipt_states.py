@@ -13,6 +13,7 @@ import pytest
 from tests.client.orders.test_outcome import HASH, LEVERAGE, VAULT, placed
 from toolkit.client.io.flow import AsyncDriver, Driver
 from toolkit.client.orders.intents import IntentState
+from toolkit.client.orders.order_calls import _update
 from toolkit.client.orders.receipts import (
     AsyncReceipt,
     ItemResult,
@@ -110,13 +111,11 @@ def test_a_receipt_is_final_once_nothing_of_it_can_change(given: Receipt, final:
 
 def test_later_news_of_a_request_are_taken_over() -> None:
     old = made("SUBMITTED", results=(replace(GOOD, order_id=None), BAD), items=2, code=None)
-    old.update_from(made(results=(GOOD,), tx_hash=HASH, tx_code=0, message="done", data={"a": 1}))
+    _update(old, made(results=(GOOD,), tx_hash=HASH, tx_code=0, message="done", data={"a": 1}))
     assert (old.state, old.code, old.message, old.tx_hash, old.tx_code) == ("ACCEPTED", 0, "done", HASH, 0)
     assert (old.results, old.data) == ((GOOD, BAD), {"a": 1})
-    old.learn_id(1, 9)
-    assert old.results == (GOOD, replace(BAD, order_id=9))
     empty = made("SUBMITTED", results=())
-    empty.update_from(made())
+    _update(empty, made())
     assert empty.results == (GOOD,)
 
 
@@ -250,7 +249,7 @@ def test_each_order_of_a_receipt_is_described(given: Receipt, words: str) -> Non
 def test_events_are_exact_only_where_that_is_asked_for(kind: type[Receipt]) -> None:
     asked: list[bool] = []
 
-    def events(_: Receipt, exact: bool) -> Any:
+    def events(_: Receipt, exact: bool, index: str | None) -> Any:
         asked.append(exact)
         yield from ()
 

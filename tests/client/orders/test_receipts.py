@@ -70,12 +70,12 @@ def test_what_did_not_fill_at_once_says_so(s: toolkit.Session, bob: toolkit.Sess
 
 def test_a_wait_is_bounded_and_names_what_it_takes(s: toolkit.Session, venue: LocalVenue) -> None:
     r = s.buy("BTCUSDC", "0.01", price="50000")
-    before = venue.now_ms()
+    before = venue.host.now_ms()
     with pytest.raises(errors.WaitTimeout, match="not filled within 3 s") as caught:
         r.wait("filled", timeout=3)
     assert caught.value.receipt is r
     assert isinstance(caught.value, TimeoutError)
-    assert venue.now_ms() == before  # time moves by `advance`
+    assert venue.host.now_ms() == before  # time moves by `advance`
     assert r.wait("open") is r.wait("accepted") is r.wait(lambda order: order.status == "NEW") is r
     with pytest.raises(errors.InputError, match="accepted, open, filled, ended"):
         r.wait("fulfilled")
@@ -133,7 +133,7 @@ def test_an_order_that_was_only_submitted_is_followed() -> None:
         toolkit.connect(venue=venue),
         toolkit.connect(venue=venue, approve=False, settle_timeout=0) as s,
     ):
-        venue.settle()
+        venue.advance(until=venue.host.settled_ms())
         good, bad = (s.buy("BTCUSDC", size, price="50000") for size in ("0.01", "10"))
         assert (good.status, bad.status, good.order_id) == ("SUBMITTED", "SUBMITTED", None)
         assert s.order(good.cl_ord_id).status == "SUBMITTED"
@@ -242,7 +242,7 @@ def test_a_cancel_asks_for_the_product_only_where_it_is_not_known(s: toolkit.Ses
     row = s.orders(open=True).iloc[0]
     assert s.venue is not None
     for given in ({"what": row}, {"what": r.order_id, "symbol": "ETHUSDC"}, {"what": r.order_id}):
-        with s.venue.sandbox(), contextlib.suppress(errors.ActionRejected):
+        with s.venue.host.sandbox(), contextlib.suppress(errors.ActionRejected):
             s.cancel(**given)
     codes = [json.loads(one.body)["action"]["cancels"][0]["symbolCode"] for one in s._delivery.ledger.all()
              if one.action == "cancelOrder" and one.body]  # fmt: skip

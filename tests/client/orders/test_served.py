@@ -96,27 +96,32 @@ def test_controls_are_methods_with_the_token_here_and_there(
     address = development.master(0).address
     token = served.control_token
     with toolkit.connect("local", base_url=served.base_url, control_token=token) as session:
-        assert {"advance", "fund", "pause", "snapshot"} <= set(dir(session.control))
-        assert session.control.fund(address, "5")["balance"] == "10005"
-        assert session.control.fund(address=address, amount="5")["balance"] == "10010"
-        before = venue.now_ms()
-        assert session.control.advance("1h") >= before + 3_600_000
+        assert {"fund", "pause", "add_fault", "market"} <= set(dir(session.venue.control))
+        assert not {"advance", "snapshot", "revert"} & set(dir(session.venue.control))  # these stand on the venue
+        assert session.venue.control.fund(address, "5")["balance"] == "10005"
+        assert session.venue.control.fund(address=address, amount="5")["balance"] == "10010"
+        before = venue.host.now_ms()
+        assert session.venue.advance("1h") >= before + 3_600_000
         with pytest.raises(errors.ToolkitError, match="must be above 0"):
-            session.control.fund(address, "-5")
+            session.venue.control.fund(address, "-5")
         with pytest.raises(AttributeError, match="did you mean 'pause'"):
-            _ = session.control.pausse
-        assert token not in f"{session!r}{session.control!r}"
+            _ = session.venue.control.pausse
+        with pytest.raises(AttributeError, match=r"use session\.venue\.advance"):
+            _ = session.venue.control.advance
+        assert token not in f"{session!r}{session.venue!r}{session.venue.control!r}"
     wrong = toolkit.connect("local", base_url=served.base_url, control_token=token[:-1] + "!")
     with wrong, pytest.raises(errors.ToolkitError, match="token"):
-        wrong.control.snapshot()
+        wrong.venue.snapshot()
     with toolkit.connect("local", base_url=served.base_url) as session:
         with pytest.raises(errors.InputError, match="TOOLKIT_CONTROL_TOKEN"):
-            _ = session.control
+            session.venue.advance("1h")
+        with pytest.raises(errors.InputError, match="TOOLKIT_CONTROL_TOKEN"):
+            _ = session.venue.control.fund
         monkeypatch.setenv("TOOLKIT_CONTROL_TOKEN", token)
-        number = session.control.snapshot()
-        assert session.control.revert(number) is None
+        number = session.venue.snapshot()
+        assert session.venue.revert(number) is None
     with toolkit.connect(clock="manual") as here:
-        assert here.control.advance("1m") == here.venue.now_ms()  # type: ignore[union-attr]
+        assert here.venue.advance("1m") == here.now_ms()  # type: ignore[union-attr]
 
 
 def test_a_session_goes_on_after_a_restart_of_its_venue(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, Executed, FakeVenue, session
 from toolkit import errors, orders
 from toolkit.client.io.rate_limits import Rate
-from toolkit.client.io.transport import Retry
+from toolkit.client.io.transport import NO_RETRY, Retry
 from toolkit.client.orders.intents import IntentState
+from toolkit.client.reads.reading import fetch_rows
 from toolkit.connecting import development_wallet
 from toolkit.protocol.actions import ACTIONS
 from toolkit.venue.local import LocalVenue
@@ -48,14 +49,12 @@ def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
 
 
 def status(s: toolkit.Session, receipt: toolkit.Receipt) -> str:
-    rows = s._driver.run(
-        s._rows("/info/order/states", (("userAddr", s.account or ""), ("orderId", str(receipt.order_id))))
-    )
+    rows = s._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=s.account or "", orderId=str(receipt.order_id)))
     return str(rows[0]["status"])
 
 
 def size(s: toolkit.Session) -> Decimal:
-    rows = s._driver.run(s._rows("/info/position/list", (("userAddr", s.account or ""), ("symbol", "1"))))
+    rows = s._driver.run(fetch_rows("positions", NO_RETRY, userAddr=s.account or "", symbol="1"))
     return sum((Decimal(row["longSize"]) - abs(Decimal(row["shortSize"])) for row in rows), Decimal(0))
 
 
@@ -135,9 +134,7 @@ def test_a_ladder_is_one_request_and_cancel_all_clears_it(alice: toolkit.Session
     assert len(receipts) == 4
     assert alice.cancel_all("BTCUSDC", conditional=False)
     for result in receipt.results:
-        rows = alice._driver.run(
-            alice._rows("/info/order/states", (("userAddr", MASTER), ("orderId", str(result.order_id))))
-        )
+        rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=MASTER, orderId=str(result.order_id)))
         assert rows[0]["status"] == "CANCELED"
 
 
@@ -235,7 +232,7 @@ def test_on_the_real_venue_no_fault_leaves_a_doubt(
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
     assert len(set(transport.bodies)) == 1
-    rows = alice._driver.run(alice._rows("/info/order/states", (("userAddr", MASTER),)))
+    rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=MASTER))
     assert len(rows) == 1
 
 
@@ -258,7 +255,7 @@ def test_a_lost_leverage_change_is_asked_for_by_its_nonce(venue: LocalVenue, ali
     s, transport = flaky(venue, ["answer lost"] * 3)
     with pytest.raises(errors.OutcomeUnknown):
         s.set_leverage("BTCUSDC", 7)
-    venue.settle()  # by then it is executed, also at a venue that takes a second for it
+    venue.advance(until=venue.host.settled_ms())  # by then it is executed, also at a venue that takes a second for it
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.tx_hash.startswith("0x")
@@ -286,7 +283,7 @@ def session_behind(venue: LocalVenue, ms: int) -> toolkit.Session:
         runs = False
 
         def now_ms(self) -> int:
-            return venue.now_ms() - ms
+            return venue.host.now_ms() - ms
 
     return toolkit.connect(
         "local", base_url="http://venue", transport=Executed(venue), clock=Behind(), retry=HASTY
@@ -452,7 +449,7 @@ def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: 
     s, transport = flaky(venue, ["answer lost"] * 3 + ["ok"] + ["answer lost"] * 3)
     with pytest.raises(errors.OutcomeUnknown):
         s.buy("BTCUSDC", "0.001", price="50000", vault_address=vault)
-    venue.settle()
+    venue.advance(until=venue.host.settled_ms())
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
@@ -460,7 +457,7 @@ def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: 
     s.cancel(receipt, vault_address=vault)
     with pytest.raises(errors.OutcomeUnknown):
         s.set_leverage("BTCUSDC", 7, vault_address=vault)
-    venue.settle()
+    venue.advance(until=venue.host.settled_ms())
     (receipt,) = s.resolve(resend=False)
     assert receipt.state is IntentState.ACCEPTED
     assert len(transport.bodies) == sent + 4

@@ -41,11 +41,11 @@ def at_once(venue: LocalVenue, s: toolkit.Session) -> Iterator[toolkit.Session]:
 
 
 def test_a_call_waits_until_its_action_is_executed(venue: LocalVenue, s: toolkit.Session) -> None:
-    before = venue.now_ms()
+    before = venue.host.now_ms()
     receipt = s.buy("BTCUSDC", "0.01", price="50000")
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id == int(s.orders(open=True)["order_id"].iloc[0])
-    assert venue.now_ms() == before + 1000
+    assert venue.host.now_ms() == before + 1000
     leverage = s.set_leverage("BTCUSDC", 5)
     assert (leverage.state, leverage.tx_code) == (IntentState.ACCEPTED, 0)
 
@@ -159,7 +159,7 @@ def test_the_feed_tells_what_became_of_orders(channel: str, wire: Any) -> None:
         refuse_reads(s, "/info/")
         assert list(s.intents()["state"]) == ["SUBMITTED"] * 4
         other.sell("BTCUSDC", "0.01", price="70000", cl_ord_id=5)
-        venue.settle()
+        venue.advance(until=venue.host.settled_ms())
         live.rows()
         assert list(s.intents()["state"]) == ["ACCEPTED", "FAILED", "ACCEPTED", "ACCEPTED"]
         assert bad.state is IntentState.SUBMITTED  # as it was answered
@@ -178,7 +178,7 @@ def test_the_feed_tells_what_became_of_any_action(venue: LocalVenue, at_once: to
         at_once.exchange.cancel_all("BTCUSDC", False),
     ]
     refuse_reads(at_once, "/info/")
-    venue.settle()
+    venue.advance(until=venue.host.settled_ms())
     live.rows()
     states = [str(at_once.intent(each.intent).state) for each in made]
     assert states == ["ACCEPTED", "ACCEPTED", "FAILED", "SUBMITTED"]  # the last one's orders are asked for
@@ -190,7 +190,7 @@ def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.S
     live = s.stream.events()
     live.rows()
     refuse_reads(s, "/info/order", "/info/explore")
-    s._driver._settle = lambda seconds: (venue.settle(), live.rows())
+    s._driver._settle = lambda seconds: (venue.advance(until=venue.host.settled_ms()), live.rows())
     made = s.buy("BTCUSDC", "0.01", price="50000")
     assert (made.state, bool(made.order_id)) == (IntentState.ACCEPTED, True)
     with pytest.raises(errors.ActionRejected):
@@ -203,14 +203,14 @@ def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolk
     ack = {"nonce": at_once.intent(made.intent).nonce, "signer": "0x" + "1" * 40, "actionType": "placeOrder"}
     account = str(at_once.account)
     told = at_once._delivery.take_records
-    told("orderHist", "0x" + "2" * 40, [row], venue.now_ms())
-    told("trades", account, [row], venue.now_ms())
+    told("orderHist", "0x" + "2" * 40, [row], venue.host.now_ms())
+    told("trades", account, [row], venue.host.now_ms())
     for wrong in ({"clOrdId": 78}, {"ordSide": "SELL"}, {"execStatus": "CANCELED"}, {"clOrdId": "x"}):
-        told("orderHist", account, [row | wrong], venue.now_ms())
+        told("orderHist", account, [row | wrong], venue.host.now_ms())
     for event in ({}, {"eventType": "actionAck", "event": [ack | {"txCode": 5}, 7]}, {"eventType": "perpOrder"}):
-        told("userEvent", account, [event], venue.now_ms())
+        told("userEvent", account, [event], venue.host.now_ms())
     assert at_once.intent(made.intent).state is IntentState.SUBMITTED
-    told("orderHist", account, [row], venue.now_ms())
+    told("orderHist", account, [row], venue.host.now_ms())
     assert at_once.intent(made.intent).state is IntentState.ACCEPTED
 
 
@@ -232,7 +232,7 @@ def test_a_feed_that_tells_nonsense_does_no_harm(
     before = list(at_once.intents()["state"])
     row |= {"clOrdId": 78}
     for channel, items in (("orderHist", [row]), ("userEvent", [{"eventType": kind, "event": [row]}, row])):
-        at_once._delivery.take_records(channel, str(at_once.account), items, venue.now_ms())
+        at_once._delivery.take_records(channel, str(at_once.account), items, venue.host.now_ms())
     tells = row.get("execStatus") in ("NEW", "REJECTED") and row.get("ordSide", "BUY") == "BUY"
     assert tells or list(at_once.intents()["state"]) == before
 

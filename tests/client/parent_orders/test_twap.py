@@ -48,7 +48,7 @@ def held(venue: LocalVenue) -> Decimal:
 
 
 def test_the_children_come_evenly_from_now_to_the_end(session: Session, venue: LocalVenue) -> None:
-    began = venue.now_ms()
+    began = venue.host.now_ms()
     parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=4)
     assert (parent.status, parent.filled, parent.plan.done) == ("RUNNING", Decimal("0.025"), 1)
     venue.advance("10m")
@@ -94,7 +94,7 @@ def test_a_limit_is_never_crossed_and_what_is_left_is_said(session: Session, ven
 
 def test_a_refused_child_is_left_out_and_said_and_made_up_for(session: Session, venue: LocalVenue) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "4m", slices=5)
-    venue.faults.add("code", action="placeOrder", code=40280)
+    venue.control.add_fault("code", action="placeOrder", code=40280)
     venue.advance("1m")
     assert (parent.filled, parent.plan.done) == (Decimal("0.02"), 2)
     assert "40280" in parent.message
@@ -112,9 +112,9 @@ def test_lost_and_late_answers_never_trade_a_slice_twice(
     for _ in range(10):
         kind = random.choice(["lose-answer", "lose-request", "late-answer", "late-request", "status", "none"])
         if kind != "none":
-            venue.faults.add(kind, action="placeOrder", count=random.choice([1, 2, None]), delay="5s")
+            venue.control.add_fault(kind, action="placeOrder", count=random.choice([1, 2, None]), delay="5s")
         venue.advance("1m")
-        venue.faults.clear()
+        venue.control.clear_faults()
         assert held(venue) <= Decimal("0.2") * parent.plan.done / 11
     venue.advance("10m")
     assert parent.status == "FINISHED"
@@ -138,9 +138,9 @@ def test_cancelled_while_an_answer_is_missing_its_fill_is_counted_once_it_is_kno
 ) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
     with (
-        venue.faults.add("lose-answer", action="placeOrder", count=None),
-        venue.faults.add("status", path="/info/order/*", count=None),
-        venue.faults.add("status", path="/info/explore/*", count=None),
+        venue.control.add_fault("lose-answer", action="placeOrder", count=None),
+        venue.control.add_fault("status", path="/info/order/*", count=None),
+        venue.control.add_fault("status", path="/info/explore/*", count=None),
     ):
         venue.advance("1m")
         assert parent.cancel().status == "CANCELED"
@@ -179,7 +179,7 @@ def test_after_a_restart_it_is_shown_and_goes_on_or_ends(session: Session, venue
 def test_two_of_them_keep_their_times_where_each_order_takes_a_second() -> None:
     with LocalVenue(clock="manual", market=False, settle_delay="1s") as venue, toolkit.connect(venue=venue) as session:
         venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
-        began = venue.now_ms()
+        began = venue.host.now_ms()
         both = [session.twap("BTCUSDC", "BUY", "0.011", "10m", slices=11) for _ in range(2)]
         venue.advance("12m")
         for late_ms, parent in zip((0, 1_000), both, strict=True):
@@ -207,10 +207,10 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
         elif place == "before it is sent":
             patch.setattr(Delivery, "_post", crash)
         else:
-            patch.setattr("toolkit.client.orders.settlement.Settlement.classify_response", crash)
+            patch.setattr("toolkit.client.orders.reconciliation.Reconciler.classify_response", crash)
         with pytest.raises(Crash):
             venue.advance("1m")
-    venue.alarms.clear()  # the process is gone
+    venue.host.alarms.clear()  # the process is gone
     with toolkit.connect(venue=venue, intents=ledger) as again:
         after = again.parent_order(parent.id)
         assert after.plan.done == 2

@@ -136,9 +136,9 @@ def test_rows_that_are_no_objects_are_left_out_with_a_warning() -> None:
 
 def test_an_answer_that_is_not_the_envelope_is_named() -> None:
     with pytest.raises(BadAnswer, match="not JSON"):
-        frames.frame(ENDPOINTS["wallet"], b"<html>")
+        frames.frame(ENDPOINTS["wallet_balances"], b"<html>")
     with pytest.raises(BadAnswer, match="not the venue's envelope"):
-        frames.frame(ENDPOINTS["wallet"], b"[1]")
+        frames.frame(ENDPOINTS["wallet_balances"], b"[1]")
 
 
 def test_zero_times_are_missing_times() -> None:
@@ -228,9 +228,10 @@ def test_the_raw_answer_survives_copies_and_gets_in_no_ones_way(tmp_path: Path) 
     assert len(made.merge(other, on="symbol")) == 2
 
 
-def test_decoded_data_gives_the_same_frame_as_text() -> None:
+def test_a_page_with_a_total_gives_the_same_frame_as_a_list() -> None:
     payment = {"id": 1, "posSide": 2, "fundingFee": "-0.5", "fundingTime": 1767225600000, "symbol": 2}
-    one = frames.frame(ENDPOINTS["funding_payments"], {"total": 1, "items": [payment]}, symbols=SYMBOLS)
+    data = {"total": 1, "items": [payment]}
+    one = frames.frame(ENDPOINTS["funding_payments"], envelope(data), symbols=SYMBOLS)
     other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
     pd.testing.assert_frame_equal(one, other)
     assert one["side"][0] == "SHORT"

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply
 from toolkit.client.io.progress import Progress
+from toolkit.client.reads.conversion import Query
 from toolkit.client.reads.paging import PagedRead, identity
-from toolkit.client.reads.reading import Query
 from toolkit.errors import TimedOut
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info import ENDPOINTS
 
-TRADES = ENDPOINTS["trades"]
+TRADES = ENDPOINTS["fills"]
 STATES = ENDPOINTS["order_states"]
 PAYOUTS = ENDPOINTS["referral_payouts"]
 

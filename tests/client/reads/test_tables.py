@@ -100,7 +100,7 @@ def test_a_read_that_failed_continues_with_the_same_call(
     pd.testing.assert_frame_equal(again, whole)
     # The roles, which are not published, are asked for afterwards.
     assert sum("role" not in one.url.params for one in wire.requests if one.url.path == "/info/trade/page") <= 3
-    assert not session._unfinished()
+    assert not session.info._reader._unfinished
 
 
 def test_different_reads_are_not_mixed_up(session: Session, wire: Wire) -> None:
@@ -155,14 +155,14 @@ def answered(data: Any, status: int = 200, code: int = 0, **headers: str) -> Rep
 def test_a_read_waits_as_long_as_the_venue_asks() -> None:
     replies = iter([answered(None, 429, 40220, **{"retry-after": "7"}), answered(None, 429, 40220), answered([])])
     reader, driver, slept = stub(lambda fetch: next(replies))
-    driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
+    driver.run(reader.fetch(ENDPOINTS["wallet_balances"], ()))
     assert slept == [7.0, 0.5 * 0.4]
 
 
 def test_a_read_that_is_always_too_much_ends_as_rate_limited() -> None:
     reader, driver, slept = stub(lambda fetch: answered(None, 429, 40220))
     with pytest.raises(RateLimited):
-        driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
+        driver.run(reader.fetch(ENDPOINTS["wallet_balances"], ()))
     assert len(slept) == Retry().attempts - 1
 
 
@@ -178,7 +178,7 @@ def test_a_session_keeps_its_own_rate_limit() -> None:
     limiter = RateLimiter({"info": Rate(per_second=2, burst=1)}, None)
     reader, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)
     for _ in range(3):
-        driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
+        driver.run(reader.fetch(ENDPOINTS["wallet_balances"], ()))
     assert slept == [0.5, 0.5]
 
 
@@ -227,7 +227,7 @@ def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
 def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue) -> None:
     every = session.klines("BTCUSDC", "1m", limit=4)
     closed = session.klines("BTCUSDC", "1m", limit=4, closed=True)
-    now = pd.Timestamp(venue.now_ms(), unit="ms", tz="UTC")
+    now = pd.Timestamp(venue.host.now_ms(), unit="ms", tz="UTC")
     assert every.index[-1] > now - pd.Timedelta("1min")
     assert closed.index[-1] <= now - pd.Timedelta("1min")
     assert len(every) == len(closed) == 4
@@ -241,7 +241,7 @@ def test_a_limit_gives_that_many_candles_at_any_moment(offset_ms: int, limit: in
         for interval in ("1m", "1h"):
             assert len(s.klines("BTCUSDC", interval, limit=limit)) == limit
             assert len(s.klines("BTCUSDC", interval, limit=limit, closed=True)) == limit
-            assert len(s.klines("BTCUSDC", interval, limit=limit, end=venue.now_ms() - 86_400_000)) == limit
+            assert len(s.klines("BTCUSDC", interval, limit=limit, end=venue.host.now_ms() - 86_400_000)) == limit
 
 
 def test_intervals_without_trades_do_not_count() -> None:
@@ -350,7 +350,7 @@ def test_the_cache_never_keeps_a_candle_that_may_still_change(
 ) -> None:
     session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
     kept, covered = CandleCache(tmp_path, f"local {session.environment.base_url}").load("BTCUSDC", 60)
-    assert covered[-1][1] <= venue.now_ms() - candles.GRACE_MS
+    assert covered[-1][1] <= venue.host.now_ms() - candles.GRACE_MS
     assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
     wire.paths.clear()
     fresh = session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
@@ -412,7 +412,7 @@ def test_a_code_that_is_new_is_looked_up(session: Session, wire: Wire, venue: Lo
     wire.change = lambda request, response: response
     session._catalogue._fetched_ms -= 2_000
     assert set(session.fills()["symbol"]) >= {"BTCUSDC"}
-    assert set(session.info.trades(page_size=500)["symbol"]) == {"BTCUSDC", "ETHUSDC"}
+    assert set(session.info.fills(page_size=500)["symbol"]) == {"BTCUSDC", "ETHUSDC"}
 
 
 def test_a_changed_checksum_makes_the_session_look_again(session: Session, wire: Wire) -> None:

@@ -74,12 +74,12 @@ def stream_to(url: str, settings: Settings = QUICK, account: str | None = None) 
 
 
 def truth(venue: LocalVenue, depth: int = 20) -> list[list[tuple[str, str]]]:
-    with venue.lock:
-        product = venue.core.products[1]
+    with venue.host.lock:
+        product = venue.host.core.products[1]
         return [
             [
                 (records.price(product, price), records.quantity(product, total))
-                for price, total in venue.core.books[1].depth(side, depth)
+                for price, total in venue.host.core.books[1].depth(side, depth)
             ]
             for side in (1, -1)
         ]
@@ -219,8 +219,8 @@ def test_through_a_storm_of_faults_it_ends_up_right(venue: LocalVenue, proxy: Pr
         for trader, side in ((alice, "BUY"), (bob, "SELL")):  # every channel speaks again, which shows what was lost
             trader.place(side, "62500", "0.05")
         await_true(lambda: is_right(book, venue))
-        await_true(lambda: len(orders) == len(venue.core.state.accounts[alice.address].orders))
-        done = venue.core.state.history.trades[1]
+        await_true(lambda: len(orders) == len(venue.host.core.state.accounts[alice.address].orders))
+        done = venue.host.core.state.history.trades[1]
         await_true(lambda: trades.last is not None and trades.last.tx_hash == done[-1].tx_hash)
         assert stream.reconnects
         assert book.resyncs
@@ -246,26 +246,26 @@ def test_reconnecting_leaks_no_thread_task_or_socket(
         book, fills = stream.order_book("BTCUSDC"), stream.fills()
         book.wait(lambda live: live.state == "live")
         fills.wait(lambda live: live.is_live)
-        await_true(lambda: len(venue.feed.open_connections) == 1)
+        await_true(lambda: len(venue.host.feed.open_connections) == 1)
         before = (threading.active_count(), tasks(stream), descriptors())
         for turn in range(1, times + 1):
-            venue.feed.faults.cut()
+            venue.host.feed.faults.cut()
             await_true(lambda turn=turn: stream.reconnects >= turn)
             await_true(lambda: book.is_live and fills.is_live)
         alice.place("BUY", "62000", "0.001")
         await_true(lambda: is_right(book, venue))
-        await_true(lambda: len(venue.feed.open_connections) == 1)
+        await_true(lambda: len(venue.host.feed.open_connections) == 1)
         gc.collect()
         await_true(lambda: (threading.active_count(), tasks(stream), descriptors()) <= before)
     assert not threads()
-    await_true(lambda: not venue.feed.open_connections)
+    await_true(lambda: not venue.host.feed.open_connections)
 
 
 def test_fifty_subscriptions_at_the_venues_own_limits(venue: LocalVenue, served: Served, alice: Trader) -> None:
     with stream_to(served.environment.feed_url, Settings()) as stream:
         books = [stream.order_book("BTCUSDC", depth) for depth in range(1, 51)]
         await_true(lambda: all(book.state == "live" for book in books))
-        (connection,) = venue.feed.open_connections
+        (connection,) = venue.host.feed.open_connections
         for tick in range(60):
             alice.place("BUY", f"620{tick:02}", "0.001")
         await_true(lambda: all(book.best_bid == 62059 for book in books))
@@ -296,7 +296,7 @@ def narrow(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve
 def test_a_reader_that_does_not_read_is_cut_off_and_delays_no_other(
     venue: LocalVenue, narrow: Served, alice: Trader
 ) -> None:
-    venue.feed.queue = 50
+    venue.host.feed.queue = 50
     bob = Trader(venue, 1)
     raw = socket.create_connection(("127.0.0.1", narrow.port))
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -306,12 +306,12 @@ def test_a_reader_that_does_not_read_is_cut_off_and_delays_no_other(
     ):
         lazy.send('{"method":"subscribe","subscription":{"type":"trades","symbol":"BTCUSDC"}}')
         trades = stream.trades("BTCUSDC").wait()
-        await_true(lambda: len(venue.feed.open_connections) == 2)
-        slow = next(one for one in venue.feed.open_connections if one.subjects.keys() == {"trades.BTCUSDC"})
+        await_true(lambda: len(venue.host.feed.open_connections) == 2)
+        slow = next(one for one in venue.host.feed.open_connections if one.subjects.keys() == {"trades.BTCUSDC"})
         order = {"symbolCode": 1, "ordPx": "62500", "ordQty": "0.001", "ordType": "LIMIT", "timeInForce": "GTC"}
         seen = 0
         sides = itertools.cycle((("SELL", "BUY"), ("BUY", "SELL")))
-        while len(venue.feed.open_connections) == 2 and not slow.closed:
+        while len(venue.host.feed.open_connections) == 2 and not slow.closed:
             maker, taker = next(sides)
             alice.act("placeOrder", orders=[{**order, "ordSide": maker}] * 80)
             bob.place(taker, "62500", "0.080")
@@ -319,7 +319,7 @@ def test_a_reader_that_does_not_read_is_cut_off_and_delays_no_other(
             trades.wait(lambda live, seen=seen: len(live) >= min(seen, 9_000))
             assert seen < 60_000
         assert trades.state == "live"
-        await_true(lambda: len(venue.feed.open_connections) == 1)
+        await_true(lambda: len(venue.host.feed.open_connections) == 1)
         with contextlib.suppress(ConnectionClosed):
             while lazy.recv(timeout=LIMIT):
                 continue
@@ -335,12 +335,12 @@ def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
             book.wait()
             alice.place("BUY", "60000", "0.001")
             orders.wait(lambda live: len(live) == 1)
-            venue.feed.faults.cut()
+            venue.host.feed.faults.cut()
             await_true(lambda: stream.reconnects == 1 and book.state == ticker.state == "live")
             venue.advance("10s")
             await_true(lambda: is_right(book, venue))
         assert not threads()
-        assert not venue.feed.open_connections
+        assert not venue.host.feed.open_connections
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()])

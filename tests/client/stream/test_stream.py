@@ -51,16 +51,16 @@ def all_of(stream: Stream) -> dict[str, Live]:
 
 def test_nothing_is_connected_before_the_first_live_object(venue: LocalVenue, stream: Stream) -> None:
     assert (stream.state, stream.live) == ("idle", [])
-    assert not venue.feed.open_connections
+    assert not venue.host.feed.open_connections
     book = stream.order_book("BTCUSDC")
     assert (stream.state, book.state, stream.live) == ("open", "live", [book])
-    assert len(venue.feed.open_connections) == 1
+    assert len(venue.host.feed.open_connections) == 1
 
 
 def test_one_connection_and_one_subscription_are_shared(venue: LocalVenue, stream: Stream) -> None:
     first, second = stream.order_book("BTCUSDC"), stream.order_book("BTCUSDC")
     stream.account(), stream.orders(), stream.positions()
-    (connection,) = venue.feed.open_connections
+    (connection,) = venue.host.feed.open_connections
     assert len(connection.subjects) == 2
     first.close()
     assert (first.state, second.state, len(connection.subjects)) == ("closed", "live", 2)
@@ -230,7 +230,7 @@ def test_a_gap_is_repaired_before_the_command_returns_and_is_counted(
     states: list[str] = []
     book.on_state(lambda live: states.append(live._topic.state))
     for kind in ("drop", "skip"):
-        venue.feed.faults.add(kind, channel="orderBook")
+        venue.host.feed.faults.add(kind, channel="orderBook")
         alice.place("BUY", "62500", "0.001")
         alice.place("BUY", "62499", "0.001")
     assert book.gaps == 2
@@ -243,7 +243,7 @@ def test_a_gap_is_repaired_before_the_command_returns_and_is_counted(
 
 def test_a_duplicate_is_ignored(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
     trades = stream.order_book("BTCUSDC")
-    venue.feed.faults.add("duplicate", channel="orderBook")
+    venue.host.feed.faults.add("duplicate", channel="orderBook")
     alice.place("BUY", "62500", "0.001")
     assert (trades.duplicates, trades.gaps, trades.state) == (1, 0, "live")
 
@@ -254,7 +254,7 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     book = stream.order_book("BTCUSDC")
     states: list[str] = []
     book.on_state(lambda live: states.append(live._topic.state))
-    venue.feed.faults.cut("maintenance")
+    venue.host.feed.faults.cut("maintenance")
     assert book.state == "reconnecting"
     assert "maintenance" in book.reason
     assert "maintenance" in repr(book)
@@ -272,7 +272,7 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
 
 def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
     ticker = stream.ticker("BTCUSDC")
-    venue.feed.faults.add("freeze")
+    venue.host.feed.faults.add("freeze")
     venue.advance("10s")
     assert ticker.state == "live"
     venue.advance("10s")
@@ -282,7 +282,7 @@ def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venu
     for _ in range(60):
         venue.advance("1s")
     assert ticker.state != "live"
-    venue.feed.faults.clear()
+    venue.host.feed.faults.clear()
     for _ in range(60):
         venue.advance("1s")
     ticker.assert_healthy()
@@ -360,8 +360,8 @@ def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: Loca
     stream.close()
     stream.close()
     assert (book.state, stream.state) == ("closed", "idle")
-    assert not venue.feed.open_connections
-    assert not venue.feed.after
+    assert not venue.host.feed.open_connections
+    assert not venue.host.feed.after
     assert stream.order_book("BTCUSDC").state == "live"
 
 
@@ -422,4 +422,4 @@ def test_the_asynchronous_twin_has_the_same_names_and_shares_the_connection(
 
     assert [trade.price for trade in asyncio.run(cell())] == [62500, 62501]
     assert set(LIVE_NAMES) <= set(dir(stream.aio))
-    assert len(venue.feed.open_connections) == 1
+    assert len(venue.host.feed.open_connections) == 1

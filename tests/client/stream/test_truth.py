@@ -89,11 +89,13 @@ class Watch:
             self.orders = []
 
     def info(self, path: str, **query: Any) -> Any:
-        answer = self.venue.handle("GET", f"/info/{path}", [(name, str(value)) for name, value in query.items()])
+        answer = self.venue.host.gateway.handle(
+            "GET", f"/info/{path}", [(name, str(value)) for name, value in query.items()]
+        )
         return json.loads(answer.body)["data"]
 
     def check(self) -> None:
-        core, user = self.venue.core, self.traders[0].address
+        core, user = self.venue.host.core, self.traders[0].address
         product = core.products[1]
         for book, depth in zip(self.books, DEPTHS, strict=True):
             for side, levels in ((1, book.bids()), (-1, book.asks())):
@@ -175,19 +177,19 @@ def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> Non
         stream = Stream(SimpleNamespace(venue=venue, environment=None, account=None))
         book, trades = stream.order_book("ETHUSDC", 10), stream.trades("ETHUSDC")
         candles, height = stream.candles("ETHUSDC", "1h"), stream.block_height()
-        product, before = venue.core.products[2], len(trades)  # those of the past before genesis
+        product, before = venue.host.core.products[2], len(trades)  # those of the past before genesis
         assert before == RECENT
         for span in ("1s", "3s", "59s", "1m", "30m", "2h"):
             venue.advance(span)
             for side, levels in ((1, book.bids()), (-1, book.asks())):
                 assert [(str(price), str(quantity)) for price, quantity in levels] == [
                     (records.price(product, price), records.quantity(product, total))
-                    for price, total in venue.core.books[2].depth(side, 10)
+                    for price, total in venue.host.core.books[2].depth(side, 10)
                 ]
-            assert len(trades) == before + len(venue.core.state.history.trades[2])
+            assert len(trades) == before + len(venue.host.core.state.history.trades[2])
             query = [("symbol_name", "ETHUSDC"), ("interval", "3600"), ("limit", str(len(candles)))]
-            answer = venue.handle("GET", "/info/kline/last", query)
+            answer = venue.host.gateway.handle("GET", "/info/kline/last", query)
             assert raw(candles) == json.loads(answer.body)["data"][::-1]
-            assert height["block"] == venue.core.height - 1
+            assert height["block"] == venue.host.core.height - 1
         stream.assert_healthy()
         stream.close()

@@ -55,7 +55,7 @@ __all__ = ["world"]  # a fixture: a venue with every kind of record
 def test_every_answer_of_the_venue_is_what_the_document_says(world: World, name: str) -> None:
     endpoint = ENDPOINTS[name]
     query = [(key, str(value)) for key, value in minimal(world, endpoint).items()]
-    answer = world.venue.handle("GET", endpoint.path, query)
+    answer = world.venue.host.gateway.handle("GET", endpoint.path, query)
     assert answer.status == 200
     schema = DOCUMENT["paths"][endpoint.path]["get"]["responses"]["200"]
     validator(schema["content"]["application/json"]["schema"]).validate(json.loads(answer.body))
@@ -100,7 +100,7 @@ def test_every_message_of_the_feed_is_what_the_document_says() -> None:
     for payload in payloads.values():
         payload.check_schema(payload.schema)
     fields = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": development.master(0).address}
-    connection, received = venue.feed.open(queue=None), set()
+    connection, received = venue.host.feed.open(queue=None), set()
     for channel in CHANNELS.values():
         subscription = {"type": channel.type, **{field.name: fields[field.name] for field in channel.fields}}
         message = {"method": "subscribe", "subscription": subscription}

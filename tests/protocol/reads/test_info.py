@@ -102,11 +102,11 @@ def test_an_unknown_or_repeated_parameter_is_named(endpoint: info.Endpoint) -> N
 def test_a_window_that_ends_before_it_starts_is_refused() -> None:
     query = {"userAddr": ADDRESS, "startTime": "2", "endTime": "1"}
     with pytest.raises(MalformedRequest, match="startTime must not be after endTime 1"):
-        info.ENDPOINTS["trades"].parse(query)
+        info.ENDPOINTS["fills"].parse(query)
 
 
 def test_page_sizes_have_their_limits() -> None:
-    trades, builders = info.ENDPOINTS["trades"], info.ENDPOINTS["builder_agents"]
+    trades, builders = info.ENDPOINTS["fills"], info.ENDPOINTS["builder_agents"]
     assert trades.parse({"userAddr": ADDRESS})["pageSize"] == 20
     assert trades.parse({"userAddr": ADDRESS, "pageSize": "500"})["pageSize"] == 500
     with pytest.raises(MalformedRequest, match="a whole number from 1 to 500") as caught:
@@ -126,7 +126,7 @@ def test_enums_are_read_as_names_and_as_numbers() -> None:
 
 def test_addresses_are_read_in_any_case_of_letters() -> None:
     mixed = "0xAbCdEf" + "0" * 34
-    assert info.ENDPOINTS["wallet"].parse({"userAddr": mixed})["userAddr"] == mixed.lower()
+    assert info.ENDPOINTS["wallet_balances"].parse({"userAddr": mixed})["userAddr"] == mixed.lower()
 
 
 def test_each_record_is_well_formed() -> None:
@@ -139,7 +139,7 @@ def test_each_record_is_well_formed() -> None:
 
 
 def test_rows_are_found_in_every_shape_of_answer() -> None:
-    trades, agents, vault = (info.ENDPOINTS[name] for name in ("trades", "builder_agents", "vault"))
+    trades, agents, vault = (info.ENDPOINTS[name] for name in ("fills", "builder_agents", "vault"))
     row = {"id": "1"}
     for data in ([row], {"total": 1, "items": [row]}, {"items": [row]}, {"total": "1", "list": [row]}):
         assert trades.rows(data) == [row]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.research import metrics
-from toolkit.research.analysis.curves import measure, trip_profits
+from toolkit.research.analysis.metrics import measure, trip_profits
 from toolkit.research.analysis.results import FILLS, FUNDING, frame
 
 DAY = 86_400_000

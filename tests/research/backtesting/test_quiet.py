@@ -90,7 +90,7 @@ def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_market_orders_filled_at_once_are_those_that_the_core_would_fill(
+def test_market_orders_filled_directly_are_those_that_the_core_would_fill(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = {name: walk(seed + at, 250, wild=0.02) for at, name in enumerate(["BTCUSDC", "AAA"][: 1 + seed % 2])}
@@ -101,7 +101,7 @@ def test_market_orders_filled_at_once_are_those_that_the_core_would_fill(
         "fees": [None, ("-0.0001", "0.0009")][seed % 2],
     }
     count = iter(range(10**6))
-    judged, fill = [], SimulatedBroker._fill_at_once
+    judged, fill = [], SimulatedBroker._fill_market_order
 
     def watched(self: Any, *args: Any) -> bool:
         judged.append(fill(self, *args))
@@ -113,9 +113,9 @@ def test_market_orders_filled_at_once_are_those_that_the_core_would_fill(
         if number % 9 == 0:
             ctx.buy(bar.symbol, "0.01", bar.close * 0.97 // 1)
 
-    monkeypatch.setattr(SimulatedBroker, "_fill_at_once", watched)
+    monkeypatch.setattr(SimulatedBroker, "_fill_market_order", watched)
     quick = driver.backtest(marketable, data, **options)
-    monkeypatch.setattr(SimulatedBroker, "_fill_at_once", lambda *args: False)
+    monkeypatch.setattr(SimulatedBroker, "_fill_market_order", lambda *args: False)
     count = iter(range(10**6))
     through_the_core = driver.backtest(marketable, data, **options)
     for name in ("fills", "orders", "funding", "equity", "positions", "transfers", "events"):

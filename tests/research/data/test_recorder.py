@@ -55,8 +55,8 @@ def test_a_recording_holds_what_the_venue_did(session: toolkit.Session, tmp_path
     assert recording.channels == ["candles", "order_book", "ticker", "trades"]
     assert recording.symbols == ["BTCUSDC", "ETHUSDC"]
     for code, symbol in ((1, "BTCUSDC"), (2, "ETHUSDC")):
-        product = venue_of(session).core.products[code]
-        done = venue_of(session).core.state.history.trades[code]
+        product = venue_of(session).host.core.products[code]
+        done = venue_of(session).host.core.state.history.trades[code]
         trades = recording.frame("trades", symbol, start=BEGIN)
         assert trades["price"].tolist() == [float(product.price_text(one.price)) for one in done]
         assert trades["tx_hash"].tolist() == [one.hash for one in done]
@@ -85,7 +85,7 @@ def test_best_prices_come_back_as_they_were(session: toolkit.Session, tmp_path: 
 
 
 def test_bars_are_those_of_the_venue_from_candles_or_from_trades(session: toolkit.Session, tmp_path: Path) -> None:
-    start = pd.Timestamp(venue_of(session).now_ms(), unit="ms", tz="UTC")
+    start = pd.Timestamp(venue_of(session).host.now_ms(), unit="ms", tz="UTC")
     with (
         record(session, tmp_path / "candles", "BTCUSDC", channels=["candles"]),
         record(session, tmp_path / "trades", "BTCUSDC", channels=["trades"]),
@@ -125,8 +125,8 @@ def test_frames_have_the_same_columns_when_empty(tmp_path: Path) -> None:
 def test_amounts_can_be_exact(session: toolkit.Session, tmp_path: Path) -> None:
     with record(session, tmp_path, "XRPUSDC", channels=["trades", "order_book"], exact=True) as recorder:
         advance(session)
-    done = venue_of(session).core.state.history.trades[4][0]
-    product = venue_of(session).core.products[4]
+    done = venue_of(session).host.core.state.history.trades[4][0]
+    product = venue_of(session).host.core.products[4]
     first = recorder.recording.frame("trades", start=BEGIN)["price"].iloc[0]
     assert isinstance(first, Decimal)
     assert first == product.tick_size * done.price
@@ -174,7 +174,7 @@ def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: 
         advance(session, 3)
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
         pass
-    done = venue_of(session).core.state.history.trades[1]
+    done = venue_of(session).host.core.state.history.trades[1]
     assert recorder.recording.frame("trades", start=BEGIN)["tx_hash"].tolist() == [one.hash for one in done]
 
 
@@ -196,7 +196,7 @@ def test_a_recording_that_goes_on_says_since_when_nothing_was_recorded(
 
 def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
-        venue_of(session).feed.faults.cut("maintenance")
+        venue_of(session).host.feed.faults.cut("maintenance")
         assert session.stream.state == "waiting"
         with pytest.raises(FeedError, match="maintenance"):
             recorder.assert_healthy()
@@ -205,7 +205,7 @@ def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Se
     status = recorder.recording.frame("status")
     assert status["state"].tolist()[:2] == ["reconnecting", "subscribing"]
     assert "maintenance" in status["reason"].iloc[0]
-    done = venue_of(session).core.state.history.trades[1]
+    done = venue_of(session).host.core.state.history.trades[1]
     assert len(recorder.recording.frame("trades", start=BEGIN)) == len(done)
 
 

@@ -39,7 +39,7 @@ def test_the_market_follows_the_bars(session: Any) -> None:
     seen = []
     for _ in range(20):
         session.venue.advance("1m")
-        market = session.venue.core.state.markets[1]
+        market = session.venue.host.core.state.markets[1]
         seen.append((market.oracle / 10, market.mark / 10))
     oracles = [oracle for oracle, _ in seen]
     assert oracles[2] == pytest.approx(62_050, abs=60)
@@ -50,8 +50,8 @@ def test_the_market_follows_the_bars(session: Any) -> None:
     candles = session.klines(BTC, "10m", start=going.start, end=going.end)
     assert candles["close"].iloc[-1] == pytest.approx(64_000, rel=0.003)
     session.venue.advance("5m")
-    assert session.venue.core.state.markets[1].oracle == 640_000
-    assert session.venue.core.state.markets[2].oracle != 0
+    assert session.venue.host.core.state.markets[1].oracle == 640_000
+    assert session.venue.host.core.state.markets[2].oracle != 0
 
 
 def test_paper_trades_on_replayed_prices(session: Any) -> None:
@@ -72,14 +72,14 @@ def test_a_replay_is_taken_up_again_after_a_revert(session: Any) -> None:
     going = replay(session, data, path=ExtremeOrder("low"))
     mark = session.venue.snapshot()
     session.venue.advance("10m")
-    first = session.venue.core.state.markets[1].oracle
+    first = session.venue.host.core.state.markets[1].oracle
     session.venue.revert(mark)
     going.attach()
     session.venue.advance("10m")
-    assert session.venue.core.state.markets[1].oracle == first
+    assert session.venue.host.core.state.markets[1].oracle == first
     going.stop()
     session.venue.advance("1m")
-    assert session.venue.core.state.markets[1].oracle != first
+    assert session.venue.host.core.state.markets[1].oracle != first
 
 
 def test_a_recording_is_replayed(session: Any, tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_recording_is_replayed(session: Any, tmp_path: Path) -> None:
         going = replay(other, tmp_path / "tape")
         assert going.symbols == (BTC,)
         other.venue.advance(until=going.end.to_pydatetime())
-        recorded = session.venue.core.state.markets[1].last
-        assert other.venue.core.state.markets[1].oracle == pytest.approx(recorded, rel=0.002)
+        recorded = session.venue.host.core.state.markets[1].last
+        assert other.venue.host.core.state.markets[1].oracle == pytest.approx(recorded, rel=0.002)
     tested = backtest(lambda ctx, bar: ctx.target(bar.symbol, "0.01"), Recording(tmp_path / "tape"), funding=None)
     assert len(tested.equity) >= 7
     assert len(tested.fills) == 1

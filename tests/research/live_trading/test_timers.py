@@ -51,7 +51,7 @@ def test_the_same_maker_has_the_same_fills_on_events_and_on_their_replay() -> No
     tested = backtest(Maker(), {"BTCUSDC": events}, partial_fills=True, funding=None)
     with LocalVenue(replay=events, clock="manual") as venue, toolkit.connect(venue=venue) as session:
         run = paper(Maker(), session=session, duration="3s", step="1s", limits=NO_LIMITS)
-        assert venue.core.violations() == []
+        assert venue.host.core.violations() == []
     fills = tested.fills[tested.fills["time"] <= run.equity.index[-1]]
     columns = ["time", "side", "price", "quantity"]
     assert len(fills) > 10
@@ -106,7 +106,7 @@ def test_while_the_feed_is_lost_the_book_is_empty() -> None:
     with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as session:
         paper(Looking(), session=session, duration="3s")
         lost[0] = True
-        with venue.faults.add("feed-cut", count=None):
+        with venue.control.add_fault("feed-cut", count=None):
             paper(Looking(), session=session, duration="3s")
     assert {has for has, cut in seen if not cut} == {True}
     assert {has for has, cut in seen if cut} == {False}

@@ -43,11 +43,11 @@ def test_paths_methods_and_sizes_are_refused_in_the_envelope(venue: LocalVenue) 
         ("POST", POST, b" " * (MAX_BODY + 1), 413),
         ("POST", POST, b" " * MAX_BODY, 400),
     ):
-        answer = venue.handle(method, path, "", body)
+        answer = venue.host.gateway.handle(method, path, "", body)
         assert answer.status == status, (method, path)
         assert opened(answer)["code"] == (40003 if status == 400 else status)
-        assert answer.headers["x-venue-time"] == str(venue.now_ms())
-    assert venue.handle("GET", POST).headers["allow"] == "POST"
+        assert answer.headers["x-venue-time"] == str(venue.host.now_ms())
+    assert venue.host.gateway.handle("GET", POST).headers["allow"] == "POST"
 
 
 def test_malformed_requests_name_the_field(venue: LocalVenue) -> None:
@@ -59,14 +59,14 @@ def test_malformed_requests_name_the_field(venue: LocalVenue) -> None:
         ({"vaultAddress": MASTER.address}, "vaultAddress"),
         ({"action": {"type": "cancelAll", "symbolCode": "1"}}, "action.symbolCode"),
     ):
-        answer = venue.handle("POST", POST, body=json.dumps({**signed, **change}).encode())
+        answer = venue.host.gateway.handle("POST", POST, body=json.dumps({**signed, **change}).encode())
         assert (answer.status, opened(answer)["code"]) == (400, 40003)
         assert opened(answer)["message"].startswith(path)
 
 
 def test_an_unknown_action_is_40201(venue: LocalVenue) -> None:
     body = json.dumps({"action": {"type": "dance"}, "nonce": 1}).encode()
-    assert opened(venue.handle("POST", POST, body=body))["code"] == 40201
+    assert opened(venue.host.gateway.handle("POST", POST, body=body))["code"] == 40201
 
 
 def test_the_answer_to_an_unknown_signer_names_it_and_what_to_check(venue: LocalVenue) -> None:
@@ -83,7 +83,7 @@ def test_signatures_of_another_chain_or_a_malleable_one_are_40204(venue: LocalVe
     order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
     s, v = int(good["signature"]["s"], 16), good["signature"]["v"]
     high = {**good["signature"], "s": f"0x{order - s:064x}", "v": 55 - v}
-    answer = opened(venue.handle("POST", POST, body=json.dumps({**good, "signature": high}).encode()))
+    answer = opened(venue.host.gateway.handle("POST", POST, body=json.dumps({**good, "signature": high}).encode()))
     assert answer["code"] == 40204
     assert "malleable" in answer["message"]
     elsewhere = Signer(MASTER, MAINNET_CHAIN).post(
@@ -119,7 +119,7 @@ WORDS = st.sampled_from(
 def test_odd_requests_never_raise_and_never_answer_500(
     method: str, path: str, query: list[tuple[str, str]] | str, body: bytes
 ) -> None:
-    answer = SHARED.handle(method, path, query, body, "fuzz")
+    answer = SHARED.host.gateway.handle(method, path, query, body, "fuzz")
     assert answer.status in (200, 400, 404, 405, 413)
     opened(answer)
 
@@ -133,7 +133,7 @@ def test_odd_characters_anywhere_are_answered(odd: str) -> None:
         ("GET", "/info/account/wallet", [("userAddr", odd)]),
         ("GET", "/info/kline/list", [("symbol_name", odd), ("interval", "60"), ("startTime", "1"), ("endTime", "2")]),
     ):
-        answer = SHARED.handle(method, path, query, odd.encode("utf-8", "surrogatepass"), odd)
+        answer = SHARED.host.gateway.handle(method, path, query, odd.encode("utf-8", "surrogatepass"), odd)
         assert answer.status in (400, 404, 405)
         opened(answer)
 
@@ -145,7 +145,7 @@ def test_an_error_in_the_venue_itself_is_answered(venue: LocalVenue, monkeypatch
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(venue.core, "apply", broken)
+    monkeypatch.setattr(venue.host.core, "apply", broken)
     answer = Signer(MASTER).post(venue, {"type": "faucetClaim"}, nonce=1)
     assert answer.status == 400
     assert "ZeroDivisionError" in opened(answer)["message"]
@@ -170,11 +170,11 @@ class Emergency(Hooks):
 
 @pytest.mark.parametrize("code", [40006, 40220, 40231, 40280, 40281])
 def test_emergency_codes_come_in_by_the_hooks(venue: LocalVenue, code: int) -> None:
-    venue.hooks = hooks = Emergency(code)
+    venue.host.gateway.hooks = hooks = Emergency(code)
     answer = Signer(MASTER).post(venue, {"type": "faucetClaim"}, nonce=1)
     assert opened(answer)["code"] == code
     assert [(seen.action, seen.signer) for seen in hooks.seen] == [("faucetClaim", MASTER.address.lower())]
-    venue.hooks = Hooks()
+    venue.host.gateway.hooks = Hooks()
     assert opened(Signer(MASTER).post(venue, {"type": "faucetClaim"}, nonce=1))["code"] == 0, "nothing was committed"
 
 
@@ -183,8 +183,8 @@ def test_the_hooks_can_answer_first(venue: LocalVenue) -> None:
         def on_request(self, incoming: Incoming) -> Answer | None:
             return enveloped(503, 503, "down by script")
 
-    venue.hooks = Busy()
-    assert venue.handle("GET", "/anything").status == 503
+    venue.host.gateway.hooks = Busy()
+    assert venue.host.gateway.handle("GET", "/anything").status == 503
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_the_hooks_can_answer_first(venue: LocalVenue) -> None:
     [("refused", httpx.ConnectError), ("disconnect", httpx.RemoteProtocolError), ("timeout", httpx.ReadTimeout)],
 )
 def test_scripted_faults_arrive_as_httpx_reports_them(venue: LocalVenue, broken: str, kind: type[Exception]) -> None:
-    venue.hooks = Emergency(broken=broken)
+    venue.host.gateway.hooks = Emergency(broken=broken)
     with httpx.Client(transport=venue.transport(), base_url="http://venue") as client, pytest.raises(kind):
         client.get("/x")
 
@@ -222,7 +222,7 @@ def test_many_threads_posting_at_once_are_each_answered_once(venue: LocalVenue) 
 
     def work() -> None:
         for body in bodies:
-            answers.append(opened(venue.handle("POST", POST, "", body)))
+            answers.append(opened(venue.host.gateway.handle("POST", POST, "", body)))
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:
@@ -232,5 +232,5 @@ def test_many_threads_posting_at_once_are_each_answered_once(venue: LocalVenue) 
     codes = [answer["code"] for answer in answers]
     assert codes.count(0) == len(bodies)
     assert codes.count(40207) == 5 * len(bodies)
-    state = venue.core.state
+    state = venue.host.core.state
     assert state.deposits - state.withdrawals == sum(account.balance for account in state.accounts.values())

@@ -43,15 +43,15 @@ def test_concurrent_trading_querying_and_reading_keeps_every_invariant() -> None
     def query() -> None:
         for number in range(120):
             path, _, query = QUERIES[number % len(QUERIES)].format(masters[number % 3].address).partition("?")
-            answers.append(dict(json.loads(venue.handle("GET", path, query).body)))
+            answers.append(dict(json.loads(venue.host.gateway.handle("GET", path, query).body)))
 
     def listen() -> None:
-        connection = venue.feed.open("127.0.0.1")
+        connection = venue.host.feed.open("127.0.0.1")
         for depth in (5, 20):
             subscription = {"type": "orderBook", "symbol": "BTCUSDC", "depth": depth}
             connection.send(json.dumps({"method": "subscribe", "subscription": subscription}))
         for _ in range(100):
-            venue.catch_up()
+            venue.host.catch_up()
             received.extend(connection.drain())
         connection.close()
 
@@ -68,6 +68,6 @@ def test_concurrent_trading_querying_and_reading_keeps_every_invariant() -> None
     assert len(answers) == 3 * 80 + 120
     assert {answer["code"] for answer in answers} <= {0, 40230}
     assert len(received) > 2
-    venue.core.check()
+    venue.host.core.check()
     venue.close()
     assert set(threading.enumerate()) <= before

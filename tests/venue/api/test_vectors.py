@@ -86,7 +86,7 @@ def test_the_testnet_requests_one_after_the_other_are_known_too() -> None:
     for name, vector in REQUESTS.items():
         if vector["environment"] != "testnet" or vector["request"]["action"]["type"] == "revokeAgentToBuilder":
             continue
-        answer = venue.handle("POST", POST, body=json.dumps(vector["request"]).encode())
+        answer = venue.host.gateway.handle("POST", POST, body=json.dumps(vector["request"]).encode())
         assert json.loads(answer.body)["code"] in (0, 40230), name
 
 
@@ -102,7 +102,7 @@ KNOWN = venue_that_knows_them()
 @given(request=st.sampled_from(SIGNED), data=st.data())
 def test_a_change_of_any_byte_makes_another_signer_who_is_named(request: dict[str, Any], data: st.DataObject) -> None:
     changed = change(request, data)
-    answer = json.loads(KNOWN.handle("POST", POST, body=json.dumps(changed).encode()).body)
+    answer = json.loads(KNOWN.host.gateway.handle("POST", POST, body=json.dumps(changed).encode()).body)
     try:
         signer = signing.recover(changed, TESTNET_CHAIN)
     except BadSignature:

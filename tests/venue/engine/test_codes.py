@@ -50,19 +50,23 @@ class Scripted(Hooks):
 def test_every_code_of_the_table_is_answered_to_a_real_request() -> None:
     venue = LocalVenue(clock="manual", market=False, accounts=1)
     master, agent, stranger = Signer(MASTER), Signer(AGENT), Signer(STRANGER)
-    now = venue.now_ms()
+    now = venue.host.now_ms()
     seen = {
         0: master.do(venue, APPROVE, nonce=now),
-        40003: dict(json.loads(venue.handle("POST", "/api/v1/exchange", body=b"[]").body)),
+        40003: dict(json.loads(venue.host.gateway.handle("POST", "/api/v1/exchange", body=b"[]").body)),
         40201: dict(
-            json.loads(venue.handle("POST", "/api/v1/exchange", body=b'{"action":{"type":"revokeAgent"}}').body)
+            json.loads(
+                venue.host.gateway.handle("POST", "/api/v1/exchange", body=b'{"action":{"type":"revokeAgent"}}').body
+            )
         ),
         40204: stranger.do(venue, CANCEL_ALL),
         40207: master.do(venue, APPROVE, nonce=now),
         40208: agent.do(venue, order(), expiry=now - 1),
         40230: agent.do(venue, order(price="30000.05")),
     }
-    venue.hooks = Scripted(faucetClaim=40006, cancelAll=40220, placeOrder=40280, withdraw=40281, approveAgent=40231)
+    venue.host.gateway.hooks = Scripted(
+        faucetClaim=40006, cancelAll=40220, placeOrder=40280, withdraw=40281, approveAgent=40231
+    )
     seen[40006] = stranger.do(venue, CLAIM)
     seen[40220] = agent.do(venue, CANCEL_ALL)
     seen[40280] = agent.do(venue, order())
@@ -91,10 +95,10 @@ def test_40204_tells_the_likely_cause_of_each_cross_use() -> None:
 def test_an_expired_request_says_by_how_much_and_uses_no_nonce() -> None:
     venue = LocalVenue(clock="manual", market=False, accounts=1)
     Signer(MASTER).do(venue, APPROVE)
-    agent, now = Signer(AGENT), venue.now_ms()
+    agent, now = Signer(AGENT), venue.host.now_ms()
     body = agent.request(order(), nonce=7, expiry=now + 100)
     venue.advance(350)
-    late = venue.handle("POST", "/api/v1/exchange", body=json.dumps(body).encode())
+    late = venue.host.gateway.handle("POST", "/api/v1/exchange", body=json.dumps(body).encode())
     assert f"expiryAfter {now + 100} was 250 ms ago (venue time {now + 350})" in json.loads(late.body)["message"]
     assert agent.do(venue, order(), nonce=7)["code"] == 0
 
@@ -102,10 +106,10 @@ def test_an_expired_request_says_by_how_much_and_uses_no_nonce() -> None:
 def test_a_used_nonce_is_told_even_after_the_expiry_so_that_a_second_try_learns_the_truth() -> None:
     venue = LocalVenue(clock="manual", market=False, accounts=1)
     Signer(MASTER).do(venue, APPROVE)
-    body = json.dumps(Signer(AGENT).request(order(), nonce=7, expiry=venue.now_ms() + 100)).encode()
-    assert json.loads(venue.handle("POST", "/api/v1/exchange", body=body).body)["code"] == 0
+    body = json.dumps(Signer(AGENT).request(order(), nonce=7, expiry=venue.host.now_ms() + 100)).encode()
+    assert json.loads(venue.host.gateway.handle("POST", "/api/v1/exchange", body=body).body)["code"] == 0
     venue.advance("1m")
-    assert json.loads(venue.handle("POST", "/api/v1/exchange", body=body).body)["code"] == 40207
+    assert json.loads(venue.host.gateway.handle("POST", "/api/v1/exchange", body=body).body)["code"] == 40207
 
 
 def test_a_refused_faucet_claim_uses_no_nonce_because_anybody_could_repeat_it() -> None:
@@ -114,9 +118,9 @@ def test_a_refused_faucet_claim_uses_no_nonce_because_anybody_could_repeat_it() 
     claim = master.request(CLAIM, nonce=1)
     for nonce, code in ((1, 0), (1, 40207), (2, 40230), (3, 40230)):
         body = json.dumps({**claim, "nonce": nonce}).encode()
-        assert json.loads(venue.handle("POST", "/api/v1/exchange", body=body).body)["code"] == code
+        assert json.loads(venue.host.gateway.handle("POST", "/api/v1/exchange", body=body).body)["code"] == code
     assert master.do(venue, APPROVE, nonce=2)["code"] == 0
-    assert venue.core.state.nonces[MASTER.address.lower()].used == [1, 2]
+    assert venue.host.core.state.nonces[MASTER.address.lower()].used == [1, 2]
 
 
 @pytest.mark.parametrize("delay", ["1s", 2_500])
@@ -130,16 +134,16 @@ def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str | i
     good, bad = agent.do(venue, order(), nonce=10), agent.do(venue, order(price="30000.05"), nonce=11)
     assert good["code"] == bad["code"] == 0, "what is answered is the submission"
     assert agent.do(venue, order(), nonce=10)["code"] == 40207
-    account = venue.core.state.accounts[MASTER.address.lower()]
+    account = venue.host.core.state.accounts[MASTER.address.lower()]
     number = venue.snapshot()
     for _ in range(2):
-        account = venue.core.state.accounts[MASTER.address.lower()]
+        account = venue.host.core.state.accounts[MASTER.address.lower()]
         assert not account.orders
         venue.advance(wait - 1)
         assert not account.orders
         venue.advance(1)
         assert len(account.orders) == 1
-        done = {record.hash: record.code for record in venue.core.state.history.transactions.records}
+        done = {record.hash: record.code for record in venue.host.core.state.history.transactions.records}
         assert done[good["data"]["txHash"]] == 0
         assert done[bad["data"]["txHash"]] != 0
         venue.revert(number)
@@ -149,7 +153,7 @@ def test_answered_actions_settle_each_at_its_own_time() -> None:
     venue = LocalVenue(clock="manual", market=False, accounts=1, settle_delay="1s")
     assert Signer(MASTER).do(venue, APPROVE)["code"] == 0
     venue.advance("5s")
-    agent, orders = Signer(AGENT), venue.core.state.accounts[MASTER.address.lower()].orders
+    agent, orders = Signer(AGENT), venue.host.core.state.accounts[MASTER.address.lower()].orders
     hashes = []
     for nonce in (10, 11):
         hashes.append(agent.do(venue, order(), nonce=nonce)["data"]["txHash"])
@@ -157,9 +161,9 @@ def test_answered_actions_settle_each_at_its_own_time() -> None:
     for count, span in ((0, 199), (1, 1), (1, 399), (2, 1)):
         venue.advance(span)
         assert len(orders) == count
-    assert not venue.core.state.unsettled
-    assert [record.hash for record in venue.core.state.history.transactions.records[-2:]] == hashes
-    assert "settle" not in venue.core.state.schedule
+    assert not venue.host.core.state.unsettled
+    assert [record.hash for record in venue.host.core.state.history.transactions.records[-2:]] == hashes
+    assert "settle" not in venue.host.core.state.schedule
 
 
 def test_the_state_does_not_depend_on_how_time_was_cut_into_pieces() -> None:
@@ -167,13 +171,13 @@ def test_the_state_does_not_depend_on_how_time_was_cut_into_pieces() -> None:
     whole.advance("3m")
     for span in (1, 999, 1_000, 58_000, 60_000, 60_000):
         cut.advance(span)
-    assert whole.state_hash() == cut.state_hash()
-    assert whole.state_hash() != LocalVenue(clock="manual", seed=4, accounts=1).state_hash()
+    assert whole.control.state_hash() == cut.control.state_hash()
+    assert whole.control.state_hash() != LocalVenue(clock="manual", seed=4, accounts=1).control.state_hash()
 
 
 def test_development_accounts_are_funded_and_agents_are_not_approved_yet() -> None:
     venue = LocalVenue(clock="manual", market=False)
-    state = venue.core.state
+    state = venue.host.core.state
     assert [state.accounts[each.address.lower()].balance for each in development.masters()] == [10_000_000_000] * 10
     assert not state.permissions.approvals
 

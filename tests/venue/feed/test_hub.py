@@ -61,7 +61,7 @@ def alice(venue: LocalVenue) -> Trader:
 
 def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalVenue, alice: Trader) -> None:
     alice.place("BUY", "62000", "0.5")
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     answer, snapshot = reader.subscribe(**BOOK)
     assert answer == {"method": "subscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}
     assert snapshot["channel"] == "orderBook"
@@ -72,7 +72,7 @@ def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalV
 
 
 def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     first = reader.subscribe(**BOOK)[1]["data"]["sequence"]
     order = alice.place("BUY", "62000", "0.5")
     alice.place("BUY", "62000", "0.25")
@@ -88,7 +88,7 @@ def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: 
 
 
 def test_two_readers_get_the_same_text(venue: LocalVenue, alice: Trader) -> None:
-    one, two = Reader(venue.feed), Reader(venue.feed)
+    one, two = Reader(venue.host.feed), Reader(venue.host.feed)
     one.subscribe(**BOOK)
     alice.place("BUY", "62000", "0.5")
     two.subscribe(**BOOK)
@@ -98,7 +98,7 @@ def test_two_readers_get_the_same_text(venue: LocalVenue, alice: Trader) -> None
 
 
 def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
     alice.place("BUY", "62000", "0.5")
     reader.send("unsubscribe", **BOOK)
@@ -108,7 +108,7 @@ def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> 
 
 
 def test_sequences_never_go_back_while_there_are_no_subscribers(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
     alice.place("BUY", "62000", "0.5")
     last = reader.take()[-1]["data"]["sequence"]
@@ -119,7 +119,7 @@ def test_sequences_never_go_back_while_there_are_no_subscribers(venue: LocalVenu
 
 
 def test_ping_is_answered(venue: LocalVenue) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     reader.send("ping")
     assert reader.take() == [{"channel": "pong"}]
 
@@ -139,7 +139,7 @@ def test_ping_is_answered(venue: LocalVenue) -> None:
     ],
 )
 def test_a_wrong_message_is_answered_and_closes_nothing(venue: LocalVenue, text: str, method: str, words: str) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     reader.connection.send(text)
     (answer,) = reader.take()
     assert (answer["method"], answer["success"], answer["code"]) == (method, False, 40003)
@@ -152,7 +152,7 @@ PROBE = LocalVenue(clock="manual", market=False, accounts=0)
 
 @given(st.text() | st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_no_message_of_a_client_can_harm_the_feed(text: str | bytes) -> None:
-    connection = PROBE.feed.open()
+    connection = PROBE.host.feed.open()
     connection.send(text)
     (answer,) = connection.drain()
     assert json.loads(answer)["success"] is False
@@ -162,7 +162,7 @@ def test_no_message_of_a_client_can_harm_the_feed(text: str | bytes) -> None:
 def test_a_subject_that_fails_disconnects_its_readers_but_not_the_command(
     venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    reader, other = Reader(venue.feed), Reader(venue.feed)
+    reader, other = Reader(venue.host.feed), Reader(venue.host.feed)
     reader.subscribe(**BOOK)
     other.subscribe(type="tx")
     monkeypatch.setattr(BookSource, "collect", lambda self, batch: 1 // 0)
@@ -175,21 +175,21 @@ def test_a_subject_that_fails_disconnects_its_readers_but_not_the_command(
 
 
 def test_an_address_has_ten_connections(venue: LocalVenue) -> None:
-    readers = [Reader(venue.feed) for _ in range(10)]
-    refused = Reader(venue.feed)
+    readers = [Reader(venue.host.feed) for _ in range(10)]
+    refused = Reader(venue.host.feed)
     assert refused.connection.closed
     assert refused.connection.close_code == 1008
     (answer,) = refused.take()
     assert (answer["success"], answer["code"]) == (False, 40220)
     assert answer["message"] == "10.0.0.1 has 10 connections already; an address may have 10"
-    assert not Reader(venue.feed, "10.0.0.2").connection.closed
+    assert not Reader(venue.host.feed, "10.0.0.2").connection.closed
     refused.connection.close()
     readers[0].connection.close()
-    assert not Reader(venue.feed).connection.closed
+    assert not Reader(venue.host.feed).connection.closed
 
 
 def test_a_connection_has_fifty_subscriptions(venue: LocalVenue) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     for depth in range(1, 51):
         assert reader.subscribe(**{**BOOK, "depth": depth})[0]["success"]
     (answer,) = reader.subscribe(**{**BOOK, "depth": 51})
@@ -203,7 +203,7 @@ def test_a_connection_has_fifty_subscriptions(venue: LocalVenue) -> None:
 
 def test_more_than_fifty_messages_a_second_are_not_taken(venue: LocalVenue) -> None:
     clock = Clock()
-    reader = Reader(venue.feed, clock=clock)
+    reader = Reader(venue.host.feed, clock=clock)
     for _ in range(50):
         reader.send("ping")
         clock.now += 10
@@ -218,7 +218,7 @@ def test_more_than_fifty_messages_a_second_are_not_taken(venue: LocalVenue) -> N
 
 def test_an_idle_connection_is_closed_and_a_ping_keeps_it(venue: LocalVenue) -> None:
     clock = Clock()
-    reader = Reader(venue.feed, clock=clock)
+    reader = Reader(venue.host.feed, clock=clock)
     clock.now += 59_999
     assert not reader.connection.check_idle()
     reader.send("ping")
@@ -230,7 +230,7 @@ def test_an_idle_connection_is_closed_and_a_ping_keeps_it(venue: LocalVenue) -> 
 
 
 def test_a_slow_reader_of_a_book_gets_one_snapshot_instead_of_many_increments(venue: LocalVenue, alice: Trader) -> None:
-    slow, quick = Reader(venue.feed, queue=8), Reader(venue.feed)
+    slow, quick = Reader(venue.host.feed, queue=8), Reader(venue.host.feed)
     slow.subscribe(**BOOK)
     quick.subscribe(**BOOK)
     for tick in range(12):
@@ -246,7 +246,7 @@ def test_a_slow_reader_of_a_book_gets_one_snapshot_instead_of_many_increments(ve
 def test_a_slow_reader_of_trades_is_disconnected_and_delays_no_other(venue: LocalVenue, alice: Trader) -> None:
     bob = Trader(venue, 1)
     woken: list[bool] = []
-    slow, quick = Reader(venue.feed, queue=8), Reader(venue.feed)
+    slow, quick = Reader(venue.host.feed, queue=8), Reader(venue.host.feed)
     slow.connection.on_wake = lambda: woken.append(slow.connection.closed)
     for reader in (slow, quick):
         reader.subscribe(type="trades", symbol="BTCUSDC")
@@ -266,7 +266,7 @@ def test_time_runs_by_itself_while_there_are_connections(venue: LocalVenue, monk
     running: list[int] = []
     monkeypatch.setattr(venue, "start_running", lambda: running.append(1))
     monkeypatch.setattr(venue, "stop_running", lambda: running.append(-1))
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     assert running == [1]
     reader.connection.close()
     reader.connection.close()
@@ -275,9 +275,9 @@ def test_time_runs_by_itself_while_there_are_connections(venue: LocalVenue, monk
 
 def after(venue: LocalVenue, alice: Trader, arm: Callable[[Hub], object]) -> tuple[Reader, list[int]]:
     """Arm a fault, change the book three times, and return the sequences that arrived."""
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
-    arm(venue.feed)
+    arm(venue.host.feed)
     for price in ("62000", "62001", "62002"):
         alice.place("BUY", price, "0.1")
     return reader, [one["data"]["sequence"] for one in reader.take()]
@@ -299,35 +299,35 @@ def test_a_freeze_holds_everything_back_until_it_thaws(venue: LocalVenue, alice:
     reader.send("ping")
     assert arrived == []
     assert reader.take() == []
-    venue.feed.faults.thaw()
+    venue.host.feed.faults.thaw()
     *data, pong = reader.take()
     assert [one["data"]["sequence"] for one in data] == [2, 3, 4]
     assert pong == {"channel": "pong"}
-    assert not venue.feed.faults.active
+    assert not venue.host.feed.faults.active
 
 
 def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice: Trader) -> None:
     _, arrived = after(venue, alice, lambda hub: hub.faults.add("drop", channel="trades", count=None))
     assert arrived == [2, 3, 4]
-    venue.feed.faults.clear()
+    venue.host.feed.faults.clear()
     _, arrived = after(venue, alice, lambda hub: hub.faults.add("drop", peer="10.9.9.9", count=None))
     assert len(arrived) == 3
     with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
-        venue.feed.faults.add("melt")
+        venue.host.feed.faults.add("melt")
 
 
 def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:
-    one, other = Reader(venue.feed, "10.0.0.1"), Reader(venue.feed, "10.0.0.2")
-    assert venue.feed.faults.cut(peer="10.0.0.1") == 1
+    one, other = Reader(venue.host.feed, "10.0.0.1"), Reader(venue.host.feed, "10.0.0.2")
+    assert venue.host.feed.faults.cut(peer="10.0.0.1") == 1
     assert (one.connection.closed, other.connection.closed) == (True, False)
-    venue.feed.close()
+    venue.host.feed.close()
     assert other.connection.reason == "the venue is shutting down"
 
 
 def test_a_revert_gives_every_subscription_a_fresh_snapshot_with_a_larger_sequence(
     venue: LocalVenue, alice: Trader
 ) -> None:
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     alice.place("BUY", "62000", "0.5")
     for subscription in (BOOK, {"type": "aopState", "userAddress": alice.address}):
         reader.subscribe(**subscription)
@@ -349,7 +349,7 @@ def test_a_revert_gives_every_subscription_a_fresh_snapshot_with_a_larger_sequen
 def test_the_feed_changes_nothing_in_the_venue(venue: LocalVenue, alice: Trader) -> None:
     silent = LocalVenue(clock="manual", market=False, accounts=2)
     other = Trader(silent, 0)
-    reader = Reader(venue.feed)
+    reader = Reader(venue.host.feed)
     for channel in wire.CHANNELS.values():
         known = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": alice.address}
         assert reader.subscribe(type=channel.type, **{one.name: known[one.name] for one in channel.fields})[0][
@@ -358,4 +358,4 @@ def test_the_feed_changes_nothing_in_the_venue(venue: LocalVenue, alice: Trader)
     for trader in (alice, other):
         trader.place("BUY", "62000", "0.5")
         trader.venue.advance("5m")
-    assert venue.state_hash() == silent.state_hash()
+    assert venue.control.state_hash() == silent.control.state_hash()

@@ -36,7 +36,7 @@ def messages(form: str) -> dict[str, list[dict[str, Any]]]:
         alice.place("BUY", "62000", "0.02")
         bob.place("SELL", "62000", "0.01")
         bob.place("SELL", "63000", "0.01")
-        connection = venue.feed.open(queue=None)
+        connection = venue.host.feed.open(queue=None)
         for channel in wire.CHANNELS.values():
             fields = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": alice.address}
             connection.send(wire.subscribe(channel, fields))

@@ -36,7 +36,7 @@ def rows(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def test_every_row_has_exactly_the_declared_fields() -> None:
     venue = LocalVenue(clock="manual", market=False, accounts=2, wire="extended")
     alice, bob = Trader(venue, 0), Trader(venue, 1)
-    connection = venue.feed.open(queue=None)
+    connection = venue.host.feed.open(queue=None)
 
     def trade() -> None:
         alice.place("BUY", "62000", "0.02")

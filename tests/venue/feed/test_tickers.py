@@ -17,7 +17,7 @@ __all__ = ["venue"]
 
 
 def ticker(venue: LocalVenue) -> dict[str, Any]:
-    return ProductTicker(venue.core, 1).row
+    return ProductTicker(venue.host.core, 1).row
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def test_open_and_change_are_those_of_the_first_trade_within_24_hours(
 
 
 def test_a_trade_counts_for_24_hours_to_the_minute(venue: LocalVenue, trade: Callable[[str, str], None]) -> None:
-    assert venue.now_ms() % MINUTE_MS == 0
+    assert venue.host.now_ms() % MINUTE_MS == 0
     trade("62000", "0.001")
-    began = venue.now_ms()
+    began = venue.host.now_ms()
     venue.advance("1m")
     trade("62400", "0.002")
     venue.advance(until=began + DAY_MS - 1)
@@ -72,12 +72,12 @@ def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: L
     bob.place("SELL", "63300", "0.1")
     alice.place("BUY", "63300", "0.1")
     venue.advance("5h")
-    paid = venue.core.state.history.funding_payments.of(alice.address)
+    paid = venue.host.core.state.history.funding_payments.of(alice.address)
     assert paid
     assert sum(one.amount for one in paid) < 0
     alice.place("SELL", "63200", "0.1")
-    (closed,) = venue.core.state.history.closed_positions.of(alice.address)
-    shown = closed_record(venue.core, closed)
+    (closed,) = venue.host.core.state.history.closed_positions.of(alice.address)
+    shown = closed_record(venue.host.core, closed)
     assert Decimal(shown["fundingFees"]) == sum(Decimal(one.amount) for one in paid) / 10**6 < 0
     total = Decimal(shown["closedPnl"]) - Decimal(shown["tradingFees"]) + Decimal(shown["fundingFees"])
     assert Decimal(shown["realisedPnl"]) == total

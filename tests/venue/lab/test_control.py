@@ -42,7 +42,7 @@ def session(venue: LocalVenue) -> Iterator[Session]:
 
 
 def oracle(venue: LocalVenue, product: int = 1) -> str:
-    return venue.core.products[product].price_text(venue.core.state.markets[product].oracle)
+    return venue.host.core.products[product].price_text(venue.host.core.state.markets[product].oracle)
 
 
 def limit_order(side: str, quantity: str, price: str) -> dict[str, Any]:
@@ -52,12 +52,12 @@ def limit_order(side: str, quantity: str, price: str) -> dict[str, Any]:
 
 def test_every_control_of_the_core_is_a_documented_method_with_its_signature(venue: LocalVenue) -> None:
     methods = {name for name in dir(Controls) if not name.startswith("_")}
-    ours = {name for name, rule in venue.core.controls.items() if rule.__module__.startswith("toolkit.")}
+    ours = {name for name, rule in venue.host.core.controls.items() if rule.__module__.startswith("toolkit.")}
     assert methods == ours  # other tests of the same process register controls of their own
     for name in methods:
         method = getattr(Controls, name)
         assert inspect.getdoc(method), name
-        assert set(inspect.signature(venue.core.controls[name]).parameters) - {"core"} == set(
+        assert set(inspect.signature(venue.host.core.controls[name]).parameters) - {"core"} == set(
             inspect.signature(method).parameters
         ) - {"self"}
 
@@ -109,11 +109,11 @@ def test_wrong_scripts_are_explained(venue: LocalVenue) -> None:
 
 def test_a_jump_without_a_simulated_market_stays() -> None:
     venue = LocalVenue(clock="manual", market=False)
-    before = venue.core.state.markets[1].oracle
+    before = venue.host.core.state.markets[1].oracle
     venue.control.script_oracle("BTCUSDC", {"1s": "1000"})
     assert Decimal(venue.control.jump("BTCUSDC", "-12.5")["oracle"]) * 10 == before * Decimal("0.875")
     venue.advance("1m")
-    assert venue.core.state.markets[1].oracle == before * 7 // 8
+    assert venue.host.core.state.markets[1].oracle == before * 7 // 8
     venue.control.jump("BTCUSDC", "900")
     with pytest.raises(VenueError, match="the highest price of an order"):
         venue.control.jump("BTCUSDC", "900")
@@ -125,7 +125,7 @@ def test_added_liquidity_is_there_to_trade_with_and_can_be_taken_away() -> None:
         assert len(placed["ordIds"]) == 3
         receipt = session.buy("BTCUSDC", "0.6", "62610")
         assert receipt.code == 0
-        [position] = venue.core.state.accounts[session.account.lower()].positions.values()
+        [position] = venue.host.core.state.accounts[session.account.lower()].positions.values()
         assert position.long.size == 600
         session.sell("BTCUSDC", "0.1", "62500")
         assert venue.control.add_liquidity(1, "BUY", "62500", "0.1")["filled"] == "0.100"
@@ -146,7 +146,7 @@ def test_anybody_can_be_impersonated_by_the_rules_of_the_action(venue: LocalVenu
     address = OTHER.address
     done = venue.control.act(address, limit_order("BUY", "0.01", "60000"))
     assert (done["code"], done["txCode"]) == (0, 0)
-    [order] = venue.core.state.accounts[address.lower()].orders.values()
+    [order] = venue.host.core.state.accounts[address.lower()].orders.values()
     assert str(order.id) == done["results"][0]["ordId"]
     refused = venue.control.act(address, limit_order("BUY", "900", "60000"))
     assert refused["code"] == 40230
@@ -218,7 +218,7 @@ def test_limits_are_counted_for_each_account_and_by_the_venues_time(venue: Local
 def test_queries_are_limited_for_each_caller(venue: LocalVenue) -> None:
     venue.control.limit("info", 1)
     codes = [
-        json.loads(venue.handle("GET", "/info/public/product-meta", "", b"", peer).body)["code"]
+        json.loads(venue.host.gateway.handle("GET", "/info/public/product-meta", "", b"", peer).body)["code"]
         for peer in ("a", "a", "b")
     ]
     assert codes == [0, 40220, 0]
@@ -264,22 +264,22 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
     for parameter in wanted:
         for odd in ODD:
             args = {**{known: good[known] for known in wanted}, parameter: odd}
-            before, said = venue.core.state.transactions, f"{name}: "
+            before, said = venue.host.core.state.transactions, f"{name}: "
             try:
                 method(**args)
             except InputError:
-                said = said if venue.core.state.transactions == before else "a command was made"
+                said = said if venue.host.core.state.transactions == before else "a command was made"
             except VenueError as error:
                 said = str(error)
             assert said.startswith(f"{name}: ")
     venue.advance("5s")
-    digest = venue.state_hash()
-    assert Core.load(venue.core.dump()).state_hash() == digest
-    assert venue.journal is not None
-    venue.journal.close()
+    digest = venue.control.state_hash()
+    assert Core.load(venue.host.core.dump()).state_hash() == digest
+    assert venue.host.journal is not None
+    venue.host.journal.close()
     with LocalVenue(journal=tmp_path / "j", **settings) as again:
-        again.advance(until=venue.core.state.time)
-        assert again.state_hash() == digest
+        again.advance(until=venue.host.core.state.time)
+        assert again.control.state_hash() == digest
 
 
 @pytest.mark.parametrize(
@@ -298,17 +298,17 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
 def test_only_an_exact_amount_above_zero_is_funded(
     venue: LocalVenue, amount: Any, error: type[ToolkitError], words: str
 ) -> None:
-    accounts = set(venue.core.state.accounts)
+    accounts = set(venue.host.core.state.accounts)
     with pytest.raises(error, match=words):
         venue.control.fund("0x" + "77" * 20, amount)
-    assert set(venue.core.state.accounts) == accounts, "no account was opened on the way"
+    assert set(venue.host.core.state.accounts) == accounts, "no account was opened on the way"
 
 
 def test_exact_amounts_of_every_kind_are_taken(venue: LocalVenue) -> None:
     address = "0x" + "77" * 20
     for amount in ("1.5", 2, Decimal("1E+2"), "7"):
         venue.control.fund(address, amount)
-    assert venue.core.state.accounts[address].balance == 110_500_000
+    assert venue.host.core.state.accounts[address].balance == 110_500_000
 
 
 def test_only_addresses_are_addresses_and_mixed_letters_must_be_eip_55(venue: LocalVenue) -> None:
@@ -337,12 +337,12 @@ def test_floats_are_refused_wherever_an_amount_is_taken(venue: LocalVenue) -> No
     calls.append(lambda: control.add_liquidity(1, "BUY", 60_000.5, "1"))  # type: ignore[arg-type]
     calls.append(lambda: control.add_liquidity(1, "BUY", "60000", 1.0))  # type: ignore[arg-type]
     calls.append(lambda: control.add_liquidity(1, "BUY", "60000", "1", levels=2, gap=0.5))  # type: ignore[arg-type]
-    before = venue.state_hash()
+    before = venue.control.state_hash()
     for call in calls:
         with pytest.raises(InputError, match="a float is not exact") as caught:
             call()
         assert caught.value.field in ("price", "quantity", "gap")
-    assert venue.state_hash() == before
+    assert venue.control.state_hash() == before
 
 
 def test_prices_beyond_any_order_are_refused(venue: LocalVenue) -> None:
@@ -369,7 +369,7 @@ def test_commands_of_another_program_are_checked_by_the_core_alike(venue: LocalV
         ("jump", {"product": 1, "percent": "far"}, "percent 'far' is not an exact amount"),
     ):
         with pytest.raises(VenueError, match=words):
-            venue.apply_control(name, **args)
+            venue.host.apply_control(name, **args)
 
 
 def test_a_control_that_breaks_half_way_breaks_the_same_way_in_a_replay(
@@ -384,12 +384,12 @@ def test_a_control_that_breaks_half_way_breaks_the_same_way_in_a_replay(
     settings: dict[str, Any] = {"clock": "manual", "accounts": 2, "market": False, "sync": "os"}
     venue = LocalVenue(journal=tmp_path / "j", **settings)
     with pytest.raises(RuntimeError, match="in the middle"):
-        venue.apply_control("half", address=OTHER.address)
-    assert not venue.core.risk_index.touched, "what it had touched was followed up"
+        venue.host.apply_control("half", address=OTHER.address)
+    assert not venue.host.core.risk_index.touched, "what it had touched was followed up"
     venue.control.fund(OTHER.address, "7")
-    digest = venue.state_hash()
-    assert venue.journal is not None
-    venue.journal.close()
+    digest = venue.control.state_hash()
+    assert venue.host.journal is not None
+    venue.host.journal.close()
     with LocalVenue(journal=tmp_path / "j", **settings) as again:
-        assert again.state_hash() == digest
-        assert again.core.state.accounts[OTHER.address.lower()].balance == 10_012_000_000
+        assert again.control.state_hash() == digest
+        assert again.host.core.state.accounts[OTHER.address.lower()].balance == 10_012_000_000

@@ -25,11 +25,11 @@ WITHDRAW = {"type": "withdraw", "destination": MASTER.address, "amount": "10"}
 
 
 def balance(venue: LocalVenue, address: str = MASTER.address) -> int:
-    return venue.core.state.accounts[address.lower()].balance // 1_000_000
+    return venue.host.core.state.accounts[address.lower()].balance // 1_000_000
 
 
 def get(venue: LocalVenue, path: str = "/info/public/product-meta", query: str = "") -> Answer:
-    return venue.handle("GET", path, query, b"", "peer")
+    return venue.host.gateway.handle("GET", path, query, b"", "peer")
 
 
 OUTCOMES: dict[str, tuple[str, int, int]] = {
@@ -53,53 +53,53 @@ OUTCOMES: dict[str, tuple[str, int, int]] = {
 @pytest.mark.parametrize("aim", [{}, {"action": "withdraw"}, {"account": MASTER.address}, {"path": "/api/*"}])
 @pytest.mark.parametrize("kind", [*BEFORE, *AFTER])
 def test_each_kind_triggers_once_before_or_after_the_command(venue: LocalVenue, kind: str, aim: dict[str, Any]) -> None:
-    fault = venue.faults.add(kind, **aim)
+    fault = venue.control.add_fault(kind, **aim)
     signer = Signer(MASTER)
     answer = signer.post(venue, WITHDRAW)
     broken, status, counted = OUTCOMES[kind]
     assert (answer.broken, answer.status) == (broken, status)
     assert balance(venue) == 10_000 - 10 * counted
     assert fault.struck == 1
-    assert not venue.faults.active or kind == "late-request"
+    assert not venue.host.faults.active or kind == "late-request"
     assert signer.do(venue, WITHDRAW)["code"] == 0
     assert balance(venue) == 10_000 - 10 * (counted + 1)
 
 
 def test_a_late_request_arrives_later_and_counts_then(venue: LocalVenue) -> None:
-    venue.faults.add("late-request", action="withdraw", delay="5s")
+    venue.control.add_fault("late-request", action="withdraw", delay="5s")
     Signer(MASTER).post(venue, WITHDRAW)
     venue.advance("4s")
     assert balance(venue) == 10_000
     venue.advance("1s")
     assert balance(venue) == 9_990
-    assert not venue.faults.active
+    assert not venue.host.faults.active
 
 
 def test_a_late_answer_and_a_429_carry_their_delay(venue: LocalVenue) -> None:
-    venue.faults.add("late-answer", delay="1500ms")
+    venue.control.add_fault("late-answer", delay="1500ms")
     assert get(venue).delay == 1.5
-    venue.faults.add("status", status=429, delay="2s")
+    venue.control.add_fault("status", status=429, delay="2s")
     answer = get(venue)
     assert (answer.status, answer.headers["retry-after"]) == (429, "2")
-    venue.faults.add("code", code=40220, action="withdraw")
+    venue.control.add_fault("code", code=40220, action="withdraw")
     assert Signer(MASTER).do(venue, WITHDRAW)["code"] == 40220
 
 
 def test_a_duplicate_gets_the_first_answer_and_a_repeat_the_second(venue: LocalVenue) -> None:
     signer = Signer(MASTER)
-    venue.faults.add("duplicate", action="withdraw")
+    venue.control.add_fault("duplicate", action="withdraw")
     assert signer.do(venue, WITHDRAW)["code"] == 0
-    venue.faults.add("repeat", action="withdraw")
+    venue.control.add_fault("repeat", action="withdraw")
     assert signer.do(venue, WITHDRAW)["code"] == 40207
     assert balance(venue) == 9_980
 
 
 def test_the_nth_request_of_an_action_and_account_is_hit_and_no_other(venue: LocalVenue) -> None:
     one, two = Signer(MASTER), Signer(OTHER)
-    venue.faults.add("cut-answer", account=MASTER.address, action="withdraw", after=2, count=2)
+    venue.control.add_fault("cut-answer", account=MASTER.address, action="withdraw", after=2, count=2)
     seen = [one.post(venue, WITHDRAW).broken for _ in range(5)]
     assert seen == ["", "", "disconnect", "disconnect", ""]
-    venue.faults.add("cut-answer", account=MASTER.address)
+    venue.control.add_fault("cut-answer", account=MASTER.address)
     assert two.post(venue, WITHDRAW).broken == ""
     assert get(venue, "/info/account/wallet", f"userAddr={OTHER.address}").broken == ""
     assert get(venue, "/info/account/wallet", f"userAddr={MASTER.address}").broken == "disconnect"
@@ -107,7 +107,7 @@ def test_the_nth_request_of_an_action_and_account_is_hit_and_no_other(venue: Loc
 
 def test_an_account_means_its_agents_too(venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue) as session:
-        with venue.faults.add("code", account=session.account, code=40231) as fault:
+        with venue.control.add_fault("code", account=session.account, code=40231) as fault:
             with pytest.raises(BroadcastFailed):
                 session.cancel_all("BTCUSDC")
             assert fault.struck == 1
@@ -115,14 +115,14 @@ def test_an_account_means_its_agents_too(venue: LocalVenue) -> None:
 
 
 def test_peers_and_paths_aim_a_fault(venue: LocalVenue) -> None:
-    venue.faults.add("refuse", path="/info/order/*", peer="peer", count=None)
+    venue.control.add_fault("refuse", path="/info/order/*", peer="peer", count=None)
     assert get(venue).broken == ""
     assert get(venue, "/info/order/states", f"userAddr={MASTER.address}").broken == "refused"
-    assert venue.handle("GET", "/info/order/states", "", b"", "other").broken == ""
+    assert venue.host.gateway.handle("GET", "/info/order/states", "", b"", "other").broken == ""
 
 
 def test_a_fault_of_an_account_applies_to_every_query_about_it(venue: LocalVenue) -> None:
-    venue.faults.add("refuse", account=MASTER.address, count=None)
+    venue.control.add_fault("refuse", account=MASTER.address, count=None)
     for path, name in (("/info/account/wallet", "userAddr"), ("/info/vault/user-list", "userAddress")):
         assert get(venue, path, f"{name}={MASTER.address}").broken == "refused"
         assert get(venue, path, f"{name}=0x{'ab' * 20}").broken == ""
@@ -130,24 +130,24 @@ def test_a_fault_of_an_account_applies_to_every_query_about_it(venue: LocalVenue
 
 
 def test_a_with_block_removes_its_fault(venue: LocalVenue) -> None:
-    with venue.faults.add("refuse", count=None) as fault:
+    with venue.control.add_fault("refuse", count=None) as fault:
         assert get(venue).broken == "refused"
         assert get(venue).broken == "refused"
         assert repr(fault) == "<Fault refuse count=all; struck 2>"
     assert get(venue).broken == ""
     fault.remove()
-    venue.faults.remove(venue.faults.add("refuse"))
+    venue.host.faults.remove(venue.control.add_fault("refuse"))
     assert get(venue).broken == ""
-    venue.faults.add("refuse", count=None)
-    venue.faults.clear()
+    venue.control.add_fault("refuse", count=None)
+    venue.control.clear_faults()
     assert get(venue).broken == ""
-    assert repr(venue.faults) == "<Faults: 0 armed>"
+    assert repr(venue.host.faults) == "<Faults: 0 armed>"
 
 
 def test_chance_is_drawn_from_the_seed_and_repeats() -> None:
     def play(seed: int) -> list[str]:
         with LocalVenue(clock="manual", market=False, accounts=0, seed=seed) as venue:
-            venue.faults.add("refuse", chance=0.3, count=None)
+            venue.control.add_fault("refuse", chance=0.3, count=None)
             return [get(venue).broken for _ in range(200)]
 
     assert play(1) == play(1)
@@ -156,35 +156,35 @@ def test_chance_is_drawn_from_the_seed_and_repeats() -> None:
 
 
 def test_faults_of_the_feed_pass_to_the_hub(venue: LocalVenue) -> None:
-    connection = venue.feed.open("peer")
+    connection = venue.host.feed.open("peer")
     connection.send(json.dumps({"method": "subscribe", "subscription": {"type": "blockHeight"}}))
     connection.drain()
-    with venue.faults.add("feed-freeze"):
+    with venue.control.add_fault("feed-freeze"):
         venue.advance("2s")
         assert connection.drain() == []
     frozen = connection.drain()
     assert frozen
-    dropped = venue.faults.add("feed-drop", channel="blockHeight")
-    assert repr(venue.faults) == "<Faults: 1 armed>"
+    dropped = venue.control.add_fault("feed-drop", channel="blockHeight")
+    assert repr(venue.host.faults) == "<Faults: 1 armed>"
     venue.advance("1s")
     assert connection.drain() == []
-    assert (dropped.struck, dropped.done, repr(venue.faults)) == (1, True, "<Faults: 0 armed>")
-    venue.faults.add("feed-cut", channel="blockHeight")
+    assert (dropped.struck, dropped.done, repr(venue.host.faults)) == (1, True, "<Faults: 0 armed>")
+    venue.control.add_fault("feed-cut", channel="blockHeight")
     venue.advance("1s")
     assert connection.closed
-    venue.faults.add("feed-drop", count=None)
-    venue.faults.clear()
-    assert not venue.feed.faults.active
+    venue.control.add_fault("feed-drop", count=None)
+    venue.control.clear_faults()
+    assert not venue.host.feed.faults.active
 
 
 def test_faults_can_be_written_as_text(venue: LocalVenue) -> None:
-    shown = venue.faults.arm(
+    shown = venue.control.add_fault(
         "lose-answer action=withdraw after=1 count=all chance=0.5 delay=2s status=502 code=1 peer=p"
     )
     assert shown == (
         "<Fault lose-answer action=withdraw peer=p after=1 count=all chance=0.5 delay=2000 status=502 code=1; struck 0>"
     )
-    assert venue.faults.arm("refuse") == "<Fault refuse; struck 0>"
+    assert venue.control.add_fault("refuse") == "<Fault refuse; struck 0>"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_faults_can_be_written_as_text(venue: LocalVenue) -> None:
 )
 def test_wrong_faults_are_explained(venue: LocalVenue, text: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
-        venue.faults.arm(text)
+        venue.control.add_fault(text)
     assert words in str(caught.value)
 
 
@@ -217,13 +217,13 @@ def test_the_help_names_every_kind_and_setting() -> None:
 
 def test_no_other_fault_applies_to_a_second_copy_or_a_late_request(venue: LocalVenue) -> None:
     signer = Signer(MASTER)
-    venue.faults.add("repeat", action="withdraw")
-    venue.faults.add("refuse", action="withdraw", after=1)
+    venue.control.add_fault("repeat", action="withdraw")
+    venue.control.add_fault("refuse", action="withdraw", after=1)
     assert signer.do(venue, WITHDRAW)["code"] == 40207
     assert signer.post(venue, WITHDRAW).broken == "refused"
-    venue.faults.add("late-request", action="withdraw", delay=10)
+    venue.control.add_fault("late-request", action="withdraw", delay=10)
     signer.post(venue, WITHDRAW)
-    venue.faults.add("refuse", count=None, action="withdraw")
+    venue.control.add_fault("refuse", count=None, action="withdraw")
     venue.advance(10)
     assert balance(venue) == 9_980
 
@@ -231,10 +231,10 @@ def test_no_other_fault_applies_to_a_second_copy_or_a_late_request(venue: LocalV
 def test_with_a_running_clock_a_late_request_arrives_without_another_request() -> None:
     arrived = threading.Event()
     with LocalVenue(market=False, accounts=1) as venue:
-        venue.faults.add("late-request", action="withdraw", delay=1)
+        venue.control.add_fault("late-request", action="withdraw", delay=1)
         Signer(MASTER).post(venue, WITHDRAW)
-        venue.record = lambda command: arrived.set()
-        venue.start_running()
+        venue.host.record = lambda command: arrived.set()
+        venue.host.start_running()
         assert arrived.wait(10)
-        venue.stop_running()
+        venue.host.stop_running()
         assert balance(venue) == 9_990

@@ -42,10 +42,10 @@ def made(path: Path, **options: Any) -> LocalVenue:
 
 def crash(venue: LocalVenue) -> str:
     """Drop a venue as a kill would: no dump, no clean end. Return the hash of its state."""
-    assert venue.journal is not None
-    digest = venue.state_hash()
-    venue.journal.close()
-    venue.journal = None
+    assert venue.host.journal is not None
+    digest = venue.control.state_hash()
+    venue.host.journal.close()
+    venue.host.journal = None
     return digest
 
 
@@ -66,17 +66,17 @@ def test_a_crash_loses_nothing(tmp_path: Path, sync: str) -> None:
     path = tmp_path / "venue.journal"
     before = busy(path, commands=4, sync=sync, market=True)
     with made(path, sync=sync) as venue:
-        assert venue.state_hash() == before
-        assert venue.now_ms() == venue.core.state.time
-        assert repr(venue.journal) == "<Journal venue.journal: 12 entries>"
+        assert venue.control.state_hash() == before
+        assert venue.host.now_ms() == venue.host.core.state.time
+        assert repr(venue.host.journal) == "<Journal venue.journal: 12 entries>"
 
 
 def test_a_journal_takes_precedence_over_the_arguments_about_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "j"
     before = busy(path, 1, seed=3)
     with made(path, seed=99, accounts=9, start="2030-01-01", settle_delay="1s") as venue:
-        assert venue.core.state.seed == 3
-        assert venue.state_hash() == before
+        assert venue.host.core.state.seed == 3
+        assert venue.control.state_hash() == before
 
 
 def test_it_continues_identically_whether_it_crashed_or_not(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_it_continues_identically_whether_it_crashed_or_not(tmp_path: Path) -> N
             venue.advance("5s")
         crash(broken)
         broken = made(tmp_path / "b")
-    assert straight.state_hash() == broken.state_hash()
+    assert straight.control.state_hash() == broken.control.state_hash()
     straight.close()
     broken.close()
 
@@ -96,10 +96,10 @@ def test_it_continues_identically_whether_it_crashed_or_not(tmp_path: Path) -> N
 def test_a_nonce_that_was_used_before_the_crash_stays_used(tmp_path: Path) -> None:
     venue, signer = made(tmp_path / "j"), Signer(MASTER)
     body = json.dumps(signer.request(withdrawal("10"))).encode()
-    assert json.loads(venue.handle("POST", "/api/v1/exchange", "", body).body)["code"] == 0
+    assert json.loads(venue.host.gateway.handle("POST", "/api/v1/exchange", "", body).body)["code"] == 0
     crash(venue)
     with made(tmp_path / "j") as again:
-        assert json.loads(again.handle("POST", "/api/v1/exchange", "", body).body)["code"] == 40207
+        assert json.loads(again.host.gateway.handle("POST", "/api/v1/exchange", "", body).body)["code"] == 40207
 
 
 def test_reverting_and_loading_are_entries_too(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_reverting_and_loading_are_entries_too(tmp_path: Path) -> None:
     signer.do(venue, withdrawal("20"))
     reverted = crash(venue)
     again = made(tmp_path / "j")
-    assert again.state_hash() == reverted
+    assert again.control.state_hash() == reverted
     again.load(tmp_path / "later")
     loaded = crash(again)
     with made(tmp_path / "j") as third:
-        assert third.state_hash() == loaded
+        assert third.control.state_hash() == loaded
 
 
 @pytest.mark.parametrize("own_hash", [False, True])
@@ -133,7 +133,7 @@ def test_an_edited_dump_is_never_used(tmp_path: Path, later: bool, own_hash: boo
             signer.do(venue, withdrawal("20"))
             before = crash(venue)
     else:
-        before = venue.state_hash()
+        before = venue.control.state_hash()
     base = sqlite3.connect(path)
     number, applied = base.execute("SELECT id, applied FROM dumps ORDER BY id DESC").fetchone()
     core = journals.Core.load(joined([body for (body,) in base.execute("SELECT body FROM slices ORDER BY id")]))
@@ -150,10 +150,10 @@ def test_an_edited_dump_is_never_used(tmp_path: Path, later: bool, own_hash: boo
             made(path)
     else:
         with pytest.warns(RuntimeWarning, match="was altered; it is not used"), made(path) as again:
-            assert again.state_hash() == before
+            assert again.control.state_hash() == before
     if own_hash and not later:
         with made(path, recover=True) as again:
-            assert again.state_hash() == before
+            assert again.control.state_hash() == before
 
 
 def test_a_journal_that_takes_no_writes_is_refused_at_the_start(
@@ -189,14 +189,14 @@ def test_a_clean_end_leaves_a_dump_and_a_dump_is_never_needed(tmp_path: Path) ->
     venue, signer = made(path), Signer(MASTER)
     signer.do(venue, withdrawal("10"))
     venue.close()
-    before = venue.state_hash()
+    before = venue.control.state_hash()
     with sqlite3.connect(path) as base:
         [(number,)] = base.execute("SELECT n FROM dumps")
         base.execute("UPDATE slices SET body = x'00'")
     base.close()
     assert number == 3
     with pytest.warns(RuntimeWarning, match="was altered; it is not used"), made(path) as again:
-        assert again.state_hash() == before
+        assert again.control.state_hash() == before
 
 
 def test_a_dump_is_kept_slice_by_slice_and_a_crash_between_two_loses_nothing(
@@ -214,7 +214,7 @@ def test_a_dump_is_kept_slice_by_slice_and_a_crash_between_two_loses_nothing(
         applied, core = journal._latest_dump()
         behind.add(journal.count - applied)
         assert journal.replay().state_hash() == before
-        assert applied == 0 or core.state.time <= venue.core.state.time
+        assert applied == 0 or core.state.time <= venue.host.core.state.time
         journal.close()
     assert applied > 60
     assert len(behind) > 3  # crashes at different moments of the dumps
@@ -230,7 +230,7 @@ def test_closing_gives_up_a_dump_that_takes_too_long(tmp_path: Path, monkeypatch
     with made(tmp_path / "j") as venue:
         for _ in range(9):
             Signer(MASTER).do(venue, withdrawal("2.5"))
-        before = venue.state_hash()
+        before = venue.control.state_hash()
     journal = Journal.open(tmp_path / "j")
     assert journal._latest_dump()[0] == 0
     assert journal.replay().state_hash() == before
@@ -255,15 +255,15 @@ def test_checking_a_large_journal_can_be_interrupted(tmp_path: Path, monkeypatch
 
 def test_a_command_that_cannot_be_written_is_neither_applied_nor_answered_as_applied(tmp_path: Path) -> None:
     venue, signer = made(tmp_path / "j"), Signer(MASTER)
-    assert venue.journal is not None
-    venue.journal._db.execute("PRAGMA query_only = 1")  # as a full disk would
-    before = venue.state_hash()
+    assert venue.host.journal is not None
+    venue.host.journal._db.execute("PRAGMA query_only = 1")  # as a full disk would
+    before = venue.control.state_hash()
     answer = signer.post(venue, withdrawal("10"))
     assert answer.status == 503
     assert "can't be written" in answer.body.decode()
     assert "nothing was done" in answer.body.decode()
-    assert venue.state_hash() == before
-    venue.journal._db.execute("PRAGMA query_only = 0")
+    assert venue.control.state_hash() == before
+    venue.host.journal._db.execute("PRAGMA query_only = 0")
     assert signer.do(venue, withdrawal("10"))["code"] == 0
     venue.close()
 
@@ -291,7 +291,7 @@ def test_wrong_settings_and_places_are_explained(tmp_path: Path) -> None:
     with pytest.raises(VenueError, match="there is no journal"):
         recover(tmp_path / "none")
     with pytest.raises(InputError, match="takes numbers, texts, lists"), made(tmp_path / "k") as venue:
-        venue.apply_control("set_oracle", product=1, price=object())
+        venue.host.apply_control("set_oracle", product=1, price=object())
 
 
 # damage
@@ -323,19 +323,19 @@ def test_an_altered_journal_is_named_and_its_intact_entries_are_recovered(
     path = tmp_path / "j"
     before = busy(path, 4)
     with made(path) as venue:
-        assert venue.state_hash() == before
+        assert venue.control.state_hash() == before
     alter(path, statement)
     with pytest.raises(JournalDamaged, match=words) as caught:
         made(path)
     assert caught.value.whole == whole
     assert f"{whole} entries from its beginning are whole" in str(caught.value)
     with made(path, recover=True) as venue:
-        assert venue.journal is not None
-        assert venue.journal.count == whole
+        assert venue.host.journal is not None
+        assert venue.host.journal.count == whole
     assert (tmp_path / "j.damaged").exists()
     with made(path) as venue:
-        assert venue.journal is not None
-        assert venue.journal.count == whole
+        assert venue.host.journal is not None
+        assert venue.host.journal.count == whole
 
 
 def test_a_journal_of_an_earlier_version_is_not_replayed_by_the_present_rules(
@@ -368,7 +368,7 @@ def outcome(path: Path, states: list[str]) -> str:
         expected = damage.whole
     else:
         with venue:
-            assert venue.state_hash() == states[-1]
+            assert venue.control.state_hash() == states[-1]
         return "whole"
     try:
         whole = recover(path)
@@ -376,7 +376,7 @@ def outcome(path: Path, states: list[str]) -> str:
         return "lost"
     assert whole == expected
     with made(path) as venue:
-        assert venue.state_hash() == states[whole]
+        assert venue.control.state_hash() == states[whole]
     return "recovered"
 
 

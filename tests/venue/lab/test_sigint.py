@@ -33,7 +33,7 @@ def interrupt() -> None:
 
 def interrupt_prices(venue: LocalVenue, after: int) -> None:
     """Interrupt in the middle of a tick, when so many prices have been asked for."""
-    core, left = venue.core, [after]
+    core, left = venue.host.core, [after]
     source = core.price_source
     assert source is not None
 
@@ -54,22 +54,22 @@ def test_an_interrupted_advance_leaves_a_consistent_state_and_continues_identica
         LocalVenue(clock="manual", journal=path, sync="os") as venue,
         LocalVenue(clock="manual") as twin,
     ):
-        start = venue.now_ms()
+        start = venue.host.now_ms()
         interrupt_prices(venue, after)
         with pytest.raises(KeyboardInterrupt):
             venue.advance("1h")
-        assert start < venue.now_ms() < start + HOUR
+        assert start < venue.host.now_ms() < start + HOUR
         venue.control.set_oracle("BTCUSDC", "61000")
-        twin.advance(until=venue.now_ms())
+        twin.advance(until=venue.host.now_ms())
         twin.control.set_oracle("BTCUSDC", "61000")
-        assert venue.state_hash() == twin.state_hash()
+        assert venue.control.state_hash() == twin.control.state_hash()
         venue.advance(until=start + HOUR)
         twin.advance(until=start + HOUR)
-        assert venue.state_hash() == twin.state_hash()
-        assert venue.journal is not None
-        venue.journal.close()
+        assert venue.control.state_hash() == twin.control.state_hash()
+        assert venue.host.journal is not None
+        venue.host.journal.close()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
-        assert again.state_hash() == twin.state_hash()
+        assert again.control.state_hash() == twin.control.state_hash()
 
 
 def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_can_find_out(
@@ -91,11 +91,11 @@ def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_
         assert len(sides) == 2
         [receipt] = session.resolve()
         assert (str(receipt.state), len(session.fills())) == ("ACCEPTED", 1)
-        expected = venue.state_hash()
-        assert venue.journal is not None
-        venue.journal.close()
+        expected = venue.control.state_hash()
+        assert venue.host.journal is not None
+        venue.host.journal.close()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
-        assert again.state_hash() == expected
+        assert again.control.state_hash() == expected
 
 
 def test_nested_deferring_blocks_end_before_the_interrupt() -> None:

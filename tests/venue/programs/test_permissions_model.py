@@ -56,7 +56,7 @@ class Authorisations(RuleBasedStateMachine):
 
     @property
     def now(self) -> int:
-        return self.venue.now_ms()
+        return self.venue.host.now_ms()
 
     def _active(self, permits: list[Permit], agent: int) -> Permit | None:
         found = [each for each in permits if each.agent == agent and not each.ended and self.now <= each.expires]
@@ -75,7 +75,7 @@ class Authorisations(RuleBasedStateMachine):
             assert self.wallets[wallet].address in answer["message"]
 
     def _acted_for(self, account: int) -> None:
-        last = self.venue.core.state.history.transactions.records[-1]
+        last = self.venue.host.core.state.history.transactions.records[-1]
         assert last.address == self.wallets[account].address.lower()
 
     # agents
@@ -228,13 +228,13 @@ class Authorisations(RuleBasedStateMachine):
     @rule()
     def dump_and_load(self) -> None:
         number = self.venue.snapshot()
-        before = self.venue.state_hash()
+        before = self.venue.control.state_hash()
         self.venue.revert(number)
-        assert self.venue.state_hash() == before
+        assert self.venue.control.state_hash() == before
 
     @invariant()
     def queries_tell_the_model(self) -> None:
-        core = self.venue.core
+        core = self.venue.host.core
         for master in (0, 1, 2):
             address = self.wallets[master].address
             rows = permissions.agents(core, address)

@@ -30,7 +30,7 @@ RARE = Genesis(config=Config(price_interval=86_400_000))
 
 def mark(venue: LocalVenue) -> str:
     """Return the BTC mark price as text."""
-    return venue.core.products[1].price_text(venue.core.state.markets[1].mark)
+    return venue.host.core.products[1].price_text(venue.host.core.state.markets[1].mark)
 
 
 class Desk:
@@ -72,7 +72,7 @@ class Desk:
         return self.agents[who].do(self.venue, action, **envelope)
 
     def balance(self, address: str) -> int:
-        return self.venue.core.state.accounts[address.lower()].balance
+        return self.venue.host.core.state.accounts[address.lower()].balance
 
     def vault(self, who: int = 0, amount: str = "1000") -> str:
         action = {"type": "vaultCreate", "name": "V", "description": "d", "amount": amount, "currencyCode": 1}
@@ -89,11 +89,11 @@ class Desk:
         return self.agents[who].do(self.venue, action)
 
     def info(self, path: str, query: str) -> Any:
-        return json.loads(self.venue.handle("GET", path, query).body)["data"]
+        return json.loads(self.venue.host.gateway.handle("GET", path, query).body)["data"]
 
     def check_books(self) -> None:
         """Invariant 1: all balances and isolated margins are what came in less what left."""
-        state = self.venue.core.state
+        state = self.venue.host.core.state
         total = sum(
             account.balance + sum(position.assigned for position in account.positions.values())
             for account in state.accounts.values()
@@ -159,7 +159,7 @@ def test_a_builder_bracket_is_placed_for_the_trader(desk: Desk) -> None:
     }
     answer = agent.do(desk.venue, action)
     assert answer["code"] == 0, answer
-    assert len(desk.venue.core.state.accounts[desk.masters[0].address.lower()].orders) == 2
+    assert len(desk.venue.host.core.state.accounts[desk.masters[0].address.lower()].orders) == 2
 
 
 def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None:
@@ -238,8 +238,8 @@ def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_
         order = {"type": "placeBuilderOrder", "order": {**item, "timeInForce": "IOC"}, "builder": builder.address}
         assert agent.do(venue, {**order, "builderFeeRate": "0.001"})["code"] == 0, "the first may still be billed"
         venue.advance("2s")
-        assert venue.core.state.accounts[first.address.lower()].balance == 10_000 * USDC
-        assert venue.core.state.history.transactions.records[-1].code == TxCode.NO_BUILDER_GRANT
+        assert venue.host.core.state.accounts[first.address.lower()].balance == 10_000 * USDC
+        assert venue.host.core.state.history.transactions.records[-1].code == TxCode.NO_BUILDER_GRANT
 
 
 def test_a_builders_agent_is_banned_and_counted_with_the_trader_and_the_builder(desk: Desk) -> None:
@@ -251,7 +251,7 @@ def test_a_builders_agent_is_banned_and_counted_with_the_trader_and_the_builder(
         answer = agent.do(desk.venue, order)
         assert (answer["code"], answer["message"]) == (40281, f"address {banned.address.lower()} is banned")
         control.unban(banned.address)
-    with desk.venue.faults.add("code", account=desk.masters[0].address):
+    with desk.venue.control.add_fault("code", account=desk.masters[0].address):
         assert agent.do(desk.venue, order)["code"] == 40231
     control.limit("placeBuilderOrder", 1, "1m")
     assert agent.do(desk.venue, order)["code"] == 0
@@ -266,7 +266,7 @@ def test_an_agents_own_account_places_no_builder_orders(desk: Desk) -> None:
     order = {"type": "placeBuilderOrder", "order": desk.item("BUY", "0.01"), "builder": desk.masters[1].address}
     answer = desk.venue.control.act(agent, {**order, "builderFeeRate": "0.001"})
     assert (answer["code"], answer["txCode"]) == (40230, TxCode.NO_BUILDER_GRANT)
-    assert all(len(address) == 42 for address in desk.venue.core.state.accounts)
+    assert all(len(address) == 42 for address in desk.venue.host.core.state.accounts)
 
 
 # the boundary of permissions
@@ -296,7 +296,7 @@ DECLARED = [action for action in ACTIONS.values() if action.type != "faucetClaim
 def test_who_may_sign_an_action_follows_from_its_declaration(desk: Desk, action: Action) -> None:
     signers = {"master": desk.masters[0], "agent": desk.agents[0], "builder's agent": desk.builder()}
     expected = {"Agent": "agent", "Builder agent": "builder's agent"}.get(action.signer, "master")
-    core = desk.venue.core
+    core = desk.venue.host.core
     for kind, signer in signers.items():
         submit = Submit(core.state.time, {"type": action.type}, signer.address.lower(), 1)
         if kind == expected:
@@ -471,7 +471,7 @@ def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: 
     desk.venue.control.fund(vault, "900000000000")
     assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["price"] == "1000000000000"
     desk.venue.advance("2h")
-    desk.venue.state_hash()
+    desk.venue.control.state_hash()
 
 
 def test_a_ruined_vault_has_no_room_for_endless_shares(desk: Desk) -> None:
@@ -481,9 +481,9 @@ def test_a_ruined_vault_has_no_room_for_endless_shares(desk: Desk) -> None:
         assert desk.venue.control.act(vault, spend)["code"] == 0  # stands for a loss
         answer = desk.join(1, vault, deposit)
         desk.venue.control.fund(desk.masters[1].address, deposit)
-        desk.venue.state_hash()
+        desk.venue.control.state_hash()
     assert "may have 1000000000000" in refused(answer, TxCode.VAULT_WORTHLESS)
-    assert desk.venue.core.state.vaults[vault.lower()].shares < 10**18
+    assert desk.venue.host.core.state.vaults[vault.lower()].shares < 10**18
 
 
 def test_leaders_actions_are_for_vaults_that_are_led_and_open(desk: Desk) -> None:
@@ -534,7 +534,7 @@ def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain
     desk.venue.advance("4d")
     assert desk.leave(1, LP_VAULT, "1000")["code"] == 0
     assert desk.balance(desk.masters[1].address) == 10_000 * USDC
-    assert list(desk.venue.core.state.vaults[LP_VAULT].holders) == [INSURANCE]
+    assert list(desk.venue.host.core.state.vaults[LP_VAULT].holders) == [INSURANCE]
     points = desk.info("/info/vault/history", f"vaultAddress={LP_VAULT}&interval=all-time")
     assert len(points) == 4 * 24 + 1
 
@@ -560,12 +560,12 @@ def test_what_the_lp_vault_takes_over_shows_in_the_value_of_its_shares(desk: Des
     assert desk.place(0, "BUY", "6")["code"] == 0
     for who in (2, 3):
         assert desk.place(who, "SELL", "3")["code"] in (0, 40230)
-    held = desk.venue.core.state.accounts[desk.masters[0].address.lower()].positions[1].long.size
+    held = desk.venue.host.core.state.accounts[desk.masters[0].address.lower()].positions[1].long.size
     assert held
     lower = f"{float(desk.mark) * 0.96:.1f}"
     desk.venue.control.set_oracle(product=1, price=lower)
     desk.venue.advance("10m")
-    position = desk.venue.core.state.accounts[LP_VAULT].positions[1]
+    position = desk.venue.host.core.state.accounts[LP_VAULT].positions[1]
     assert position.long.size == held, "there is nobody in the book to take it"
     value = float(desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")["tvl"])
     desk.venue.control.set_oracle(product=1, price=desk.mark)
@@ -592,7 +592,7 @@ def test_whatever_happens_to_a_vault_nobody_gains_by_joining_and_leaving(steps: 
         elif profit > 0:
             desk.venue.control.fund(address=vault, amount=str(profit))
     desk.check_books()
-    holders = desk.venue.core.state.vaults[vault.lower()].holders
+    holders = desk.venue.host.core.state.vaults[vault.lower()].holders
     worths = desk.info("/info/vault/depositors", f"vaultAddress={vault}")
     assert len(worths) == len(holders)
     assert sum(float(row["currentValue"]) for row in worths) <= desk.balance(vault) / USDC + 1e-6
@@ -638,7 +638,7 @@ def test_an_account_is_bound_once_and_its_inviters_are_paid_daily(desk: Desk) ->
 def test_the_rebate_grows_with_the_networks_volume_of_the_days_before(desk: Desk) -> None:
     code = referrals.code_of(desk.masters[0].address)
     desk.agents[1].do(desk.venue, {"type": "bindReferral", "referralCode": code})
-    core = desk.venue.core
+    core = desk.venue.host.core
     mine = referrals.referral(core, desk.masters[0].address.lower())
     assert referrals.rate(core, mine) == RATE // 10
     day = core.state.time // 86_400_000
@@ -655,7 +655,7 @@ def test_a_new_invitees_volume_counts_at_once(desk: Desk) -> None:
     code = {"type": "bindReferral", "referralCode": referrals.code_of(inviter)}
     assert desk.agents[1].do(desk.venue, code)["code"] == 0
     desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
-    state = desk.venue.core.state
+    state = desk.venue.host.core.state
     state.accounts[desk.masters[2].address.lower()].volumes[state.time // 86_400_000 - 1] = 5_000_000 * USDC
     assert desk.place(1, "BUY", "0.01")["code"] == 0
     assert desk.agents[2].do(desk.venue, code)["code"] == 0

@@ -110,7 +110,7 @@ class Pair:
         self.sent: Counter[str] = Counter()
         self._open_accounts()
         markets = [market_of(row, begin.margin_tables[1], begin.prices[int(row["code"])]) for row in begin.products]
-        self.reference = ReferenceVenue(markets, settings_of(begin.config), self.venue.now_ms())
+        self.reference = ReferenceVenue(markets, settings_of(begin.config), self.venue.host.now_ms())
         self.reference.accounts[LP].balance = begin.config.lp_capital
         for index, name in enumerate(self.names):
             self.reference.open_account(name, BALANCES[index] * 10**6, index in HEDGED)
@@ -171,7 +171,7 @@ class Pair:
         elif kind == "fund":
             self.venue.control.fund(self.names[rest[0]], rest[1])
         elif kind == "lose":
-            core = self.venue.core
+            core = self.venue.host.core
             core.open_step()
             ledger.deposit(core, core.state.accounts[self.names[rest[0]]], -self._lost(*rest))
             core.run_hooks()
@@ -194,7 +194,7 @@ class Pair:
     # what is compared
 
     def _mark(self) -> None:
-        history = self.venue.core.state.history
+        history = self.venue.host.core.state.history
         self._events, self._rows = len(history.order_events.records), len(history.ledger.records)
 
     def difference(self) -> str:
@@ -209,7 +209,7 @@ class Pair:
         return ""
 
     def _prices(self) -> tuple[list[Any], list[Any]]:
-        found = self.venue.core.state.markets.values()
+        found = self.venue.host.core.state.markets.values()
         accounts = [account.holdings for account in self.reference.accounts.values()]
         longs = {code: sum(held[code].legs[1].size for held in accounts) for code in MIDDLE}
         return (
@@ -224,7 +224,7 @@ class Pair:
                 e.price, e.quantity, e.leaves, e.trigger, e.fill_price, e.fill_quantity, e.exec_id, e.role, e.pnl,
                 e.open_fee, e.close_fee, e.builder_fee,
             )
-            for e in self.venue.core.state.history.order_events.records[self._events:]
+            for e in self.venue.host.core.state.history.order_events.records[self._events:]
         ]  # fmt: skip
         return venue, self.reference.events
 
@@ -232,7 +232,7 @@ class Pair:
         venue = [
             (r.kind, NAMES.get(r.payer, r.payer), r.paid, NAMES.get(r.receiver, r.receiver), r.received, r.product,
              r.reference.partition(" ")[0])
-            for r in self.venue.core.state.history.ledger.records[self._rows:]
+            for r in self.venue.host.core.state.history.ledger.records[self._rows:]
         ]  # fmt: skip
         return venue, self.reference.rows
 
@@ -245,7 +245,7 @@ class Pair:
                 TriggerType(o.trigger_by).name if o.trigger_by else "", o.armed, o.triggered, o.group, o.cover,
                 o.priority,
             )
-            for account in self.venue.core.state.accounts.values() for o in account.orders.values()
+            for account in self.venue.host.core.state.accounts.values() for o in account.orders.values()
         ]  # fmt: skip
         reference = [
             (
@@ -260,7 +260,7 @@ class Pair:
     def _positions(self) -> tuple[list[Any], list[Any]]:
         venue, reference = [], []
         for name, account in self.reference.accounts.items():
-            real = self.venue.core.state.accounts[venue_name(name)]
+            real = self.venue.host.core.state.accounts[venue_name(name)]
             for code in self.reference.markets:
                 p, held = real.positions.get(code), account.holdings[code]
                 own = [(leg.size, leg.value, leg.pnl, leg.fees, leg.funding) for leg in held.legs.values()]
@@ -274,7 +274,7 @@ class Pair:
 
     def _money(self) -> tuple[list[Any], list[Any]]:
         """Balances, what is available and withdrawable, and who is being liquidated."""
-        core, reference = self.venue.core, self.reference
+        core, reference = self.venue.host.core, self.reference
         accounts = [(core.state.accounts[venue_name(name)], each) for name, each in reference.accounts.items()]
         venue: list[Any] = [real.balance for real, _ in accounts]
         own: list[Any] = [account.balance for _, account in accounts]
@@ -288,7 +288,7 @@ class Pair:
 
     def wallets(self) -> tuple[list[Any], list[Any]]:
         """Return what each trader has as the venue shows it, and as it is by the reference."""
-        core, venue, own = self.venue.core, [], []
+        core, venue, own = self.venue.host.core, [], []
         for account in map(self.reference.accounts.__getitem__, self.names):
             held, free = list(account.holdings.values()), self.reference.available(account)
             assigned, pnl = sum(each.assigned for each in held), sum(each.unrealized for each in held)

@@ -23,7 +23,7 @@ def test_random_signed_actions_leave_both_in_the_same_state(seed: int) -> None:
     assert not difference, f"step {len(steps)}: {difference}; driver.check({seed}, 300) finds a few steps that show it"
     shown, owned = pair.wallets()
     assert shown == owned
-    check_records(pair.venue.core)
+    check_records(pair.venue.host.core)
     assert {"placeOrder", "placeBracketOrder", "replaceOrder", "cancelOrder", "oracle", "advance"} <= set(pair.sent)
     assert len(Counter(BRANCHES) - before) > 150, "so many branches of the reference were taken"
 

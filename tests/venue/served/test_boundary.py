@@ -133,14 +133,14 @@ def test_every_post_says_that_it_is_json(served: Served, kind: str | None) -> No
 @pytest.mark.parametrize("value", ["", "Bearer", "Bearer x", "Basic {token}", "Bearer {token}x", "{token}"])
 def test_controls_need_the_token(served: Served, venue: LocalVenue, value: str) -> None:
     headers = {"authorization": value.format(token=served.control_token)}
-    before = venue.state_hash()
+    before = venue.control.state_hash()
     for method, path in (("GET", "/control"), ("POST", "/control/advance"), ("POST", "/control/nowhere")):
         answer = httpx.request(method, served.base_url + path, json={"span": "1h"}, headers=headers)
         assert answer.status_code == 401
         assert "printed at its start" in answer.json()["message"]
         assert answer.headers["www-authenticate"] == "Bearer"
         assert served.control_token not in answer.text
-    assert venue.state_hash() == before
+    assert venue.control.state_hash() == before
     assert served.control_token not in repr(served)
     assert served.control_token not in repr(ServeSettings(control_token=served.control_token))
 

@@ -20,24 +20,24 @@ def venue() -> Iterator[LocalVenue]:
 
 
 def post(venue: LocalVenue, name: str, **args: Any) -> dict[str, Any]:
-    return dict(json.loads(venue.handle("POST", f"/control/{name}", "", json.dumps(args).encode()).body))
+    return dict(json.loads(venue.host.gateway.handle("POST", f"/control/{name}", "", json.dumps(args).encode()).body))
 
 
 def test_control_is_not_on_the_wire_unless_opened(venue: LocalVenue) -> None:
-    assert venue.handle("GET", "/control").status == 404
-    assert venue.handle("POST", "/control/fund", "", b"{}").status == 404
+    assert venue.host.gateway.handle("GET", "/control").status == 404
+    assert venue.host.gateway.handle("POST", "/control/fund", "", b"{}").status == 404
 
 
 def test_opened_control_lists_and_does_everything(venue: LocalVenue) -> None:
     open_routes(venue)
-    listed = {row["name"]: row for row in json.loads(venue.handle("GET", "/control").body)["data"]}
+    listed = {row["name"]: row for row in json.loads(venue.host.gateway.handle("GET", "/control").body)["data"]}
     assert set(listed) == set(functions(venue))
     assert listed["fund"]["arguments"] == ["address", "amount"]
     assert all(row["does"] for row in listed.values())
     assert post(venue, "fund", address=MASTER.address, amount="5")["data"]["balance"] == "10005"
     number = post(venue, "snapshot")["data"]
     before = post(venue, "state_hash")["data"]
-    assert post(venue, "advance", span="1h")["data"] == venue.now_ms()
+    assert post(venue, "advance", span="1h")["data"] == venue.host.now_ms()
     assert post(venue, "revert", snapshot=number)["code"] == 0
     assert post(venue, "state_hash")["data"] == before
     assert (
@@ -49,12 +49,12 @@ def test_opened_control_lists_and_does_everything(venue: LocalVenue) -> None:
 
 def test_wrong_calls_over_http_are_explained(venue: LocalVenue) -> None:
     open_routes(venue)
-    assert venue.handle("GET", "/control/fund").status == 405
+    assert venue.host.gateway.handle("GET", "/control/fund").status == 405
     assert "takes a JSON object with address, amount" in post(venue, "fund", adress="x")["message"]
-    assert venue.handle("POST", "/control/fund", "", b"[1]").status == 400
+    assert venue.host.gateway.handle("POST", "/control/fund", "", b"[1]").status == 400
     assert post(venue, "revert", snapshot=9)["code"] == 40230
     assert "not a span" in post(venue, "advance", span="soon")["message"]
-    assert venue.handle("POST", "/control/dance").status == 404
+    assert venue.host.gateway.handle("POST", "/control/dance").status == 404
 
 
 def test_over_http_wrong_values_are_answered_in_words(venue: LocalVenue) -> None:

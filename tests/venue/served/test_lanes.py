@@ -25,7 +25,7 @@ class Groups:
     def __init__(self, venue: LocalVenue) -> None:
         self.sizes: list[int] = []
         self.begun, self.let_go = threading.Event(), threading.Event()
-        self._submit = venue.submit_many
+        self._submit = venue.host.submit_many
 
     def __call__(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
         self.sizes.append(len(submissions))
@@ -61,7 +61,7 @@ def answers_of(venue: LocalVenue, groups: Groups, clients: Sequence[Sequence[Htt
         return [await lane.answer(request) for request in own]
 
     async def run() -> list[Answer]:
-        lane = Lane("orders", venue.gateway, group=256)
+        lane = Lane("orders", venue.host.gateway, group=256)
         try:
             first = asyncio.create_task(lane.answer(withdrawals(1)[0]))
             await asyncio.to_thread(groups.begun.wait, 10)

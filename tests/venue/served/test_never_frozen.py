@@ -61,7 +61,7 @@ def while_it_runs(work: Callable[[], object], meanwhile: Callable[[], object]) -
 
 
 def test_requests_are_answered_while_time_passes(venue: LocalVenue, served: Served) -> None:
-    started = venue.now_ms()
+    started = venue.host.now_ms()
     token = {"authorization": f"Bearer {served.control_token}"}
     signer, seen, codes = Signer(MASTER), set(), set()
     with httpx.Client(base_url=served.base_url, timeout=60) as client:
@@ -78,7 +78,7 @@ def test_requests_are_answered_while_time_passes(venue: LocalVenue, served: Serv
         assert while_it_runs(advance, meanwhile) >= 2
     assert len(seen) >= 2
     assert codes == {0}
-    assert venue.now_ms() >= started + 3 * 3_600_000
+    assert venue.host.now_ms() >= started + 3 * 3_600_000
 
 
 def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -87,12 +87,12 @@ def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pyte
         signer = Signer(MASTER)
 
         def meanwhile() -> None:
-            assert venue.handle("POST", "/api/v1/exchange", (), body_of(signer)).code == 0
+            assert venue.host.gateway.handle("POST", "/api/v1/exchange", (), body_of(signer)).code == 0
 
         assert while_it_runs(lambda: venue.advance("2h"), meanwhile) >= 2
-        digest = venue.state_hash()
+        digest = venue.control.state_hash()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
-        assert again.state_hash() == digest
+        assert again.control.state_hash() == digest
 
 
 @pytest.mark.parametrize("control", ["snapshot", "state_hash"])
@@ -148,20 +148,20 @@ def test_idle_days_are_skipped_on_request(tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.mktemp("journal") / "j"
     day = 86_400_000
     with LocalVenue(accounts=1, start=1_767_225_600_000, journal=path, sync="os") as venue:
-        price = venue.core.state.markets[1].oracle
+        price = venue.host.core.state.markets[1].oracle
     later = RealClock(start=1_767_225_600_000 + 5 * day)
     began = time.process_time()
     with LocalVenue(clock=later, journal=path, sync="os", idle="skip") as venue:
-        assert venue.catch_up() >= 1_767_225_600_000 + 5 * day
-        assert venue.core.state.markets[1].oracle == price
+        assert venue.host.catch_up() >= 1_767_225_600_000 + 5 * day
+        assert venue.host.core.state.markets[1].oracle == price
         assert time.process_time() - began < 5
-        assert venue.core.state.history.funding_rates[1]  # all else happened
+        assert venue.host.core.state.history.funding_rates[1]  # all else happened
         venue.advance("1m")
-        assert venue.core.state.markets[1].oracle != price
-        digest = venue.state_hash()
+        assert venue.host.core.state.markets[1].oracle != price
+        digest = venue.control.state_hash()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
-        assert again.state_hash() == digest
-        assert again.core.violations() == []
+        assert again.control.state_hash() == digest
+        assert again.host.core.violations() == []
 
 
 class Slow:
@@ -178,7 +178,7 @@ class Slow:
 
 def test_a_long_query_holds_up_neither_orders_nor_other_queries(venue: LocalVenue, served: Served) -> None:
     slow = Slow()
-    venue.gateway.routes["/info/kline/list/everything"] = slow
+    venue.host.gateway.routes["/info/kline/list/everything"] = slow
     answers: list[httpx.Response] = []
     with httpx.Client(base_url=served.base_url, timeout=60) as client:
         asking = threading.Thread(target=lambda: answers.append(client.get("/info/kline/list/everything")))
@@ -198,7 +198,7 @@ def test_a_long_history_is_computed_without_the_lock(venue: LocalVenue, monkeypa
     begun, let_go = threading.Event(), threading.Event()
     venue.advance("3m")
     query = "/info/kline/list", "symbol_name=BTCUSDC&interval=60&startTime=1767225600000&endTime=1767225900000"
-    first = venue.handle("GET", *query)
+    first = venue.host.gateway.handle("GET", *query)
     assert first.code == 0
     klines = info.QUERIES["klines"]
 
@@ -209,7 +209,7 @@ def test_a_long_history_is_computed_without_the_lock(venue: LocalVenue, monkeypa
 
     monkeypatch.setitem(info.QUERIES, "klines", slow)
     answers: list[Answer] = []
-    asking = threading.Thread(target=lambda: answers.append(venue.handle("GET", *query)))
+    asking = threading.Thread(target=lambda: answers.append(venue.host.gateway.handle("GET", *query)))
     asking.start()
     assert begun.wait(10)
     venue.control.add_liquidity("BTCUSDC", "SELL", "1", "0.001")  # trades, and so changes the last candle
@@ -218,7 +218,7 @@ def test_a_long_history_is_computed_without_the_lock(venue: LocalVenue, monkeypa
     asking.join(10)
     assert answers[0].body == first.body  # as of the moment it was asked
     monkeypatch.undo()
-    assert venue.handle("GET", *query).body != first.body
+    assert venue.host.gateway.handle("GET", *query).body != first.body
 
 
 def test_orders_of_one_moment_are_written_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -232,35 +232,35 @@ def test_orders_of_one_moment_are_written_at_once(tmp_path_factory: pytest.TempP
             HttpRequest("GET", WALLET),
             HttpRequest("GET", "/nowhere"),
         ]
-        assert venue.journal is not None
+        assert venue.host.journal is not None
         commits: list[int] = []
-        venue.journal._db.set_trace_callback(lambda text: commits.append(1) if text.startswith("COMMIT") else None)
-        before = venue.journal.count
-        answers = venue.gateway.handle_many([*requests[:10], *odd, *requests[10:], requests[0]])
+        venue.host.journal._db.set_trace_callback(lambda text: commits.append(1) if text.startswith("COMMIT") else None)
+        before = venue.host.journal.count
+        answers = venue.host.gateway.handle_many([*requests[:10], *odd, *requests[10:], requests[0]])
         assert len(commits) == 1
-        assert venue.journal.count == before + 21  # the repeated one is an entry as well; its nonce is refused
+        assert venue.host.journal.count == before + 21  # the repeated one is an entry as well; its nonce is refused
         assert [answer.code for answer in answers] == [0] * 10 + [40003, 40003, 404] + [0] * 10 + [40207]
-        digest = venue.state_hash()
+        digest = venue.control.state_hash()
     with LocalVenue(clock="manual", journal=path) as again:
-        assert again.state_hash() == digest
+        assert again.control.state_hash() == digest
 
 
 def test_a_group_that_cannot_be_written_is_not_applied(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("journal") / "j"
     with LocalVenue(clock="manual", market=False, accounts=1, journal=path) as venue:
         signer = Signer(MASTER)
-        assert venue.journal is not None
+        assert venue.host.journal is not None
 
         def refuse(*_: object) -> None:
             raise VenueError("the disk is full")
 
-        before, write = venue.state_hash(), venue.journal.append
-        venue.journal.append = refuse  # type: ignore[method-assign]
+        before, write = venue.control.state_hash(), venue.host.journal.append
+        venue.host.journal.append = refuse  # type: ignore[method-assign]
         requests = [HttpRequest("POST", "/api/v1/exchange", (), body_of(signer)) for _ in range(3)]
-        assert [answer.status for answer in venue.gateway.handle_many(requests)] == [503] * 3
-        assert venue.state_hash() == before
-        venue.journal.append = write  # type: ignore[method-assign]
-        assert [answer.code for answer in venue.gateway.handle_many(requests)] == [0] * 3
+        assert [answer.status for answer in venue.host.gateway.handle_many(requests)] == [503] * 3
+        assert venue.control.state_hash() == before
+        venue.host.journal.append = write  # type: ignore[method-assign]
+        assert [answer.code for answer in venue.host.gateway.handle_many(requests)] == [0] * 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file descriptors")

@@ -27,7 +27,7 @@ def venue() -> LocalVenue:
 def test_in_process_and_over_loopback_the_bytes_are_the_same(venue: LocalVenue) -> None:
     action = {"type": "withdraw", "destination": STRANGER.address, "amount": "5"}
     body = json.dumps(Signer(STRANGER).request(action, nonce=1)).encode()
-    direct = venue.handle("POST", POST, "", body).body
+    direct = venue.host.gateway.handle("POST", POST, "", body).body
     with httpx.Client(transport=venue.transport(), base_url="http://venue") as client:
         assert client.post(POST, content=body).content == direct
     with venue.serve() as served, httpx.Client(base_url=served.base_url, headers=JSON) as client:
@@ -51,7 +51,7 @@ def test_a_target_that_is_not_a_path_is_answered_in_the_envelope_too(venue: Loca
 
 @pytest.mark.parametrize("broken", ["disconnect", "timeout"])
 def test_scripted_faults_arrive_over_loopback(venue: LocalVenue, broken: str) -> None:
-    venue.hooks = Emergency(broken=broken)
+    venue.host.gateway.hooks = Emergency(broken=broken)
     with venue.serve() as served, httpx.Client(base_url=served.base_url, timeout=0.3) as client:
         kind = httpx.ReadTimeout if broken == "timeout" else httpx.RemoteProtocolError
         with pytest.raises(kind):
@@ -73,9 +73,9 @@ def test_the_venue_can_be_stopped_while_its_lock_is_held() -> None:
     venue = LocalVenue(market=False, accounts=0)
     started = time.monotonic()
     for _ in range(3):
-        venue.start_running()
-        with venue.lock:
-            venue.stop_running()
+        venue.host.start_running()
+        with venue.host.lock:
+            venue.host.stop_running()
     assert time.monotonic() - started < 3
     assert not any(thread.name == "toolkit-venue-ticker" for thread in threading.enumerate())
 

@@ -161,7 +161,7 @@ def test_it_stops_within_a_second_while_dumps_take_long(tmp_path: Path) -> None:
         dumping(Running(address, lines, threads))
         ended(process)
     with LocalVenue(clock="manual", journal=path) as again:  # what it gave up is made good by the entries
-        assert again.now_ms() == GENESIS_TIME + 7_200_000
+        assert again.host.now_ms() == GENESIS_TIME + 7_200_000
 
 
 @contextlib.contextmanager

@@ -46,16 +46,16 @@ def eventful(market: bool = False) -> LocalVenue:
 def test_the_way_does_not_matter_only_where_it_leads() -> None:
     one, many = eventful(), eventful()
     one.advance("9h")
-    while many.now_ms() < one.now_ms():
-        many.advance(min(one.now_ms() - many.now_ms(), 1_234_567))
-    assert one.state_hash() == many.state_hash()
-    assert not one.core.state.accounts[OTHERS].positions[1].long.size, "the stop was set off on the way"
+    while many.host.now_ms() < one.host.now_ms():
+        many.advance(min(one.host.now_ms() - many.host.now_ms(), 1_234_567))
+    assert one.control.state_hash() == many.control.state_hash()
+    assert not one.host.core.state.accounts[OTHERS].positions[1].long.size, "the stop was set off on the way"
 
 
 @functools.cache
 def six_hours_later() -> tuple[int, str]:
     venue = eventful()
-    return venue.advance("6h"), venue.state_hash()
+    return venue.advance("6h"), venue.control.state_hash()
 
 
 @settings(max_examples=8)
@@ -63,17 +63,17 @@ def six_hours_later() -> tuple[int, str]:
 def test_any_steps_lead_to_the_same_state(cuts: list[int]) -> None:
     stepped = eventful()
     end, expected = six_hours_later()
-    start = stepped.now_ms()
+    start = stepped.host.now_ms()
     for cut in sorted(cuts):
-        if start + cut > stepped.now_ms():
+        if start + cut > stepped.host.now_ms():
             stepped.advance(until=start + cut)
     stepped.advance(until=end)
-    assert stepped.state_hash() == expected
+    assert stepped.control.state_hash() == expected
 
 
 def test_everything_on_the_way_happens_at_its_time_and_in_order() -> None:
     venue = eventful()
-    core = venue.core
+    core = venue.host.core
     seen: list[tuple[int, str]] = []
     emit = core.emit
 
@@ -82,7 +82,7 @@ def test_everything_on_the_way_happens_at_its_time_and_in_order() -> None:
         emit(event)
 
     core.emit = watch
-    start = venue.now_ms()
+    start = venue.host.now_ms()
     venue.advance("9h")
     times = [time for time, _ in seen]
     assert times == sorted(times)
@@ -100,22 +100,22 @@ def test_everything_on_the_way_happens_at_its_time_and_in_order() -> None:
 def test_a_revert_restores_clock_books_nonces_and_numbers_and_the_same_again_gives_the_same() -> None:
     venue, signer = eventful(), Signer(MASTER)
     mark = venue.snapshot()
-    before, now = venue.state_hash(), venue.now_ms()
+    before, now = venue.control.state_hash(), venue.host.now_ms()
     nonce = signer.nonce + 1
 
     def live() -> tuple[str, dict[str, Any]]:
         answer = signer.do(venue, {"type": "withdraw", "destination": OTHER.address, "amount": "5"}, nonce=nonce)
         venue.control.act(MASTER.address, order("BUY", "61000"))
         venue.advance("7h")
-        return venue.state_hash(), answer
+        return venue.control.state_hash(), answer
 
     first = live()
     venue.revert(mark)
-    assert (venue.state_hash(), venue.now_ms()) == (before, now)
+    assert (venue.control.state_hash(), venue.host.now_ms()) == (before, now)
     assert live() == first
     venue.revert(mark)
     venue.advance("7h")
-    assert venue.state_hash() != first[0]
+    assert venue.control.state_hash() != first[0]
 
 
 def test_later_snapshots_are_forgotten_by_a_revert_and_any_by_forget() -> None:
@@ -124,8 +124,8 @@ def test_later_snapshots_are_forgotten_by_a_revert_and_any_by_forget() -> None:
         venue.revert(one)
         with pytest.raises(VenueError, match=f"there is no snapshot {two}; there are: {one}"):
             venue.revert(two)
-        venue.forget(one)
-        venue.forget(one)
+        venue.host.forget(one)
+        venue.host.forget(one)
         with pytest.raises(VenueError, match="there are: none"):
             venue.revert(one)
 
@@ -136,29 +136,29 @@ def test_a_dump_goes_on_identically_in_another_venue(tmp_path: Path) -> None:
     one.dump(tmp_path / "dump")
     with LocalVenue(clock="manual", seed=99) as other:
         other.load(tmp_path / "dump")
-        assert other.now_ms() == one.now_ms()
+        assert other.host.now_ms() == one.host.now_ms()
         for venue in (one, other):
             venue.advance("1h")
-        assert other.state_hash() == one.state_hash()
+        assert other.control.state_hash() == one.control.state_hash()
         (tmp_path / "no dump").write_bytes(b"hello")
         with pytest.raises(VenueError, match="no dump"):
             other.load(tmp_path / "no dump")
-        assert other.state_hash() == one.state_hash()
+        assert other.control.state_hash() == one.control.state_hash()
 
 
 def test_a_sandbox_nests_and_puts_back_after_errors() -> None:
     venue = eventful()
-    before = venue.state_hash()
-    with venue.sandbox():
+    before = venue.control.state_hash()
+    with venue.host.sandbox():
         venue.advance("1h")
-        inside = venue.state_hash()
-        with pytest.raises(VenueError), venue.sandbox():
+        inside = venue.control.state_hash()
+        with pytest.raises(VenueError), venue.host.sandbox():
             venue.revert(99)
-        with venue.sandbox() as same:
+        with venue.host.sandbox() as same:
             assert same is venue
             venue.advance("1h")
-        assert venue.state_hash() == inside
-    assert venue.state_hash() == before
+        assert venue.control.state_hash() == inside
+    assert venue.control.state_hash() == before
     assert not venue._snapshots
 
 
@@ -166,15 +166,15 @@ def test_a_clock_runs_as_many_times_faster_as_it_is_told(monkeypatch: pytest.Mon
     elapsed = [100.0]
     monkeypatch.setattr(clocks.time, "monotonic", lambda: elapsed[0])
     with LocalVenue(start="2026-03-01", speed=60, market=False, accounts=0) as venue:
-        begin = venue.now_ms()
+        begin = venue.host.now_ms()
         elapsed[0] += 60
-        assert venue.catch_up() == begin + HOUR
+        assert venue.host.catch_up() == begin + HOUR
         mark = venue.snapshot()
         elapsed[0] += 600
-        venue.catch_up()
+        venue.host.catch_up()
         venue.revert(mark)
         elapsed[0] += 1
-        assert venue.catch_up() == begin + HOUR + 60_000
+        assert venue.host.catch_up() == begin + HOUR + 60_000
     with pytest.raises(InputError, match="speed is for the real clock"):
         LocalVenue(clock="manual", speed=2)
 
@@ -183,6 +183,6 @@ def test_a_loaded_core_lists_what_it_was_loaded_with() -> None:
     venue = eventful()
     venue.control.ban(OTHER.address)
     venue.control.limit("withdraw", 3, "2s")
-    again = Core.load(venue.core.dump())
-    assert again.state.laboratory == venue.core.state.laboratory
-    assert again.state_hash() == venue.state_hash()
+    again = Core.load(venue.host.core.dump())
+    assert again.state.laboratory == venue.host.core.state.laboratory
+    assert again.control.state_hash() == venue.control.state_hash()

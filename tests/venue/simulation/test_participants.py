@@ -294,28 +294,28 @@ def width(core: Core, minutes: int) -> float:
 def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
     with LocalVenue(clock="manual", accounts=0) as venue:
         venue.advance("10m")
-        usual = width(venue.core, 20)
-        venue.market(regime="stressed", product="BTCUSDC", after="1m", lasting="30m")
-        regimes = venue.core.state.simulation.products  # type: ignore[union-attr]
+        usual = width(venue.host.core, 20)
+        venue.control.market(regime="stressed", product="BTCUSDC", after="1m", lasting="30m")
+        regimes = venue.host.core.state.simulation.products  # type: ignore[union-attr]
         assert regimes[1].regime == "usual"
         venue.advance("2m")
         assert (regimes[1].regime, regimes[2].regime) == ("stressed", "usual")
-        assert width(venue.core, 20) > 1.5 * usual
+        assert width(venue.host.core, 20) > 1.5 * usual
         venue.advance("10m")
         assert regimes[1].regime == "usual"
-        venue.market("calm")
+        venue.control.market("calm")
         assert {sim.regime for sim in regimes.values()} == {"calm"}
         with pytest.raises(InputError, match="market 'wild' is not known; there are calm, usual, stressed"):
-            venue.market("wild")
-        again = Core.load(venue.core.dump())
-        assert again.state_hash() == venue.state_hash()
+            venue.control.market("wild")
+        again = Core.load(venue.host.core.dump())
+        assert again.control.state_hash() == venue.control.state_hash()
 
 
 def test_a_market_is_a_value_that_is_varied_and_saved_with_the_venue() -> None:
     wide = Market().vary(premium_ppm=0, products={"BTCUSDC": ProductFlow(daily_volatility_ppm=1_000)})
     with LocalVenue(clock="manual", accounts=0, market=wide) as venue:
         venue.advance("1m")
-        simulation = Core.load(venue.core.dump()).state.simulation
+        simulation = Core.load(venue.host.core.dump()).state.simulation
         assert simulation is not None
         assert simulation.market == wide
     assert market_of(msgspec.to_builtins(wide)) == wide

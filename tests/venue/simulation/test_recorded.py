@@ -31,16 +31,16 @@ def test_book_trades_and_candles_equal_the_recording() -> None:
     events = data.load(EXCERPT, format="binance-usdm")
     updates = BookUpdates(events, events.array["exchange_ns"])
     with replayed(events) as venue, toolkit.connect(venue=venue) as session:
-        assert venue.now_ms() == events.array["exchange_ns"].min() // MS
-        book, times = venue.core.books[1], updates.times // MS
+        assert venue.host.now_ms() == events.array["exchange_ns"].min() // MS
+        book, times = venue.host.core.books[1], updates.times // MS
         for number in np.flatnonzero(np.append(times[1:] > times[:-1], True)).tolist():
-            if times[number] > venue.now_ms():
+            if times[number] > venue.host.now_ms():
                 venue.advance(until=int(times[number]))
-            venue.catch_up()
+            venue.host.catch_up()
             assert (book.bids.best, book.asks.best) == (updates.bids[number], updates.asks[number])
         venue.advance("2m")
         trades = events.of(TRADE)
-        done = venue.core.state.history.trades[1]
+        done = venue.host.core.state.history.trades[1]
         assert [(one.time, one.side, one.price / 10, one.quantity / 1000) for one in done] == [
             (time // MS, side, price, quantity)
             for time, side, price, quantity in trades[["exchange_ns", "side", "price", "quantity"]].tolist()
@@ -50,7 +50,7 @@ def test_book_trades_and_candles_equal_the_recording() -> None:
         candles = session.klines("BTCUSDC", "1m", start=start)[columns].dropna()
         expected = events.bars("1m")[columns].to_numpy()
         assert candles.to_numpy()[: len(expected)] == pytest.approx(expected)
-        assert venue.core.violations() == []
+        assert venue.host.core.violations() == []
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -70,12 +70,12 @@ def test_resting_orders_are_filled_as_in_a_backtest_on_the_same_events(seed: int
 
     run = backtest(Twice(), {"BTCUSDC": events}, partial_fills=True, latency="0.5ms", funding=None)
     with replayed(events) as venue, toolkit.connect(venue=venue) as session:
-        venue.catch_up()
+        venue.host.catch_up()
         for side, price in orders:
             (session.buy if side > 0 else session.sell)("BTCUSDC", "0.03", price=f"{price / 10:.1f}", tif="POST_ONLY")
         venue.advance("10s")
         found = session.fills().sort_values("time")
-        assert venue.core.violations() == []
+        assert venue.host.core.violations() == []
     wanted = run.fills.groupby(["time", "side", "price"])["quantity"].sum()
     here = found.groupby(["time", "side", "price"])["quantity"].sum()
     assert here.to_dict() == pytest.approx(wanted.to_dict())
@@ -86,10 +86,10 @@ def test_taking_meets_the_recorded_levels_which_come_back() -> None:
     with replayed(events_of(*rows)) as venue, toolkit.connect(venue=venue) as session:
         session.buy("BTCUSDC", "0.1")
         assert session.fills()["price"].tolist() in ([60001.0, 60002.0], [60002.0, 60001.0])
-        assert venue.core.books[1].depth(-1, 1) == [(600020, 450)]
+        assert venue.host.core.books[1].depth(-1, 1) == [(600020, 450)]
         venue.advance("600ms")
-        assert venue.core.books[1].depth(-1, 1) == [(600010, 40)]
-        assert venue.core.violations() == []
+        assert venue.host.core.books[1].depth(-1, 1) == [(600010, 40)]
+        assert venue.host.core.violations() == []
 
 
 def test_recorded_marks_and_indexes_are_the_venue_s() -> None:
@@ -101,7 +101,7 @@ def test_recorded_marks_and_indexes_are_the_venue_s() -> None:
     ]
     with replayed(events_of(*rows)) as venue:
         venue.advance("8s")
-        market = venue.core.state.markets[1]
+        market = venue.host.core.state.markets[1]
         assert (market.mark, market.oracle) == (600104, 600207)
 
 
@@ -111,10 +111,10 @@ def test_a_revert_goes_back_in_the_recording_too() -> None:
         venue.advance("3s")
         mark = venue.snapshot()
         venue.advance("3s")
-        once = venue.state_hash()
+        once = venue.control.state_hash()
         venue.revert(mark)
         venue.advance("3s")
-        assert venue.state_hash() == once
+        assert venue.control.state_hash() == once
 
 
 def test_best_prices_and_single_orders_are_books_too() -> None:
@@ -123,7 +123,7 @@ def test_best_prices_and_single_orders_are_books_too() -> None:
     ]
     with replayed(events_of(*quotes)) as venue:
         venue.advance("1s")
-        assert (venue.core.books[1].bids.best, venue.core.books[1].asks.best) == (605_000, 605_010)
+        assert (venue.host.core.books[1].bids.best, venue.host.core.books[1].asks.best) == (605_000, 605_010)
     add = Kind.ADD
     rows = [(0, add, 1, 60000.0, 0.1), (0, add, -1, 60001.0, 0.1), (200, Kind.FILL, 1, 60000.0, 0.1),
             (200, Kind.CANCEL, 1, 60000.0, 0.1), (300, add, 1, 59999.0, 0.2)]  # fmt: skip
@@ -131,9 +131,9 @@ def test_best_prices_and_single_orders_are_books_too() -> None:
     orders["id"] = [1, 2, 1, 1, 3]
     with replayed(Events(orders, symbol="BTCUSDC")) as venue:
         venue.advance("1s")
-        found = [(one.side, one.price, one.quantity) for one in venue.core.state.history.trades[1]]
+        found = [(one.side, one.price, one.quantity) for one in venue.host.core.state.history.trades[1]]
         assert found == [(-1, 600_000, 100)]
-        assert (venue.core.books[1].bids.best, venue.core.books[1].asks.best) == (599_990, 600_010)
+        assert (venue.host.core.books[1].bids.best, venue.host.core.books[1].asks.best) == (599_990, 600_010)
 
 
 def test_recordings_of_several_products_run_together() -> None:
@@ -141,17 +141,17 @@ def test_recordings_of_several_products_run_together() -> None:
     ether = Events(other.array, symbol="ETHUSDT", tick_size=other.tick_size, step_size=other.step_size)
     with replayed({"BTCUSDC": random_market(0), "ETHUSDC": ether}) as venue:
         venue.advance("5s")
-        assert all(venue.core.state.history.trades[code] for code in (1, 2))
-        assert venue.core.products[2].symbol == "ETHUSDC"
+        assert all(venue.host.core.state.history.trades[code] for code in (1, 2))
+        assert venue.host.core.products[2].symbol == "ETHUSDC"
 
 
 def test_a_finer_recording_gives_the_product_its_steps() -> None:
     array = events_of(*BOOK, (900, DEPTH, 1, 50000.0, 1.0)).array.copy()
     array["price"] += 0.05
     with replayed(Events(array, symbol="BTC-USDT")) as venue:
-        assert str(venue.core.products[1].tick_size) == "0.01"
+        assert str(venue.host.core.products[1].tick_size) == "0.01"
         venue.advance("1s")
-        assert venue.core.books[1].bids.best == 6000005
+        assert venue.host.core.books[1].bids.best == 6000005
 
 
 def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
@@ -166,13 +166,13 @@ def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the recording is empty"):
         LocalVenue(replay=events[:0])
     with LocalVenue(clock="manual") as venue, pytest.raises(VenueError, match="no recorded market"):
-        venue.apply_control("play_recorded", product=1, changes=[])
+        venue.host.apply_control("play_recorded", product=1, changes=[])
 
 
 @pytest.mark.parametrize("speed", [1000, 10**6])
 def test_the_real_clock_plays_at_its_speed_from_the_first_event_on(speed: int) -> None:
     events = random_market(0)
     with LocalVenue(replay=events, speed=speed) as venue:
-        while venue.catch_up() < BEGIN_MS + 8000:
+        while venue.host.catch_up() < BEGIN_MS + 8000:
             pass
-        assert len(venue.core.state.history.trades[1]) == events.counts()["trade"]
+        assert len(venue.host.core.state.history.trades[1]) == events.counts()["trade"]

@@ -30,7 +30,7 @@ def test_clients_and_venue_agree_after_every_bad_day(tmp_path: Path, first: int)
 def test_a_schedule_repeats_by_its_seed(tmp_path: Path) -> None:
     one, two = play(3, tmp_path / "a"), play(3, tmp_path / "b")
     assert one.story == two.story
-    assert one.venue.state_hash() == two.venue.state_hash()
+    assert one.venue.control.state_hash() == two.venue.control.state_hash()
 
 
 def test_a_failure_tells_the_seed_that_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

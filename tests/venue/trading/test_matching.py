@@ -238,7 +238,7 @@ def test_a_fill_by_a_known_counterparty_books_what_matching_books(seed: int, cou
     made = reference_steps.Steps(seed, pair.reference, pair.names, pair.masters[driver.BUILDER].address)
     for number in range(count):
         pair.step(made.next())
-        core = pair.venue.core
+        core = pair.venue.host.core
         ladders = [book.side(side) for book in core.books.values() for side in (1, -1)] if number % 10 == 0 else []
         for orders in (ladder.levels[ladder.best].orders for ladder in ladders if ladder.best):
             (order_id, order), *others = orders.items()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import toolkit
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.widgets import theme
@@ -65,7 +66,7 @@ def test_a_request_for_an_unknown_panel_does_nothing() -> None:
 
 
 def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    widget = session.widgets.order_book("BTCUSDC")
+    widget = toolkit.widgets.OrderBook(session, "BTCUSDC")
     monkeypatch.setattr(type(widget.live), "stale", property(lambda live: True))
     widget.refresh()
     assert widget.lock == "orderBook has been quiet for longer than usual"
@@ -75,14 +76,14 @@ def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: 
 
 
 def test_a_closed_stream_locks_the_panel(session: Session) -> None:
-    widget = session.widgets.trades("BTCUSDC")
+    widget = toolkit.widgets.Trades(session, "BTCUSDC")
     widget.live.close()
     widget.refresh()
     assert widget.lock == "trades is closed"
 
 
 def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    widget = session.widgets.account()
+    widget = toolkit.widgets.Account(session)
     monkeypatch.setattr(type(widget), "_make_view", lambda self: 1 / 0)
     widget.refresh()
     assert widget.problem == "division by zero"
@@ -92,7 +93,7 @@ def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch:
 
 
 def test_an_error_in_a_command_is_shown(session: Session) -> None:
-    widget = session.blotter()
+    widget = toolkit.widgets.Blotter(session)
     press(widget, "cancel", order="999", confirmed=True)
     assert widget.problem == "there is no open order 999"
     press(widget, "cancel", nonsense=1)
@@ -100,7 +101,7 @@ def test_an_error_in_a_command_is_shown(session: Session) -> None:
 
 
 def test_malformed_messages_are_ignored(session: Session) -> None:
-    widget = session.blotter()
+    widget = toolkit.widgets.Blotter(session)
     press(widget, "drop table")
     widget._on_message(widget, ["not", "a", "dict"], [])
     assert widget.problem == ""
@@ -114,11 +115,11 @@ def test_values_are_escaped(session: Session) -> None:
 
 
 def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
-    widget = session.widgets.trades("BTCUSDC")
+    widget = toolkit.widgets.Trades(session, "BTCUSDC")
     try:
         assert theme(up="crimson", down="#2e8b57") == {"up": "crimson", "down": "#2e8b57"}
         assert widget.colors == {"up": "crimson", "down": "#2e8b57"}
-        assert session.blotter().colors == widget.colors
+        assert toolkit.widgets.Blotter(session).colors == widget.colors
         assert "crimson" in widget._repr_mimebundle_()[0]["text/html"]
         with pytest.raises(InputError, match="not a CSS colour"):
             theme(up="red;background:url(x)")
@@ -130,8 +131,8 @@ def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
 def test_the_front_end_needs_nothing_from_outside() -> None:
     from toolkit.widgets.base_panel.panel import module
 
-    panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "account", "permissions")]
-    others = [f"panels/{name}.js" for name in ("exposure", "depth", "chart_colors", "leaderboard")]
+    panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "permissions", "sheet")]
+    others = [f"panels/{name}.js" for name in ("depth", "chart_colors", "leaderboard")]
     others += ["base_panel/review.js", "base_panel/table.js"]
     for name in ("order_ticket/ticket.js", "order_ticket/fields.js", *panels, *others):
         source = module("base_panel/common.js", name).replace(

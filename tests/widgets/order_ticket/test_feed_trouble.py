@@ -18,14 +18,14 @@ def test_a_frozen_feed_locks_the_ticket_and_the_thaw_frees_it(
 ) -> None:
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
     ticket.submit()
-    venue.feed.faults.add("freeze")
+    venue.host.feed.faults.add("freeze")
     venue.advance("20s")
     ticket.refresh()
     assert ticket.lock
     with pytest.raises(LimitReached, match="locked"):
         ticket.confirm()
     assert signed == []
-    venue.feed.faults.thaw()
+    venue.host.feed.faults.thaw()
     venue.advance("10s")
     ticket.refresh()
     assert ticket.lock == ""
@@ -35,7 +35,7 @@ def test_a_frozen_feed_locks_the_ticket_and_the_thaw_frees_it(
 
 def test_a_broken_feed_is_shown_in_every_panel_until_it_is_repaired(session: Session, venue: LocalVenue) -> None:
     dashboard = session.dashboard("BTCUSDC")
-    venue.feed.faults.cut()
+    venue.host.feed.faults.cut()
     dashboard.refresh()
     assert all("cut" in panel.lock or "reconnecting" in panel.lock for panel in dashboard.panels)
     venue.advance("1m")
@@ -48,7 +48,7 @@ def test_an_order_is_followed_through_a_break_of_the_feed(session: Session, venu
     ticket.submit()
     receipt = ticket.confirm()
     assert ticket.status == "RESTING"
-    venue.feed.faults.cut()
+    venue.host.feed.faults.cut()
     session.cancel(receipt)
     assert ticket.status == "RESTING"
     venue.advance("1m")
@@ -80,8 +80,8 @@ def test_the_ticket_locks_only_for_what_it_needs_and_says_which(
     session: Session, venue: LocalVenue, signed: list[bytes]
 ) -> None:
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
-    venue.feed.faults.add("freeze", channel="orderHist", count=None)
-    venue.feed.faults.cut()
+    venue.host.feed.faults.add("freeze", channel="orderHist", count=None)
+    venue.host.feed.faults.cut()
     ticket.refresh()
     venue.advance("2s")
     ticket.refresh()
@@ -89,7 +89,7 @@ def test_the_ticket_locks_only_for_what_it_needs_and_says_which(
     ticket.submit()
     assert ticket.confirm()
     assert len(signed) == 1
-    venue.feed.faults.add("freeze", channel="ticker", count=None)
+    venue.host.feed.faults.add("freeze", channel="ticker", count=None)
     venue.advance("20s")
     ticket.refresh()
     assert ticket.lock.startswith("ticker ")

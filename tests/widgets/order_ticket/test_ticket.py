@@ -391,7 +391,11 @@ def real(venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
     development = toolkit.connect(venue=venue)
     made = toolkit.connect(
-        MAINNET, wallet=development.wallet, account=development.account, transport=venue.transport(), clock=venue.clock
+        MAINNET,
+        wallet=development.wallet,
+        account=development.account,
+        transport=venue.transport(),
+        clock=venue.host.clock,
     )
     here = SimpleNamespace(venue=venue, environment=MAINNET, account=development.account)
     made.__dict__["stream"] = Stream(here)
@@ -453,7 +457,7 @@ def test_a_partial_fill_is_shown(session: Session, venue: LocalVenue) -> None:
 def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalVenue) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
-    venue.core.state.markets[1].paused = True
+    venue.host.core.state.markets[1].paused = True
     click(ticket, "confirm", token=1)
     assert ticket.status == "REJECTED"
     assert "paused" in ticket.view["following"]["words"]

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+import toolkit
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets.panels.exposure import SHOCKS
@@ -17,7 +18,7 @@ def number(text: str) -> Decimal:
 
 def test_the_next_funding_payment_is_what_the_venue_settles(session: Session, venue: LocalVenue) -> None:
     session.buy("BTCUSDC", "1")
-    widget = session.widgets.funding("BTCUSDC")
+    widget = toolkit.widgets.Funding(session, "BTCUSDC")
     rows = {row[0]: row[1] for row in widget.view["rows"]}
     assert rows["Settles in"] == "4:00:00"
     assert rows["Position"] == "1 BTC"
@@ -32,7 +33,7 @@ def test_the_next_funding_payment_is_what_the_venue_settles(session: Session, ve
 
 
 def test_depth_is_the_cumulative_book(session: Session) -> None:
-    widget = session.widgets.depth("BTCUSDC", levels=20)
+    widget = toolkit.widgets.Depth(session, "BTCUSDC", levels=20)
     view, book = widget.view, widget.live
     assert view["bids"][-1][1] == float(sum(quantity for _, quantity in book.bids(20)))
     assert view["most"] == max(view["bids"][-1][1], view["asks"][-1][1])
@@ -44,7 +45,7 @@ def test_depth_is_the_cumulative_book(session: Session) -> None:
 def test_the_liquidation_map_agrees_with_the_positions(session: Session) -> None:
     session.buy("BTCUSDC", "1")
     session.sell("ETHUSDC", "5")
-    widget = session.widgets.liquidation_map()
+    widget = toolkit.widgets.LiquidationMap(session)
     known = session.positions(exact=True).set_index("symbol")
     rows = {row[0]: row for row in widget.view["tables"][0]["rows"]}
     for symbol, row in rows.items():
@@ -64,5 +65,5 @@ def test_the_liquidation_map_agrees_with_the_positions(session: Session) -> None
 @pytest.mark.parametrize(("shock", "gone"), [("-0.2", True), ("0.2", False)])
 def test_a_move_that_liquidates_says_so(session: Session, shock: str, gone: bool) -> None:
     session.buy("BTCUSDC", "2.4")
-    stress = session.widgets.liquidation_map().view["tables"][1]["rows"]
+    stress = toolkit.widgets.LiquidationMap(session).view["tables"][1]["rows"]
     assert (stress[SHOCKS.index(Decimal(shock))][4] == "✖ liquidated") is gone

@@ -45,7 +45,7 @@ def until(widget: Any, done: Any) -> None:
 
 
 def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> None:
-    widget = teacher.widgets.leaderboard()
+    widget = toolkit.widgets.Leaderboard(teacher)
     assert [(row["rank"], row["name"], row["equity"], row["return"]) for row in widget.view["rows"]] == [
         ("1", "Ann", "10,000.00", "0.00 %"),
         ("2", "Bo <b>", "10,000.00", "0.00 %"),
@@ -67,7 +67,7 @@ def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> 
 
 
 def test_it_is_locked_while_the_class_does_not_answer_and_goes_on_afterwards(lesson: Lesson, teacher: Session) -> None:
-    widget, routes = teacher.widgets.leaderboard(), lesson.venues[0].gateway.routes
+    widget, routes = toolkit.widgets.Leaderboard(teacher), lesson.venues[0].host.gateway.routes
     answer = routes[BOARD_DATA_PATH]
     routes[BOARD_DATA_PATH] = lambda _: enveloped(503, 503, "busy")
     until(widget, lambda one: one.lock == "leaderboard is reconnecting: there is no class here: busy")
@@ -83,8 +83,8 @@ def test_without_a_class_there_is_none_and_its_thread_ends_with_it(lesson: Lesso
         toolkit.connect(venue=LocalVenue(market=False)) as alone,
         pytest.raises(errors.InputError, match="no class here"),
     ):
-        alone.widgets.leaderboard()
-    widget = teacher.widgets.leaderboard()
+        toolkit.widgets.Leaderboard(alone)
+    widget = toolkit.widgets.Leaderboard(teacher)
     teacher.close()
     widget.live._thread.join(10)
     assert not widget.live._thread.is_alive()

@@ -22,15 +22,15 @@ from toolkit.widgets.base_panel.refresher import REFRESHER
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
-    "order_book": lambda s: s.widgets.order_book("BTCUSDC"),
-    "trades": lambda s: s.widgets.trades("BTCUSDC"),
-    "candles": lambda s: s.widgets.candles("BTCUSDC", "1m"),
-    "blotter": lambda s: s.blotter(),
-    "account": lambda s: s.widgets.account(),
-    "permissions": lambda s: s.widgets.permissions(),
-    "depth": lambda s: s.widgets.depth("BTCUSDC"),
-    "funding": lambda s: s.widgets.funding("BTCUSDC"),
-    "liquidation_map": lambda s: s.widgets.liquidation_map(),
+    "order_book": lambda s: toolkit.widgets.OrderBook(s, "BTCUSDC"),
+    "trades": lambda s: toolkit.widgets.Trades(s, "BTCUSDC"),
+    "candles": lambda s: toolkit.widgets.Candles(s, "BTCUSDC", "1m"),
+    "blotter": lambda s: toolkit.widgets.Blotter(s),
+    "account": lambda s: toolkit.widgets.Account(s),
+    "permissions": lambda s: toolkit.widgets.Permissions(s),
+    "depth": lambda s: toolkit.widgets.Depth(s, "BTCUSDC"),
+    "funding": lambda s: toolkit.widgets.Funding(s, "BTCUSDC"),
+    "liquidation_map": lambda s: toolkit.widgets.LiquidationMap(s),
 }
 
 
@@ -57,7 +57,7 @@ def test_a_panel_has_data_at_once_and_is_not_locked(panel: Panel) -> None:
 
 
 def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None:
-    widget = session.widgets.order_book("BTCUSDC", 5)
+    widget = toolkit.widgets.OrderBook(session, "BTCUSDC", 5)
     venue.advance("1m")
     widget.refresh()
     book = session.stream.order_book("BTCUSDC", 5)
@@ -66,7 +66,7 @@ def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None
 
 
 def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Session) -> None:
-    widget = session.widgets.account()
+    widget = toolkit.widgets.Account(session)
     assert "Isolated" not in {row[0] for row in widget.view["rows"]}
     session.set_margin_mode("ETHUSDC", "ISOLATED")
     session.buy("ETHUSDC", "1")
@@ -80,7 +80,7 @@ def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Sess
 
 def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[bytes]) -> None:
     session.buy("BTCUSDC", "0.01", price="50000")
-    widget = session.blotter()
+    widget = toolkit.widgets.Blotter(session)
     order = widget.view["orders"][0]["id"]
     signed.clear()
     press(widget, "cancel", order=order)
@@ -94,7 +94,7 @@ def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[b
 
 def test_the_blotter_closes_the_position_that_was_shown(session: Session, signed: list[bytes]) -> None:
     session.sell("ETHUSDC", "1.5")
-    widget = session.blotter()
+    widget = toolkit.widgets.Blotter(session)
     shown = widget.view["positions"][0]
     assert (shown["symbol"], shown["side"], shown["size"]) == ("ETHUSDC", "▼ short", "−1.5")
     signed.clear()
@@ -110,16 +110,16 @@ def test_the_blotter_closes_the_position_that_was_shown(session: Session, signed
 def test_the_blotter_cancels_all_that_is_shown(session: Session) -> None:
     session.buy("BTCUSDC", "0.01", price="50000")
     session.buy("ETHUSDC", "1", price="2000")
-    widget = session.blotter("BTCUSDC")
+    widget = toolkit.widgets.Blotter(session, "BTCUSDC")
     press(widget, "cancelAll", confirmed=True)
     assert session.orders(open=True)["symbol"].tolist() == ["ETHUSDC"]
-    session.blotter().cancel_all()
+    toolkit.widgets.Blotter(session).cancel_all()
     assert session.orders(open=True).empty
 
 
 def test_a_locked_blotter_signs_nothing(session: Session, signed: list[bytes]) -> None:
     session.buy("BTCUSDC", "0.05")
-    widget = session.blotter()
+    widget = toolkit.widgets.Blotter(session)
     widget.lock = "stale"
     signed.clear()
     with pytest.raises(LimitReached, match="locked"):
@@ -129,21 +129,21 @@ def test_a_locked_blotter_signs_nothing(session: Session, signed: list[bytes]) -
 
 def test_closing_without_a_position_says_so(session: Session) -> None:
     with pytest.raises(InputError, match="no position in BTCUSDC"):
-        session.blotter().close_position("BTCUSDC")
+        toolkit.widgets.Blotter(session).close_position("BTCUSDC")
 
 
 def test_both_halves_of_a_hedge_are_shown_and_closed(session: Session, venue: LocalVenue) -> None:
     venue.control.set_position_mode(address=session.account, mode="HEDGE")
     session.buy("BTCUSDC", "0.05")
     session.sell("BTCUSDC", "0.02")
-    widget = session.blotter()
+    widget = toolkit.widgets.Blotter(session)
     assert widget.view["positions"][0]["size"] == "0.05 / −0.02"
     assert len(widget.close_position("BTCUSDC")) == 2
     assert session.positions().empty
 
 
 def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session) -> None:
-    widget = session.widgets.permissions()
+    widget = toolkit.widgets.Permissions(session)
     row = widget.view["rows"][0]
     assert row["own"]
     press(widget, "revoke", who=row["full"])
@@ -160,7 +160,7 @@ def test_an_address_with_two_names_loses_both(session: Session) -> None:
     other = development.account(16).address
     for name in ("one", "two"):
         session.exchange.approve_agent(other, name)
-    widget = session.widgets.permissions()
+    widget = toolkit.widgets.Permissions(session)
     with pytest.raises(InputError, match="may not act"):
         widget.revoke("")
     press(widget, "revoke", who=other, confirmed=True)
@@ -172,7 +172,7 @@ def test_a_builder_is_shown_with_its_cap_and_revoked(session: Session, venue: Lo
         builder.exchange.register_builder("a builder")
         agent = development.account(15).address
         session.allow_builder(str(builder.account), agent, "0.0005")
-    widget = session.widgets.permissions()
+    widget = toolkit.widgets.Permissions(session)
     row = next(one for one in widget.view["rows"] if one["kind"] == "builder")
     assert row["cap"] == "0.05 %"
     widget.revoke(row["full"])
@@ -204,7 +204,7 @@ def test_closing_ends_everything(panel: Panel) -> None:
 
 
 def test_a_closed_session_stops_its_panels_and_leaves_them_on_the_page(session: Session) -> None:
-    widget, dashboard = session.widgets.order_book("BTCUSDC"), session.dashboard("BTCUSDC")
+    widget, dashboard = toolkit.widgets.OrderBook(session, "BTCUSDC"), session.dashboard("BTCUSDC")
     session.close()
     assert widget.lock == "closed"
     assert dashboard.ticket.lock == "closed"
@@ -222,7 +222,7 @@ def test_a_widget_may_be_displayed_twice(panel: Panel) -> None:
 
 def test_panels_on_a_running_clock_follow_by_themselves() -> None:
     with toolkit.connect() as session:
-        widget = session.widgets.order_book("BTCUSDC")
+        widget = toolkit.widgets.OrderBook(session, "BTCUSDC")
         changed = threading.Event()
         widget.live.wait()
         widget.observe(lambda change: changed.set(), "view")
@@ -259,8 +259,21 @@ def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
     assert "test test test" not in everything
 
 
-def test_the_factory_lists_its_widgets(session: Session) -> None:
-    assert repr(session.widgets).startswith("<Widgets: ticket")
+def test_the_package_lists_its_widgets() -> None:
     assert "OrderTicket" in dir(toolkit.widgets)
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         toolkit.widgets.__getattr__("Nonsense")
+
+
+def test_a_panel_made_from_its_class_is_stopped_with_the_session(session: Session) -> None:
+    made = [toolkit.widgets.Candles(session, "BTCUSDC", "5m", indicators=["SMA 20"]), toolkit.widgets.Account(session)]
+    session.close()
+    assert [panel.lock for panel in made] == ["closed", "closed"]
+    assert not Panel.open_panels
+
+
+@pytest.mark.parametrize("name", ["Blotter", "Candles", "Dashboard", "Depth", "OrderTicket", "Trades"])
+def test_a_panel_refuses_a_private_key(session: Session, name: str) -> None:
+    key = "0x" + development.account(0).key.hex()
+    with pytest.raises(InputError, match=f"{name}: symbol looks like a private key"):
+        getattr(toolkit.widgets, name)(session, key)

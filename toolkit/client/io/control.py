@@ -1,15 +1,17 @@
-"""The controls of a venue as methods, with a token over HTTP or directly in this process."""
+"""A local venue that is served elsewhere, as its owner controls it: time, snapshots and controls, with a token."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Any
 
 import msgspec
 
 from ...errors import InputError, exchange_error
-from ...suggestions import no_attribute
+from ...suggestions import Suggesting, no_attribute
 from .flow import Fetch
 from .transport import HttpTransport, read_envelope
 
@@ -17,64 +19,95 @@ CONTROL_PATH = "/control"
 CONTROL_SECONDS = 600.0
 """How long a control may take: an advance over weeks is simulated while its caller waits."""
 
-Functions = Callable[[], Mapping[str, Callable[..., Any]]]
+TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
+
+TIME = ("advance", "snapshot", "revert")
+"""Functions that stand on the venue itself, as they do on a venue in this process."""
 
 
-class VenueControl:
-    """The controls of one venue: each is a method, and `dir()` names them. They are read on first use."""
+class ServedVenue(Suggesting):
+    """The local venue that a session trades on over HTTP. The venue must serve its controls.
 
-    def __init__(self, functions: Functions) -> None:
-        self._functions = functions
+    `control` has the controls of `LocalVenue.control`. Everything here raises ExchangeError for what the venue refuses,
+    and InputError without the token of `connect(control_token=…)`.
+    """
+
+    _path = "session.venue"
+    _parts = ("control",)
+
+    def __init__(self, transport: HttpTransport, token: str | None) -> None:
+        self._http = transport
+        self._token = token
 
     @cached_property
-    def _table(self) -> Mapping[str, Callable[..., Any]]:
-        return self._functions()
+    def control(self) -> ServedControls:
+        """What the venue's owner can do to it, such as `control.fund("0x…", "500")`; `dir()` names the controls."""
+        return ServedControls(self)
+
+    def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
+        """Let time pass by a span or until a moment, and return the new time in Unix ms; see `LocalVenue.advance`."""
+        given = {name: value for name, value in (("span", span), ("until", until)) if value is not None}
+        moved: int = self._call("advance", **given)
+        return moved
+
+    def snapshot(self) -> int:
+        """Keep the whole state, and return the number to `revert` to."""
+        number: int = self._call("snapshot")
+        return number
+
+    def revert(self, snapshot: int) -> None:
+        """Restore the state of a snapshot, clock included; later snapshots are dropped."""
+        self._call("revert", snapshot=snapshot)
+
+    def _call(self, name: str, **arguments: Any) -> Any:
+        return self._data("POST", f"{CONTROL_PATH}/{name}", msgspec.json.encode(arguments))
+
+    def _data(self, method: str, path: str, body: bytes = b"") -> Any:
+        token = self._token or os.environ.get(TOKEN_VARIABLE)
+        if not token:
+            raise InputError(
+                "the controls of a served venue need its token, which it printed at its start; give "
+                "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN",
+                field="control_token",
+                rule="required",
+            )
+        headers = {"authorization": f"Bearer {token}"}
+        reply = self._http.send(Fetch(method, path, (), body, CONTROL_SECONDS, headers))
+        envelope = read_envelope(reply, f"{method} {path}")
+        if envelope.code != 0:
+            raise exchange_error(envelope.code, envelope.message, action=f"{method} {path}", http_status=reply.status)
+        return envelope.data
+
+    def __repr__(self) -> str:
+        return f"<ServedVenue at {self._http.base_url}>"
+
+
+class ServedControls:
+    """The controls of a served venue: each is a method. Their names are read from the venue on first use."""
+
+    def __init__(self, venue: ServedVenue) -> None:
+        self._venue = venue
+
+    @cached_property
+    def _methods(self) -> Mapping[str, Callable[..., Any]]:
+        rows = self._venue._data("GET", CONTROL_PATH)
+        return {row["name"]: partial(self._call, row["name"], row["arguments"]) for row in rows}
+
+    def _call(self, name: str, parameters: list[str], *values: Any, **named: Any) -> Any:
+        if len(values) > len(parameters):
+            raise InputError(f"{name} takes {', '.join(parameters) or 'no arguments'}", field=name, rule="arguments")
+        return self._venue._call(name, **dict(zip(parameters, values, strict=False)), **named)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):  # a look-up by a tool, such as that for a notebook's representation
             raise AttributeError(name)
-        if name not in self._table:
-            raise no_attribute("session.control", name, list(self._table))
-        return self._table[name]
+        if name in TIME or name not in self._methods:
+            better = f"session.venue.{name}" if name in TIME else ""
+            raise no_attribute("session.venue.control", name, dir(self), better)
+        return self._methods[name]
 
     def __dir__(self) -> list[str]:
-        return sorted(self._table)
+        return sorted(self._methods.keys() - set(TIME))
 
     def __repr__(self) -> str:
-        return "<VenueControl: the controls of a venue; dir() names them>"
-
-
-def served_functions(transport: HttpTransport, token: str | None) -> Functions:
-    """Return what reads the controls of a served venue; each takes its arguments by place or by name.
-
-    They raise ExchangeError for what the venue refuses. Raises InputError without a token.
-    """
-    if not token:
-        raise InputError(
-            "the controls of a served venue need its token, which it printed at its start; give "
-            "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN",
-            field="control_token",
-            rule="required",
-        )
-    headers = {"authorization": f"Bearer {token}"}
-
-    def call(name: str, arguments: list[str], *values: Any, **named: Any) -> Any:
-        if len(values) > len(arguments):
-            raise InputError(f"{name} takes {', '.join(arguments) or 'no arguments'}", field=name, rule="arguments")
-        body = msgspec.json.encode({**dict(zip(arguments, values, strict=False)), **named})
-        return _data(transport, Fetch("POST", f"{CONTROL_PATH}/{name}", (), body, CONTROL_SECONDS, headers))
-
-    def read() -> Mapping[str, Callable[..., Any]]:
-        rows = _data(transport, Fetch("GET", CONTROL_PATH, headers=headers))
-        return {row["name"]: partial(call, row["name"], row["arguments"]) for row in rows}
-
-    return read
-
-
-def _data(transport: HttpTransport, fetch: Fetch) -> Any:
-    what = f"{fetch.method} {fetch.path}"
-    reply = transport.send(fetch)
-    envelope = read_envelope(reply, what)
-    if envelope.code != 0:
-        raise exchange_error(envelope.code, envelope.message, action=what, http_status=reply.status)
-    return envelope.data
+        return "<ServedControls: the controls of a venue; dir() names them>"

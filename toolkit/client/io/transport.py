@@ -1,17 +1,19 @@
-"""HTTP to a venue: httpx transports, the mapping of their errors to the toolkit's, response envelopes and retries.
+"""HTTP to a venue: transports of httpx or httpx2, the mapping of their errors, response envelopes and retries.
 
-The client does not know whether an httpx transport leads to Testnet, to a served venue or to one in this process.
+The client does not know whether a transport leads to Testnet, to a served venue or to one in this process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import queue
 import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,9 @@ from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
 
 if TYPE_CHECKING:
     import httpx
+    import httpx2
+
+    AnyTransport = httpx.BaseTransport | httpx.AsyncBaseTransport | httpx2.BaseTransport | httpx2.AsyncBaseTransport
 
 EXCHANGE_PATH = "/api/v1/exchange"
 USER_AGENT = "toolkit/0.1"
@@ -204,19 +209,44 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-class HttpTransport:
-    """Performs a `Fetch` with httpx in the calling thread. Opens nothing before the first request.
+class _Http:
+    """What the synchronous and the asynchronous transport share: clients of the transport's library, options, bounds.
 
-    `transport` is any httpx transport (an in-process venue's, a mock); None is the network, with the proxies of the
-    environment variables (except to this machine). Usable from several threads.
+    `transport` is any transport of httpx or httpx2 (a mock, a proxy's). None is the network, with the
+    proxies of the environment variables (except to this machine). Nothing is opened before the first request.
     """
 
-    def __init__(self, base_url: str, transport: httpx.BaseTransport | None = None, timeout: float = 10.0) -> None:
-        self._base_url = base_url
-        self._transport = transport
+    def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
+        self.base_url = base_url
+        self._transport: Any = transport
         self._timeout = timeout
-        self._client: httpx.Client | None = None
+        self._clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._lock = threading.RLock()
+
+    def _client(self, kind: str, owner: object) -> Any:
+        """Return the owner's client, of the library that the transport belongs to: each takes its own transports."""
+        with self._lock:
+            if owner not in self._clients:
+                self._clients[owner] = getattr(_library(self._transport), kind)(
+                    base_url=self.base_url,
+                    timeout=self._timeout,
+                    transport=self._transport,
+                    trust_env=not is_loopback(self.base_url),
+                    headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
+                )
+            return self._clients[owner]
+
+    def _closable(self, owner: object) -> Any:
+        """Forget the owner's client and return it, or None: closing it would close a transport that was passed in."""
+        client = self._clients.pop(owner, None)
+        return client if self._transport is None else None
+
+    def _reader(self, fetch: Fetch) -> _Body:
+        return _Body(fetch, self.base_url, _total_seconds(fetch, self._timeout))
+
+
+class HttpTransport(_Http):
+    """Performs a `Fetch` in the calling thread. Usable from several threads."""
 
     def send(self, fetch: Fetch) -> Reply:
         """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer.
@@ -239,120 +269,103 @@ class HttpTransport:
         try:
             answer = answers.get(timeout=_total_seconds(fetch, self._timeout))
         except queue.Empty:
-            raise _too_slow(fetch, self._base_url) from None
+            raise _too_slow(fetch, self.base_url) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
     def _send(self, fetch: Fetch) -> Reply:
-        import httpx
-
-        seconds = _total_seconds(fetch, self._timeout)
-        client, reader = self._open(), _Body(fetch, self._base_url, seconds)
-        try:
-            with client.stream(fetch.method, fetch.path, **_arguments(fetch, self._timeout)) as response:
+        reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
+        with _mapped_errors(fetch, self.base_url):
+            client = self._client("Client", self)
+            with client.stream(fetch.method, fetch.path, **arguments) as response:
                 if reader.begin(response):
                     for chunk in response.iter_raw():
                         reader.add(chunk)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise transport_error(error, fetch, self._base_url) from error
         return reader.reply(response)
-
-    def _open(self) -> httpx.Client:
-        with self._lock:
-            if self._client is None:
-                import httpx
-
-                self._client = httpx.Client(transport=self._transport, **_client_options(self._base_url, self._timeout))
-            return self._client
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        # A transport that was passed in belongs to the caller; closing the client would close it.
-        if client is not None and self._transport is None:
+        if (client := self._closable(self)) is not None:
             client.close()
 
 
-class AsyncHttpTransport:
-    """Asynchronous twin of HttpTransport. Keeps one httpx client per event loop, as its connections belong to one."""
-
-    def __init__(self, base_url: str, transport: httpx.AsyncBaseTransport | None = None, timeout: float = 10.0) -> None:
-        self._base_url = base_url
-        self._transport = transport
-        self._timeout = timeout
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
-            weakref.WeakKeyDictionary()
-        )
+class AsyncHttpTransport(_Http):
+    """Asynchronous twin of HttpTransport. Keeps one client per event loop, as its connections belong to one."""
 
     async def send(self, fetch: Fetch) -> Reply:
         """As HttpTransport.send, with the same bounds."""
-        import httpx
-
-        seconds = _total_seconds(fetch, self._timeout)
-        client, reader = self._open(), _Body(fetch, self._base_url, seconds)
+        reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
         try:
-            async with asyncio.timeout(seconds):
-                async with client.stream(fetch.method, fetch.path, **_arguments(fetch, self._timeout)) as response:
-                    if reader.begin(response):
-                        async for chunk in response.aiter_raw():
-                            reader.add(chunk)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise transport_error(error, fetch, self._base_url) from error
+            with _mapped_errors(fetch, self.base_url):
+                async with asyncio.timeout(_total_seconds(fetch, self._timeout)):
+                    client = self._client("AsyncClient", asyncio.get_running_loop())
+                    async with client.stream(fetch.method, fetch.path, **arguments) as response:
+                        if reader.begin(response):
+                            async for chunk in response.aiter_raw():
+                                reader.add(chunk)
         except TimeoutError:
-            raise _too_slow(fetch, self._base_url) from None
+            raise _too_slow(fetch, self.base_url) from None
         return reader.reply(response)
-
-    def _open(self) -> httpx.AsyncClient:
-        import httpx
-
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            options = _client_options(self._base_url, self._timeout)
-            client = self._clients[loop] = httpx.AsyncClient(transport=self._transport, **options)
-        return client
 
     async def close(self) -> None:
         """Close the running loop's connections; the next request opens new ones."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None and self._transport is None:
+        if (client := self._closable(asyncio.get_running_loop())) is not None:
             await client.aclose()
 
 
-def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportError:
-    """Return the toolkit's error for an httpx error, by whether the request may have reached the venue."""
-    import httpx
+LIBRARIES = ("httpx", "httpx2")
+"""httpx, on which the toolkit depends, and its successor. Their transports and errors have the same names."""
+_NOT_SENT = {
+    "ConnectError",
+    "ConnectTimeout",
+    "PoolTimeout",
+    "ProxyError",
+    "UnsupportedProtocol",
+    "LocalProtocolError",
+    "InvalidURL",
+}
+"""Errors that are raised before the first byte of the request is written."""
 
+
+def _names(kind: type) -> dict[str, str]:
+    """Return the classes of httpx or httpx2 that a class is made of: name → library."""
+    found = {base.__name__: base.__module__.partition(".")[0] for base in kind.__mro__}
+    return {name: library for name, library in found.items() if library in LIBRARIES}
+
+
+def _library(transport: Any) -> Any:
+    """Return the library whose transport this is; httpx for one that is derived from neither."""
+    return importlib.import_module(next(iter(_names(type(transport)).values()), LIBRARIES[0]))
+
+
+@contextmanager
+def _mapped_errors(fetch: Fetch, base_url: str) -> Iterator[None]:
+    """Raise the toolkit's errors for those of httpx and httpx2."""
+    try:
+        yield
+    except Exception as error:
+        mapped = transport_error(error, fetch, base_url)
+        if mapped is None:
+            raise
+        raise mapped from error
+
+
+def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportError | None:
+    """Return the toolkit's error by whether the request may have reached the venue; None for an error of another kind.
+
+    A transport may wrap one of the other library, so the errors of both are recognised, whichever performs the request.
+    """
+    names = _names(type(error)).keys()
     what = f"{fetch.method} {fetch.path}"
     why = str(error) or type(error).__name__
-    # All of these are raised before the first byte of the request is written.
-    not_sent = (
-        httpx.ConnectError,
-        httpx.ConnectTimeout,
-        httpx.PoolTimeout,
-        httpx.ProxyError,
-        httpx.UnsupportedProtocol,
-        httpx.LocalProtocolError,
-        httpx.InvalidURL,
-    )
-    if isinstance(error, not_sent):
+    if names & _NOT_SENT:
         return NotSent(f"{what} did not leave for {base_url}: {why}")
-    if isinstance(error, httpx.TimeoutException):
+    if "TimeoutException" in names:
         return TimedOut(f"{what}: no answer from {base_url} in time ({why}); whether it arrived is unknown")
-    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+    if names & {"NetworkError", "RemoteProtocolError"}:
         return Disconnected(f"{what}: the connection to {base_url} broke ({why}); whether it arrived is unknown")
-    return BadAnswer(f"{what}: the answer of {base_url} can't be read ({why})")
-
-
-def _client_options(base_url: str, timeout: float) -> dict[str, Any]:
-    return {
-        "base_url": base_url,
-        "timeout": timeout,
-        "headers": {"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
-        "trust_env": not is_loopback(base_url),
-    }
+    return BadAnswer(f"{what}: the answer of {base_url} can't be read ({why})") if "HTTPError" in names else None
 
 
 def _total_seconds(fetch: Fetch, timeout: float) -> float:
@@ -379,7 +392,7 @@ class _Body:
 
     def __init__(self, fetch: Fetch, base_url: str, seconds: float) -> None:
         self._fetch = fetch
-        self._base_url = base_url
+        self.base_url = base_url
         self._deadline = time.monotonic() + seconds
         self._body = bytearray()
         self._inflate: Any = None
@@ -393,7 +406,7 @@ class _Body:
             return False
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding in ("gzip", "deflate"):
-            # 47: zlib tells gzip and deflate apart by their heads.
+            # 47: zlib recognises gzip and deflate by their headers.
             self._inflate = zlib.decompressobj(wbits=47)
         elif encoding not in ("identity", ""):
             raise self._bad(f"is compressed with {encoding[:40]}, which was not asked for")
@@ -402,7 +415,7 @@ class _Body:
     def add(self, chunk: bytes) -> None:
         """Take the next bytes. Raises TimedOut after the deadline, BadAnswer for what is too long or broken."""
         if time.monotonic() > self._deadline:
-            raise _too_slow(self._fetch, self._base_url)
+            raise _too_slow(self._fetch, self.base_url)
         if self._inflate is not None:
             try:
                 # Never more than the limit: a few compressed kilobytes may hold gigabytes.
@@ -420,7 +433,7 @@ class _Body:
         return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})
 
     def _bad(self, why: str) -> BadAnswer:
-        what = f"{self._fetch.method} {self._fetch.path}: the answer of {self._base_url} {why}"
+        what = f"{self._fetch.method} {self._fetch.path}: the answer of {self.base_url} {why}"
         return BadAnswer(what, status=self._status)
 
 

@@ -1,6 +1,6 @@
 """The way of an action to the venue, exactly once: prepare, record, sign, post; `resolve` settles what stays unknown.
 
-    prepare ──→ record (PREPARED) ──→ sign ──→ record (SENT) ──→ post ──→ settlement (ACCEPTED, REJECTED or UNKNOWN)
+    prepare ──→ record (PREPARED) ──→ sign ──→ record (SENT) ──→ post ──→ reconcile  (ACCEPTED, REJECTED or UNKNOWN)
                                                                   ↑                                            │
                                                                   └── identical bytes ←── ask the venue ←── resolve
 
@@ -38,7 +38,7 @@ from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_aft
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
 from .outcome import ACCOUNT_EVENTS, ORDER_EVENTS, Foreign, Found, Missing, query_execution, query_outcome
 from .receipts import UNSET, Receipt, Unset, receipt
-from .settlement import LAST_REFUSALS, Settlement, check_belongs, is_transient, proves_not_received
+from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -137,11 +137,11 @@ class Delivery:
     clock_skew: Callable[[], int | None] = lambda: None
     closed: bool = False
     """Set when the session is closed: nothing more is signed or sent."""
-    _settlement: Settlement = field(init=False)
+    _reconciler: Reconciler = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settlement = Settlement(self.ledger, self.settle_timeout, self.clock_skew)
+        self._reconciler = Reconciler(self.ledger, self.settle_timeout, self.clock_skew)
 
     def submit(
         self,
@@ -271,10 +271,10 @@ class Delivery:
                 vault_address=prepared.vault_address,
             )
             body = envelope.dump(request)
-            intent = self._settlement.update(intent, now, body=body)
+            intent = self._reconciler.update(intent, now, body=body)
             if intent.settled:
                 # `resolve` of another process gave it up while it was being signed.
-                return self._settlement.result_or_raise(intent)
+                return self._reconciler.result_or_raise(intent)
             return (yield from self._post(intent, body))
         finally:
             self._senders.pop(intent.id, None)
@@ -293,9 +293,9 @@ class Delivery:
                 break
             # Recorded before the first byte leaves, so that no crash can hide a request that may have arrived.
             state = IntentState.UNKNOWN if in_doubt else IntentState.SENT
-            intent = self._settlement.update(intent, now, state=state, attempts=intent.attempts + 1)
+            intent = self._reconciler.update(intent, now, state=state, attempts=intent.attempts + 1)
             if intent.settled:
-                return self._settlement.result_or_raise(intent)
+                return self._reconciler.result_or_raise(intent)
             # In another state than asked for: another process is resolving it and may have sent a copy.
             in_doubt = in_doubt or intent.state in ARRIVED
             demanded: float | None = None
@@ -314,14 +314,14 @@ class Delivery:
                 raise
             except BaseException:
                 # KeyboardInterrupt or cancellation during the request: it may or may not have arrived.
-                self._settlement.update(
+                self._reconciler.update(
                     intent, now, state=IntentState.UNKNOWN, message="interrupted while it was being sent"
                 )
                 raise
             else:
                 if not is_transient(answer):
-                    return (yield from self._settlement.classify_response(intent, answer, in_doubt, self.retry))
-                failure = self._settlement.error(intent, answer)
+                    return (yield from self._reconciler.classify_response(intent, answer, in_doubt, self.retry))
+                failure = self._reconciler.error(intent, answer)
                 # A rate limit refuses before execution; an HTTP 5xx may come after it.
                 in_doubt = in_doubt or not isinstance(failure, RateLimited)
             elapsed_ms: int = yield Elapsed()
@@ -333,7 +333,7 @@ class Delivery:
                 self.limiter.penalise(intent.action, elapsed_ms, wait)
             yield Sleep(wait)
         assert failure is not None
-        return (yield from self._settlement.give_up(intent, failure, in_doubt))
+        return (yield from self._reconciler.give_up(intent, failure, in_doubt))
 
     def take_records(self, channel: str, owner: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
         """Settle what was submitted and is told by new records of a channel of the feed, those of this account."""
@@ -346,7 +346,7 @@ class Delivery:
             own = (intent.vault_address or intent.account).lower() == owner.lower()
             if own and intent.environment == self.environment.name and "builder" not in intent.payload:
                 with suppress(ToolkitError):  # another process has settled it differently
-                    self._settlement.settle_by_feed(intent, channel, items, now)
+                    self._reconciler.settle_by_feed(intent, channel, items, now)
 
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
@@ -378,10 +378,10 @@ class Delivery:
 
     def _resolve_one(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
         now: int = yield Now()
-        settlement = self._settlement
+        reconciler = self._reconciler
         if intent.state is IntentState.PREPARED:
             # `expected`: a process that has just moved it on to SENT must not be overruled.
-            intent = settlement.update(
+            intent = reconciler.update(
                 intent,
                 now,
                 expected=IntentState.PREPARED,
@@ -389,7 +389,7 @@ class Delivery:
                 message="given up by resolve() before it was sent",
             )
         if intent.state is IntentState.SENT:
-            intent = settlement.update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
+            intent = reconciler.update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
         if intent.settled:
             return intent
         try:
@@ -397,22 +397,22 @@ class Delivery:
             submitted = intent.state is IntentState.SUBMITTED
             found = yield from (query_execution if submitted else query_outcome)(intent)
             if isinstance(found, Foreign):
-                intent = settlement.update(intent, now, state=IntentState.UNKNOWN, data=None)
+                intent = reconciler.update(intent, now, state=IntentState.UNKNOWN, data=None)
                 found, submitted = (yield from query_outcome(intent)), False
             if isinstance(found, Found):
-                settlement.record_found(intent, now, found)
+                reconciler.record_found(intent, now, found)
             elif submitted and not resend:
                 pass  # the venue has taken it, and will execute it
             elif intent.code in LAST_REFUSALS and not resend:
                 # No further copy is executed, so none is sent; one that was taken before shows in time, or never.
                 told: int = yield Now()  # the answers have told the venue's time by now
-                if found.certain and settlement.is_over(intent, told):
-                    settlement.update(intent, told, state=IntentState.REJECTED)
+                if found.certain and reconciler.is_over(intent, told):
+                    reconciler.update(intent, told, state=IntentState.REJECTED)
             elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
                 yield from self._post(intent, intent.body)
         except (ExchangeError, TransportError, OutcomeUnknown) as error:
             if not self.ledger.get(intent.id).settled:
-                settlement.update(intent, now, message=str(error))
+                reconciler.update(intent, now, message=str(error))
         return self.ledger.get(intent.id)
 
     def _require_open(self, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
@@ -15,7 +16,7 @@ from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import Reader, fetch_rows
 from .delivery import Delivery, bounded
 from .intents import OPEN, IntentState
-from .outcome import EVENTS, FIRST_WAIT, LONGEST_WAIT, ORDERS, is_same_order, owner_of
+from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
 from .receipts import (
     CANCELED,
     ENDED,
@@ -56,6 +57,7 @@ class OrderCalls:
         self.driver: Any = driver
         self._delivery = delivery
         self._catalogue = catalogue
+        self._reader = Reader(self)
 
     def _account(self) -> Flow[str]:
         return self._delivery.account()
@@ -104,7 +106,7 @@ class OrderCalls:
         found: dict[Any, Mapping[str, Any]] = {}
         for kind, (parameter, member) in names.items():
             if by in (None, kind):
-                rows = yield from self._rows(ORDERS, (("userAddr", owner), (parameter, str(number))))
+                rows = yield from self._rows("order_states", owner, parameter, number)
                 found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
         if len(found) > 1 and by != "cl_ord_id":
             raise InputError(
@@ -132,7 +134,7 @@ class OrderCalls:
         if made.state in OPEN and made.intent and not self._delivery.closed:
             yield from self._delivery.resolve([made.intent], resend=False)
             with suppress(ToolkitError):  # another session's ledger, or an intent that was dropped from it
-                made.update_from(receipt(self._delivery.ledger.get(made.intent)))
+                _update(made, receipt(self._delivery.ledger.get(made.intent)))
         for at in range(len(made.items)) if positions is None else positions:
             result = made.results[at] if at < len(made.results) else None
             refused = result is None or (made.state not in OPEN and not result.accepted)
@@ -141,7 +143,9 @@ class OrderCalls:
                 if row is not None:
                     made.rows[at] = row
                     if result.order_id is None:
-                        made.learn_id(at, parse_id(row.get("ordId")))
+                        known = list(made.results)
+                        known[at] = replace(result, order_id=parse_id(row.get("ordId")))
+                        made.results = tuple(known)
 
     def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Mapping[str, Any] | None]:
         owner = made.owner or (yield from self._account())
@@ -150,11 +154,10 @@ class OrderCalls:
         name, member, number = (
             ("orderId", "ordId", result.order_id) if result.order_id else ("clientOrderId", "clOrdId", result.cl_ord_id)
         )
-        query = (("userAddr", owner), (name, str(number)))
-        for row in (yield from self._rows(ORDERS, query)):
+        for row in (yield from self._rows("order_states", owner, name, number)):
             if is_same_order(row, item) and parse_id(row.get(member)) == number:
                 if str(row.get("status")) in (CANCELED, REJECTED):
-                    events = yield from self._rows(EVENTS, query)
+                    events = yield from self._rows("order_events", owner, name, number)
                     reasons = [event["reason"] for event in events if event.get("reason")]
                     row = {**row, "reason": reasons[0] if reasons else ""}
                 return row
@@ -229,7 +232,7 @@ class OrderCalls:
             return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
         owner = vault or (yield from self._account())
         name, number = ("orderId", ref.order_id) if ref.order_id else ("clientOrderId", ref.cl_ord_id)
-        rows = yield from self._rows(ORDERS, (("userAddr", owner), (name, str(number))))
+        rows = yield from self._rows("order_states", owner, name, number)
         if not rows:
             raise InputError(
                 f"the account has no order with {name} {number}", field="what", rule="exists", value=number
@@ -271,19 +274,26 @@ class OrderCalls:
         return (yield from self.submit(payload, expiry_after, vault_address))
 
     @bounded
-    def events(self, made: Receipt, exact: bool) -> Flow[pd.DataFrame]:
+    def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the events of the receipt's order as a frame."""
-        from ..reads.paging import frame_of, read_all
-
-        made.check_single()
+        made._single()
         ref = _ref(made.results[0])
         owner = made.owner or (yield from self._account())
         given = {"account": owner, "order_id": ref.order_id, "client_order_id": ref.cl_ord_id}
-        read = yield from read_all(Reader(self), "order_events", given)
-        return (yield from frame_of(Reader(self), [read], read.newest_first()[::-1], exact=exact))
+        read = yield from self._reader.all_rows("order_events", given)
+        return (yield from self._reader.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
 
-    def _rows(self, path: str, query: tuple[tuple[str, str], ...]) -> Flow[list[Mapping[str, Any]]]:
-        return (yield from fetch_rows(path, query, self._delivery.retry))
+    def _rows(self, query: str, owner: str, name: str, number: int | None) -> Flow[list[Mapping[str, Any]]]:
+        """Return what a query has of one order, given by one of its ids."""
+        return (yield from fetch_rows(query, self._delivery.retry, userAddr=owner, **{name: str(number)}))
+
+
+def _update(made: Receipt, fresh: Receipt) -> None:
+    """Give a receipt a later state of the same request."""
+    for name in ("state", "code", "message", "tx_hash", "tx_code", "data"):
+        setattr(made, name, getattr(fresh, name))
+    by_client_id = {result.cl_ord_id: result for result in fresh.results}
+    made.results = tuple(by_client_id.get(old.cl_ord_id, old) for old in made.results) or fresh.results
 
 
 def cancel_item(code: int, ref: OrderRef) -> dict[str, Any]:

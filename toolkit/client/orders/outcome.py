@@ -9,17 +9,12 @@ from typing import Any
 
 from ...errors import ExchangeError, TransportError
 from ...protocol.enums import ENUMS
-from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
-from ..io.transport import NO_RETRY, Retry, read
+from ..io.flow import Elapsed, Flow, RandomFloat, Settle
+from ..io.transport import NO_RETRY, Retry
 from ..reads.reading import fetch_rows
 from .intents import Intent
 from .receipts import parse_id, parse_tx_code
 
-ORDERS = "/info/order/states"
-EVENTS = "/info/order/events"
-TRANSACTIONS = "/info/explore/transaction/page"
-TRANSACTION = "/info/explore/transaction/detail"
-BUILDER_AGENTS = "/info/builder/agents"
 _DONE = ("SUCCESS", "FAILED")
 ORDER_EVENTS, ACCOUNT_EVENTS = "orderHist", "userEvent"
 """Channels of the feed that tell outcomes."""
@@ -92,11 +87,11 @@ def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
     if not tx_hash:
         return None
     try:
-        envelope = yield from read(Fetch("GET", TRANSACTION, (("txHash", tx_hash),)), NO_RETRY)
+        rows = yield from fetch_rows("transaction", NO_RETRY, txHash=tx_hash)
     except ExchangeError:
         return None  # its form is not published, so a venue may refuse it, or not know the hash yet
-    row = envelope.data
-    if not isinstance(row, Mapping) or str(row.get("txHash", "")).lower() != tx_hash.lower():
+    row = rows[0] if rows else {}
+    if str(row.get("txHash", "")).lower() != tx_hash.lower():
         return None
     is_done = row.get("txCode") is not None or str(row.get("status")).upper() in _DONE
     return row if is_done else None
@@ -203,15 +198,15 @@ def _account_events(items: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[st
 
 def _find_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict[str, Any]]:
     """Return one entry of `results`; txCode -1 where the venue does not know the order."""
-    query = (("userAddr", owner), ("clientOrderId", str(cl_ord_id)))
-    rows = yield from fetch_rows(ORDERS, query, NO_RETRY)
+    query = {"userAddr": owner, "clientOrderId": str(cl_ord_id)}
+    rows = yield from fetch_rows("order_states", NO_RETRY, **query)
     for row in rows:
         if is_same_order(row, item):
             rejected = str(row.get("status")) == "REJECTED"
             message = "rejected" if rejected else str(row.get("status") or "")
             return _result(cl_ord_id, row, 1 if rejected else 0, message)
     # A venue may keep no state of an order that it refused on arrival; the events show it.
-    for row in (yield from fetch_rows(EVENTS, query, NO_RETRY)):
+    for row in (yield from fetch_rows("order_events", NO_RETRY, **query)):
         if is_same_order(row, item):
             rejected = str(row.get("execStatus")) == "REJECTED"
             message = str(row.get("reason") or row.get("execStatus") or "")
@@ -242,8 +237,8 @@ def owner_of(intent: Intent) -> Flow[str | None]:
     """Return the owner of an intent's orders: the vault, the builder's trader, or the account."""
     if "builder" not in intent.payload:
         return intent.vault_address or intent.account
-    query = (("builder", str(intent.payload["builder"])), ("agent", intent.signer))
-    for row in (yield from fetch_rows(BUILDER_AGENTS, query, NO_RETRY, items="agents")):
+    query = {"builder": str(intent.payload["builder"]), "agent": intent.signer}
+    for row in (yield from fetch_rows("builder_agents", NO_RETRY, **query)):
         if row.get("wallet"):
             return str(row["wallet"])
     return None
@@ -257,9 +252,9 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
     """
     owner = intent.vault_address or intent.account
     for page in range(1, PAGES + 1):
-        query = (("user", owner), ("page", str(page)), ("pageSize", str(PAGE_SIZE)))
+        query = {"user": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
         try:
-            rows = yield from fetch_rows(TRANSACTIONS, query, NO_RETRY)
+            rows = yield from fetch_rows("transactions", NO_RETRY, **query)
         except ExchangeError:
             return Missing(certain=False)  # this query is not published, so a venue may not have it
         for row in rows:
@@ -305,9 +300,9 @@ def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any
     tx_hash, time_ms = str(row.get("txHash")).lower(), parse_id(row.get("blockTime")) or 0
     found: list[Mapping[str, Any]] = []
     for page in range(1, PAGES + 1):
-        query = (("userAddr", owner), ("page", str(page)), ("pageSize", str(PAGE_SIZE)))
+        query = {"userAddr": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
         try:
-            events = yield from fetch_rows(EVENTS, query, NO_RETRY)
+            events = yield from fetch_rows("order_events", NO_RETRY, **query)
         except ExchangeError:
             break
         found += [event for event in events if str(event.get("txHash")).lower() == tx_hash]

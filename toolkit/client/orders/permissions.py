@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadRequest, HttpStatus, InputError
@@ -43,13 +43,15 @@ _DEPOSIT_MAY = "its leader trades your deposit"
 class PermissionFlows:
     """Mixin of Session and AsyncSession: who may act for the account, and how to change it."""
 
-    info: Any
     exchange: Any
     _account: Any
+    _reader: Reader
     _delivery: Delivery
 
     @trading_flow
-    def permissions(self, *, ended: bool = False, builders: Iterable[str] = ()) -> Flow[pd.DataFrame]:
+    def permissions(
+        self, *, ended: bool = False, builders: Iterable[str] = (), index: str | None = None
+    ) -> Flow[pd.DataFrame]:
         """Return who may act for this account: one row per agent, builder authorisation and vault.
 
         `ended` includes those that were revoked or have expired. The published query of authorisations needs the
@@ -65,7 +67,9 @@ class PermissionFlows:
         authorisations, complete = yield from self._builder_rows(account, ended, builders)
         rows += authorisations
         rows += yield from self._vault_rows(account, ended)
-        frame = _frame(rows)
+        from ..reads.frames import indexed, typed
+
+        frame = indexed(typed(rows, COLUMNS), index)
         frame.attrs["complete"] = complete
         return frame
 
@@ -127,11 +131,8 @@ class PermissionFlows:
         return receipt
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        from ..reads.paging import frame_of, read_all
-
-        reader = Reader(self)
-        read = yield from read_all(reader, "agents", {"account": account})
-        table = yield from frame_of(reader, [read], read.newest_first())
+        read = yield from self._reader.all_rows("agents", {"account": account})
+        table = yield from self._reader.frame_of([read], read.newest_first())
         rows = [
             {
                 "kind": "agent",
@@ -151,13 +152,13 @@ class PermissionFlows:
     def _builder_rows(
         self, account: str, ended: bool, builders: Iterable[str]
     ) -> Flow[tuple[list[dict[str, Any]], bool]]:
-        reader, complete = Reader(self), True
+        complete = True
         try:
-            tables = [(yield from _authorisations(reader, ended, wallet=account))]
+            tables = [(yield from _authorisations(self._reader, ended, wallet=account))]
         except (BadRequest, HttpStatus):
             complete, tables = False, []
             for builder in self._known_builders(builders):
-                tables.append((yield from _authorisations(reader, ended, wallet=account, builder=builder)))
+                tables.append((yield from _authorisations(self._reader, ended, wallet=account, builder=builder)))
         rows = [
             {
                 "kind": "builder",
@@ -184,7 +185,7 @@ class PermissionFlows:
         return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        vaults: pd.DataFrame = yield from subflow(self.info.vaults, account=account)
+        vaults = yield from self._reader.table("vaults", {"account": account})
         rows = []
         for row in vaults.to_dict("records"):
             leads = str(row["owner"]).lower() == account.lower()
@@ -221,13 +222,13 @@ class BuilderFlows:
         return receipt
 
     @trading_flow
-    def traders(self, *, ended: bool = False) -> Flow[pd.DataFrame]:
+    def traders(self, *, ended: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the authorisations of this builder, newest first, one row per trader and agent.
 
         `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
         """
         builder: str = yield from self._session._account()
-        return (yield from _authorisations(Reader(self._session), ended, builder=builder))
+        return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
 
     @trading_flow
     def place(
@@ -273,17 +274,15 @@ def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping
     ]
 
 
-def _authorisations(reader: Reader, ended: bool, **parties: str) -> Flow[pd.DataFrame]:
+def _authorisations(reader: Reader, ended: bool, *, index: str | None = None, **parties: str) -> Flow[pd.DataFrame]:
     """Return the authorisations of a trader (`wallet`), a `builder` or both, newest first within each state."""
-    from ..reads.paging import frame_of, read_all
-
     reads = []
     # The query returns one state at a time.
     for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
         given = {**parties, "approve_state": state, "include_expired": ended}
-        reads.append((yield from read_all(reader, "builder_agents", given)))
+        reads.append((yield from reader.all_rows("builder_agents", given)))
     rows = [row for read in reads for row in read.newest_first()]
-    return (yield from frame_of(reader, reads, rows))
+    return (yield from reader.frame_of(reads, rows, index=index))
 
 
 def _builder_status(row: Mapping[str, Any]) -> str:
@@ -298,9 +297,3 @@ def _agent_status(row: Mapping[str, Any]) -> str:
     if str(row["status"]) == "ACTIVE":
         return "ACTIVE"
     return "REVOKED" if pd.notna(row["revoked_at"]) else "EXPIRED"
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=dtype) for name, dtype in COLUMNS.items()})

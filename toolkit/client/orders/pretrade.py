@@ -18,7 +18,7 @@ from ...protocol.enums import ENUMS, OrderSide, PositionMode
 from ..io.flow import Elapsed, Flow
 from ..io.transport import Retry
 from ..reads.catalogue import Catalogue
-from ..reads.reading import Query, fetch_rows
+from ..reads.reading import fetch_rows
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -96,15 +96,15 @@ class PreTradeChecks:
         known = self._prices.get(product.code)
         if known and now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
             return known[1]
-        candle = (("symbol_name", product.symbol), ("interval", "60"), ("limit", "1"))
+        candle = {"symbol_name": product.symbol, "interval": "60", "limit": "1"}
         # Without a trade yet, the venue takes the mark price.
         sources = (
-            ("/info/kline/last", candle, "close"),
-            ("/info/fundingRate/current", (("symbol", str(product.code)),), "markPx"),
+            ("klines_last", candle, "close"),
+            ("funding_rates", {"symbol": str(product.code)}, "markPx"),
         )
-        for path, query, name in sources:
-            rows = yield from self._rows(path, query)
-            price = _number(rows[0].get(name)) if rows else Decimal(0)
+        for query, values, member in sources:
+            rows = yield from self._rows(query, **values)
+            price = _number(rows[0].get(member)) if rows else Decimal(0)
             if price > 0:
                 self._prices[product.code] = (now, price)
                 return price
@@ -132,25 +132,25 @@ class PreTradeChecks:
             mark = _number(row.get("curMarkPx"))
             sides = {"BUY": _number(row.get("longSize")) * mark, "SELL": abs(_number(row.get("shortSize"))) * mark}
         for status in _OPEN:
-            for row in (yield from self._owned("/info/order/states", product, vault, status=status, pageSize="500")):
+            for row in (yield from self._owned("order_states", product, vault, status=status, pageSize="500")):
                 side = ENUMS["order_side"].text(row.get("side"))
                 if side in sides and str(row.get("reduceOnly") or "0") in ("0", "NONE"):
                     sides[side] += _number(row.get("leaveQty")) * _number(row.get("price"))
         return check_leverage(product, leverage, max(sides.values()))
 
     def _positions(self, product: Product, vault: str | None) -> Flow[list[Row]]:
-        return (yield from self._owned("/info/position/list", product, vault))
+        return (yield from self._owned("positions", product, vault))
 
-    def _owned(self, path: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
+    def _owned(self, name: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
         try:
             owner = vault or (yield from self.account())
         except WalletError:
             return []
-        return (yield from self._rows(path, (("userAddr", owner), ("symbol", str(product.code)), *query.items())))
+        return (yield from self._rows(name, userAddr=owner, symbol=str(product.code), **query))
 
-    def _rows(self, path: str, query: Query) -> Flow[list[Row]]:
+    def _rows(self, name: str, **query: str) -> Flow[list[Row]]:
         try:
-            return (yield from fetch_rows(path, query, self.retry))
+            return (yield from fetch_rows(name, self.retry, **query))
         except (ExchangeError, TransportError):
             return []
 

@@ -143,7 +143,7 @@ class Receipt(Synchronous):
         """Quantity that may still fill, in base units; 0 once the order has ended."""
         row = self._row()
         if row is None:
-            return Decimal(self.check_single()["ordQty"]) if self.state in OPEN else Decimal(0)
+            return Decimal(self._single()["ordQty"]) if self.state in OPEN else Decimal(0)
         return Decimal(0) if str(row.get("status")) in ENDED else self._amount("leaveQty")
 
     @property
@@ -204,9 +204,9 @@ class Receipt(Synchronous):
         return made
 
     @flow
-    def events(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
+    def events(self, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return every event of the order, oldest first; columns as in `help(session.info.order_events)`."""
-        frame: pd.DataFrame = yield from self._calls().events(self, exact)
+        frame: pd.DataFrame = yield from self._calls().events(self, exact, index)
         return frame
 
     def _calls(self) -> Any:
@@ -216,12 +216,12 @@ class Receipt(Synchronous):
 
     def _row(self) -> Mapping[str, Any] | None:
         """Return the state of the order, read again unless it has ended; None before the venue shows it."""
-        self.check_single()
+        self._single()
         if self.calls is not None and not self.is_final:
             self._driver.run(self.calls.refresh(self, (0,)))
         return self.rows.get(0)
 
-    def check_single(self) -> Mapping[str, Any]:
+    def _single(self) -> Mapping[str, Any]:
         """Return the order that the request placed (of a bracket, its entry). Raises InputError unless it is one."""
         if len(self.items) > 1 and "Bracket" not in self.action:
             raise InputError(
@@ -234,19 +234,6 @@ class Receipt(Synchronous):
 
     def _amount(self, name: str) -> Decimal:
         return Decimal(str((self._row() or {}).get(name) or "0"))
-
-    def update_from(self, fresh: Receipt) -> None:
-        """Take over a later state of the same request. For the session's calls."""
-        for name in ("state", "code", "message", "tx_hash", "tx_code", "data"):
-            setattr(self, name, getattr(fresh, name))
-        by_client_id = {result.cl_ord_id: result for result in fresh.results}
-        self.results = tuple(by_client_id.get(old.cl_ord_id, old) for old in self.results) or fresh.results
-
-    def learn_id(self, at: int, order_id: int | None) -> None:
-        """Note the venue's id of the order at this position. For the session's calls."""
-        known = list(self.results)
-        known[at] = changed(known[at], order_id=order_id)
-        self.results = tuple(known)
 
     @property
     def is_final(self) -> bool:
@@ -303,9 +290,11 @@ class AsyncReceipt(Receipt):
         made: AsyncReceipt = await self._run(self._calls().replace(self, new, expiry_after, self.owner))
         return made
 
-    async def events(self, *, exact: bool = False) -> pd.DataFrame:  # type: ignore[override]
+    async def events(  # type: ignore[override]
+        self, *, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame:
         """As Receipt.events."""
-        frame: pd.DataFrame = await self._run(self._calls().events(self, exact))
+        frame: pd.DataFrame = await self._run(self._calls().events(self, exact, index))
         return frame
 
     async def _run(self, flow: Flow[Any]) -> Any:
@@ -313,7 +302,7 @@ class AsyncReceipt(Receipt):
         return await driver.run(flow)
 
     def _row(self) -> Mapping[str, Any] | None:
-        self.check_single()
+        self._single()
         return self.rows.get(0)
 
 

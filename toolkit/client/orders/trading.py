@@ -11,7 +11,7 @@ from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, subflow
 from ..reads.catalogue import Catalogue
-from ..reads.reading import Query, fetch_rows
+from ..reads.reading import Reader, fetch_rows
 from .delivery import Delivery, Prepared, trading_flow
 from .order_calls import By, OrderCalls
 from .receipts import UNSET, ItemResult, Receipt, Unset
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ...wallet import Wallet
     from .cancelling import Cancelled
 
-POSITIONS = "/info/position/list"
-AGENTS = "/info/account/agent"
 OrderLike = Receipt | ItemResult | str | SupportsInt | Mapping[str, Any] | tuple[Any, ...]
 """An order: a receipt, an id as a number of any kind or as text, or a row of a table of orders."""
 
@@ -33,6 +31,7 @@ class TradingFlows:
     environment: Environment
     wallet: Wallet | None
     exchange: Any
+    _reader: Reader
     _catalogue: Catalogue
     _delivery: Delivery
     _known_account: str | None
@@ -50,8 +49,8 @@ class TradingFlows:
     def _account(self) -> Flow[str]:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
-            query = (("userAddr", self.wallet.agent), ("role", "AGENT"), ("status", str(AgentStatus.ACTIVE.value)))
-            rows = yield from self._rows(AGENTS, query)
+            query = {"userAddr": self.wallet.agent, "role": "AGENT", "status": str(AgentStatus.ACTIVE.value)}
+            rows = yield from fetch_rows("agents", self._delivery.retry, **query)
             masters = {str(row["masterAddress"]) for row in rows if row.get("masterAddress")}
             # An agent of several masters acts for each of them, so only the user can say which one is meant.
             if len(masters) == 1:
@@ -108,7 +107,7 @@ class TradingFlows:
             symbol, "BUY", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
         )  # fmt: skip
-        return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place([made], expiry_after, vault_address))
 
     @trading_flow
     def sell(
@@ -137,7 +136,7 @@ class TradingFlows:
             symbol, "SELL", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
         )  # fmt: skip
-        return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place([made], expiry_after, vault_address))
 
     @trading_flow
     def place(
@@ -153,7 +152,7 @@ class TradingFlows:
         order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
         those of `buy`.
         """
-        return (yield from self._place(orders, expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place(orders, expiry_after, vault_address))
 
     @trading_flow
     def prepare(
@@ -199,10 +198,11 @@ class TradingFlows:
             items += each.to_items((yield from self._catalogue.find(each.symbol)))
         return {"type": orders[0].action, "orders": items}
 
-    def _place(self, orders: Any, **options: Any) -> Flow[Receipt]:
+    def _place(
+        self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+    ) -> Flow[Receipt]:
         payload = yield from self._payload(orders)
-        receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
-        return receipt
+        return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
     def _check_orders(self, orders: list[Order | Bracket]) -> None:
         """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""
@@ -302,7 +302,8 @@ class TradingFlows:
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
-        rows = yield from self._rows(POSITIONS, (("userAddr", owner), ("symbol", str(product.code))))
+        query = {"userAddr": owner, "symbol": str(product.code)}
+        rows = yield from fetch_rows("positions", self._delivery.retry, **query)
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
         orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
         if not orders:
@@ -349,9 +350,6 @@ class TradingFlows:
             given = [intents] if isinstance(intents, str | Receipt) else list(intents)
             ids = [item.intent if isinstance(item, Receipt) else item for item in given]
         return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
-
-    def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]:
-        return (yield from fetch_rows(path, query, self._delivery.retry))
 
 
 def _closing_orders(

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...errors import CheckFailed, InputError, WaitTimeout, require
 from ...numerals import plain_text
@@ -30,6 +30,7 @@ OVERDUE_MS = 10_000
 """A parent order that is so late with its next child order is worked on by no session."""
 WAIT_SECONDS = 0.1
 COLUMNS = {
+    "parent": "string",
     "created": "datetime64[ms, UTC]",
     "symbol": "string",
     "side": "string",
@@ -43,6 +44,12 @@ COLUMNS = {
     "message": "string",
 }
 """Columns and dtypes of `session.parent_orders()`."""
+CHILD_COLUMNS = {
+    "intent": "string",
+    "time": "datetime64[ms, UTC]",
+    **dict.fromkeys(("quantity", "filled", "average_price"), "float64"),
+}
+"""Columns and dtypes of `ParentOrder.children()`."""
 
 
 class ParentOrder:
@@ -120,23 +127,24 @@ class ParentOrder:
             time.sleep(WAIT_SECONDS)
         return self
 
-    def children(self) -> pd.DataFrame:
-        """Return the child orders, oldest first; index `intent`, as in `session.intents()`.
+    def children(self, *, index: str | None = "intent") -> pd.DataFrame:
+        """Return the child orders, oldest first, by `intent`, as in `session.intents()`.
 
         Columns: time (UTC), quantity, filled (NaN while not known) and average_price (NaN without a fill), float64.
         """
-        import pandas as pd
+        from ..reads.frames import indexed, typed
 
-        rows = self.plan.children
-        index = pd.Index([one.intent for one in rows], name="intent", dtype="string")
-        times = pd.Series([one.time_ms for one in rows], index=index, dtype="int64").astype("datetime64[ms]")
-        numbers: dict[str, list[Any]] = {
-            "quantity": [one.quantity for one in rows],
-            "filled": [one.filled for one in rows],
-            "average_price": [one.value / one.filled if one.filled else None for one in rows],
-        }
-        columns = {name: pd.Series(values, index=index, dtype="float64") for name, values in numbers.items()}
-        return pd.DataFrame({"time": times.dt.tz_localize("UTC"), **columns}, index=index)
+        rows = [
+            {
+                "intent": one.intent,
+                "time": one.time_ms,
+                "quantity": one.quantity,
+                "filled": one.filled,
+                "average_price": one.value / one.filled if one.filled else None,
+            }
+            for one in self.plan.children
+        ]
+        return indexed(typed(rows, CHILD_COLUMNS), index)
 
     def describe(self) -> str:
         """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00: 3 of 61, 0.048 filled"."""
@@ -242,35 +250,27 @@ class ParentOrderFlows:
         self._parents.plan(id)
         return ParentOrder(self._parents, id)
 
-    def parent_orders(self) -> pd.DataFrame:
-        """Return the parent orders of the ledger, also those of earlier sessions, oldest first; index `parent` (id).
+    def parent_orders(self, *, index: str | None = "parent") -> pd.DataFrame:
+        """Return the parent orders of the ledger, also those of earlier sessions, oldest first, by `parent` (id).
 
         Columns: created (UTC), symbol, side, quantity, filled (base units), average_price (USDC, NaN without a fill),
         done and slices (child orders), next (UTC, NaT once it has ended), status, message.
         """
-        import pandas as pd
+        from ..reads.frames import indexed, typed
 
-        rows = self._parents.plans()
-        index = pd.Index([one.id for one in rows], name="parent", dtype="string")
-        status = [status_of(one, self._parents) for one in rows]
-        values: dict[str, list[Any]] = {
-            "created": [one.created_ms for one in rows],
-            "next": [one.due_ms if one.state == RUNNING and one.done < one.twap.slices else None for one in rows],
-            "filled": [one.filled for one in rows],
-            "average_price": [one.average_price for one in rows],
-            "done": [one.done for one in rows],
-            "status": status,
-            "message": [one.message for one in rows],
-            **{name: [getattr(one.twap, name) for one in rows] for name in ("symbol", "side", "quantity", "slices")},
-        }
-        values["symbol"] = [str(one) for one in values["symbol"]]
-        columns = {}
-        for name, dtype in COLUMNS.items():
-            kind: Any = "datetime64[ms]" if dtype.startswith("datetime") else dtype
-            made = pd.Series(pd.array(values[name], dtype="Int64") if kind == "datetime64[ms]" else values[name])
-            made = made.astype(kind)
-            columns[name] = made.dt.tz_localize("UTC") if kind == "datetime64[ms]" else made
-        return pd.DataFrame(columns).set_index(index)
+        rows = [
+            {
+                **{name: getattr(one.twap, name) for name in ("side", "quantity", "slices")},
+                **{name: getattr(one, name) for name in ("filled", "average_price", "done", "message")},
+                "parent": one.id,
+                "symbol": str(one.twap.symbol),
+                "created": one.created_ms,
+                "next": one.due_ms if one.state == RUNNING and one.done < one.twap.slices else None,
+                "status": status_of(one, self._parents),
+            }
+            for one in self._parents.plans()
+        ]
+        return indexed(typed(rows, COLUMNS), index)
 
 
 def status_of(plan: Plan, runner: ParentRunner) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...errors import BadAnswer, UnknownProduct
 from ...products import Product, ProductTable
+from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Fetch, Flow, Now
 from ..io.transport import read
 
-PATH = "/info/public/product-meta"
+PATH = ENDPOINTS["products"].path
 KEEP_MS = 60_000
 """How long a product list is used before it is fetched again."""
 REFRESH_MS = 1_000

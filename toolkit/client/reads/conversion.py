@@ -19,6 +19,8 @@ _INTERVAL = re.compile(r"([1-9][0-9]*)\s*([smhdw])?", re.IGNORECASE)
 _MIN_MS = 100_000_000_000
 """Smaller numbers are taken for seconds: as milliseconds they are before March 1973, long before any data."""
 
+Query = tuple[tuple[str, str], ...]
+"""Names and values of a query, as they are sent."""
 Time = int | str | date | datetime
 """Milliseconds since 1970, ISO text, a date or a datetime (pandas Timestamps too); without a zone it is UTC."""
 

@@ -42,21 +42,17 @@ LEG_COLUMNS: dict[str, str] = {
 
 
 def fee_rates(products: Sequence[Product], own: pd.DataFrame | None, *, exact: bool) -> pd.DataFrame:
-    """Return maker and taker rate of each product, index `symbol`: the account's own where `own` has them."""
-    import pandas as pd
+    """Return symbol, maker and taker rate of each product: the account's own where `own` has them."""
+    from .frames import typed
 
-    rows = records(own) if own is not None else []
-    account = rows[0] if rows else {}
-    table: dict[str, list[Decimal]] = {}
-    for product in products:
-        for column, standard in (
-            ("maker_fee_rate", product.maker_fee_rate),
-            ("taker_fee_rate", product.taker_fee_rate),
-        ):
-            rate = account.get(column)
-            table.setdefault(column, []).append(rate if isinstance(rate, Decimal) else standard)
-    index = pd.Index([product.symbol for product in products], name="symbol", dtype="string")
-    return pd.DataFrame(table, index=index, dtype="object" if exact else "float64")
+    known = records(own) if own is not None else []
+    rates = {name: rate for name, rate in (known[0] if known else {}).items() if isinstance(rate, Decimal)}
+    names = ("maker_fee_rate", "taker_fee_rate")
+    rows = [
+        {"symbol": product.symbol, **{name: rates.get(name, getattr(product, name)) for name in names}}
+        for product in products
+    ]
+    return typed(rows, {"symbol": "string", **dict.fromkeys(names, "float64")}, exact=exact)
 
 
 def legs(
@@ -68,6 +64,8 @@ def legs(
     tiers by symbol. Liquidation prices are NA where the tiers are not known or no price liquidates; in hedge mode both
     legs share one.
     """
+    from .frames import typed
+
     rows = records(positions)
     available = _available_margin(rows, equity, tiers)
     made: list[dict[str, Any]] = []
@@ -78,7 +76,7 @@ def legs(
             for side in ("LONG", "SHORT"):
                 if _amount(row[f"{side.lower()}_size"]):
                     made.append(_leg(row, side, price))
-    return _typed(made, LEG_COLUMNS, exact)
+    return typed(made, LEG_COLUMNS, exact=exact)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -158,24 +156,6 @@ def _liquidation_price(
         return margin.liquidation_price_hedged(long, entries[0], short, entries[1], available, tiers)
     side = 1 if long else -1
     return margin.liquidation_price(side, long or short, entries[0] if long else entries[1], available, tiers)
-
-
-def _typed(rows: list[dict[str, Any]], columns: Mapping[str, str], exact: bool) -> pd.DataFrame:
-    import pandas as pd
-
-    frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
-    for name, dtype in columns.items():
-        if dtype == "float64":
-            frame[name] = _numbers(frame[name], exact)
-    return frame.astype({name: dtype for name, dtype in columns.items() if dtype != "float64"})
-
-
-def _numbers(values: pd.Series[Any], exact: bool) -> pd.Series[Any]:
-    import pandas as pd
-
-    if exact:
-        return values.map(lambda value: value if isinstance(value, Decimal) else pd.NA).astype(object)
-    return values.map(lambda value: float(value) if isinstance(value, Decimal) else float("nan")).astype("float64")
 
 
 def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Responses of Info queries as DataFrames with stable columns and dtypes, also when empty or only partly as declared.
 
-`frame` converts the JSON text of a response (or decoded data) as its declaration says. Times are UTC, product codes
+`frame` converts the JSON text of a response as its declaration says. Times are UTC, product codes
 become symbols, enum numbers become names; amounts are floats, or Decimal objects with `exact=True`. Undeclared fields
 follow at the end under their wire names; missing ones are NA. The response itself is in `frame.attrs["raw"]`.
 """
@@ -23,6 +23,7 @@ from ...protocol.hexbytes import hash_text
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_records import KLINE
 from ...protocol.reads.record import Record, RecordField
+from ...suggestions import check_known
 from .kline_pages import MAX_TIME_MS, decode_page
 
 Symbols = Mapping[int, str]
@@ -74,19 +75,15 @@ class InfoAnswer(dict[str, Any]):
 
 
 def frame(
-    endpoint: Endpoint, answer: bytes | Sequence[bytes] | Any, *, symbols: Symbols | None = None, exact: bool = False
+    endpoint: Endpoint, answer: bytes | Sequence[bytes], *, symbols: Symbols | None = None, exact: bool = False
 ) -> pd.DataFrame:
     """Return the response of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
 
-    `answer` is JSON text of the envelope, several such pages, or decoded data. `symbols` has the symbol of each product
-    code; an unknown code stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
+    `answer` is JSON text of the envelope, or several such pages. `symbols` has the symbol of each product code; an
+    unknown code stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
     is not the envelope; warns with DataWarning where a value does not fit.
     """
-    pages = [answer] if isinstance(answer, bytes) else answer if _are_pages(answer) else None
-    if pages is None:
-        decoded = from_rows(endpoint.record, endpoint.rows(answer), symbols=symbols, exact=exact)
-        decoded.attrs["raw"] = InfoAnswer([msgspec.json.encode(answer)])
-        return decoded
+    pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is KLINE and not exact:
         fast = [part for part in map(decode_page, pages) if part is not None]
         if len(fast) == len(pages):
@@ -99,10 +96,6 @@ def frame(
     combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact)
     combined.attrs["raw"] = InfoAnswer(pages)
     return combined
-
-
-def _are_pages(answer: Any) -> bool:
-    return isinstance(answer, list | tuple) and len(answer) > 0 and all(isinstance(page, bytes) for page in answer)
 
 
 def data_of(body: bytes, *, exact: bool = False) -> Any:
@@ -150,6 +143,35 @@ def from_rows(
         name = wire if wire not in frame.columns else f"{wire} (wire)"
         frame[name] = pd.Series(values, dtype=object, index=frame.index).astype(_inferred_dtype(values))
     return frame
+
+
+def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
+    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes; None is NA."""
+    columns: dict[str, Any] = {}
+    for name, dtype in dtypes.items():
+        values = [None if row[name] is pd.NA else row[name] for row in rows]
+        if dtype == "float64":
+            columns[name] = _decimals(values)[0] if exact else _floats(values)[0]
+            continue
+        if dtype.startswith("datetime64"):
+            values = [pd.Timestamp(value, unit="ms", tz="UTC") if isinstance(value, int) else value for value in values]
+        columns[name] = pd.Series(values, dtype=dtype)
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
+
+
+def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
+    """Return a frame with one of its columns as the index; None keeps the key as a column, as Arrow and polars need it.
+
+    Raises InputError for anything but a column's name.
+    """
+    if frame.index.name is not None:
+        if frame.index.name == index:
+            return frame
+        frame = frame.reset_index()
+    if index is None:
+        return frame
+    check_known([index], map(str, frame.columns), "index", "column of this table")
+    return frame.set_index(index)
 
 
 def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Info(InfoFlows, Synchronous):
-    """The queries of the Info API, one method each; see `help(session.info.trades)`."""
+    """The queries of the Info API, one method each; see `help(session.info.fills)`."""
 
     if TYPE_CHECKING:
         # For Jedi in a notebook, which reads this file and not the stub: it needs some type to show a signature.

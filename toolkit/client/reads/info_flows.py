@@ -1,7 +1,6 @@
 """The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
 
-Each flow sends one query. Methods of the session read all pages: `klines`, `fills`, `orders`, `order_events`, `ledger`,
-`funding_payments`, `funding_rate_history`.
+A flow sends one request, or, where rows have times and no page is asked for, as many as there are pages.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info import ENDPOINTS, FORMER_NAMES
 from ...protocol.reads.info_params import Param
 from ...suggestions import Suggesting
 from ..io.flow import Flow, flow
-from .reading import Reader
+from .reading import InfoSession, Reader
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,13 +33,24 @@ _TYPES = {
 """Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
 
 
+_SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
+"""Parameters of a method that are not sent → their defaults."""
+
+
 class InfoFlows(Suggesting):
     """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: InfoSession) -> None:
         self._session = session
-        self._driver: Any = session._driver
+        self._driver = session._driver
         self._reader = Reader(session)
+
+    if not TYPE_CHECKING:  # a type checker would take it for "any name goes"
+
+        def __getattr__(self, name: str) -> Any:
+            if name in FORMER_NAMES:
+                return getattr(self, FORMER_NAMES[name])
+            return super().__getattr__(name)
 
 
 def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
@@ -53,9 +63,13 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
             given = dict(signature.bind(self, *args, **keywords).arguments)
         except TypeError as error:
             raise TypeError(f"{endpoint.name}(): {error}") from None
-        given.pop("self")
-        exact = given.pop("exact", False)
-        return self._reader.table(endpoint, given, exact)
+        del given["self"]
+        exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
+        if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:
+            start, end = given.pop("start", None), given.pop("end", None)
+            options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
+            return self._reader.complete(endpoint.name, given, start, end, **options)
+        return self._reader.table(endpoint.name, given, exact, index)
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -73,11 +87,15 @@ def _signature(endpoint: Endpoint) -> Signature:
     parameters += [
         Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotation(param)) for param in required
     ]
-    parameters += [
-        Parameter(param.name, Parameter.KEYWORD_ONLY, default=_default(param), annotation=_annotation(param))
-        for param in optional
-    ]
+    for param in optional:
+        default, annotation = _default(param), _annotation(param)
+        if endpoint.windowed and param.kind == "page":
+            default, annotation = None, "int | None"
+        parameters.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
+    parameters.append(Parameter("index", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
+    if endpoint.windowed:
+        parameters.append(Parameter("progress", Parameter.KEYWORD_ONLY, default=None, annotation="bool | None"))
     return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
 
 
@@ -123,7 +141,11 @@ def _docstring(endpoint: Endpoint) -> str:
     lines = [f"{endpoint.summary}, as a DataFrame.", ""]
     lines += [f"{param.name}: {param.about} ({_accepts(param)})" for param in endpoint.params.values()]
     lines.append("exact: amounts as Decimal instead of float64")
+    lines.append("index: the column that becomes the index; None: every column stays one")
     rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
+    if endpoint.windowed:
+        lines.append("progress: a bar for a long read: True at once, False never, None when it takes long")
+        rows = f"Rows: all, oldest first; with `page` or `page_size` one page, {endpoint.order}. "
     lines += ["", f"{rows}Columns (dtype; unit):"]
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""

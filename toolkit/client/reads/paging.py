@@ -12,20 +12,15 @@ A venue that returns the same rows for every page ends the read, with a DataWarn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Flow, Reply
 from ..io.progress import Progress
-from . import frames
+from .conversion import Query
 from .frames import DataWarning, data_of
-from .reading import Query, Reader
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAGE_SIZE = 500
 """Rows requested per page; a venue may return fewer."""
@@ -38,25 +33,6 @@ _MAX_TIME_MS = 253_402_300_800_000
 """The year 10000; a larger number is not a time."""
 
 FetchPage = Callable[[Query], Flow[Reply]]
-
-
-def read_all(reader: Reader, name: str, given: Mapping[str, Any]) -> Flow[PagedRead]:
-    """Read all rows of the query `name` without a progress bar; `given` has values by Python name."""
-    endpoint = ENDPOINTS[name]
-    read = PagedRead(endpoint, (yield from reader.query(endpoint, given)))
-    yield from read.run(lambda query: reader.fetch(endpoint, query), Progress.silent())
-    return read
-
-
-def frame_of(
-    reader: Reader, reads: Sequence[PagedRead], rows: Sequence[Mapping[str, Any]], *, exact: bool = False
-) -> Flow[pd.DataFrame]:
-    """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
-    record = reads[0].endpoint.record
-    symbols = yield from reader.symbols(record)
-    frame = frames.from_rows(record, rows, symbols=symbols, exact=exact)
-    frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
-    return frame
 
 
 @dataclass
@@ -92,14 +68,10 @@ class PagedRead:
 
     def newest_first(self) -> list[Mapping[str, Any]]:
         """Return the rows by time and, within a millisecond, by number, newest first."""
-        if not self._windowed:
+        if not self.endpoint.windowed:
             return list(self.rows.values())
         numbered = sorted(self.rows.items(), key=lambda item: (self._time_ms(item[1]), _number(item[0])), reverse=True)
         return [row for _, row in numbered]
-
-    @property
-    def _windowed(self) -> bool:
-        return "endTime" in self.endpoint.params and bool(self.endpoint.record.time)
 
     def _time_ms(self, row: Mapping[str, Any]) -> int:
         """Return the time of a row; 0 where it can't be read, so that the row sorts last."""
@@ -118,7 +90,7 @@ class PagedRead:
         reply = yield from fetch(self._query_for(self._page))
         data = data_of(reply.body)
         rows = self._rows_of(data)
-        if not self.pages and rows and self._windowed:
+        if not self.pages and rows and self.endpoint.windowed:
             self._newest_ms = max(self._times_ms(rows), default=None)
         self.pages.append(reply.body)
         fresh = self._keep(rows)
@@ -130,7 +102,7 @@ class PagedRead:
         self.done = not rows or (total is not None and self._in_window >= total)
         if not self.done and self._is_repeating(rows):
             self.done = yield from self._ignores_pages(fetch, rows, total)
-        oldest_ms = min(self._times_ms(fresh), default=None) if self._windowed else None
+        oldest_ms = min(self._times_ms(fresh), default=None) if self.endpoint.windowed else None
         if oldest_ms is not None and oldest_ms != self._anchor_ms:
             self._anchor_ms, self._page, self._in_window = oldest_ms, 1, 0
         else:
@@ -178,7 +150,7 @@ class PagedRead:
 
     def _read_newer(self, fetch: FetchPage) -> Flow[None]:
         """After an interruption: read the rows that arrived since the newest one."""
-        if self._windowed and self.end is None:
+        if self.endpoint.windowed and self.end is None:
             yield from self._reread(fetch, max(self._times_ms(self.rows.values()), default=self.start or 0))
 
     def _read_changed(self, fetch: FetchPage) -> Flow[None]:
@@ -202,7 +174,7 @@ class PagedRead:
         end_ms = self.end if self._anchor_ms is None else self._anchor_ms
         if self.start is not None:
             pairs.append(("startTime", str(self.start)))
-        if end_ms is not None and self._windowed:
+        if end_ms is not None and self.endpoint.windowed:
             pairs.append(("endTime", str(end_ms)))
         size_param = self.endpoint.size_param
         size = min(PAGE_SIZE, self.endpoint.params[size_param].high or PAGE_SIZE)

@@ -1,12 +1,13 @@
-"""One query of the Info API: its parameters from what users write, the request, and the frame of the response."""
+"""The reader of the Info API: parameters from what users write, requests, all pages, and frames of the responses."""
 
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import InputError, UnknownProduct
+from ...errors import InputError, ToolkitError, UnknownProduct
 from ...products import ProductTable
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info import ENDPOINTS, META_RECORDS
@@ -14,18 +15,28 @@ from ...protocol.reads.info_records import PRODUCT
 from ...protocol.reads.record import Record
 from ..io.flow import Elapsed, Fetch, Flow, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
-from .conversion import query_text
+from .catalogue import Catalogue
+from .conversion import Query, Time, milliseconds, query_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...environments import Environment
+    from ..io.progress import Progress
+    from ..io.rate_limits import RateLimiter
+    from .paging import PagedRead
+
+OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
+"""Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
+than missed."""
 RATE_KEY = "info"
 """Key of all queries in the session's rate limits."""
 _SUCCESS = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":([\[{])')
 _CLOSING = {b"[": b"]}", b"{": b"}}"}
 _CHECKSUM = re.compile(rb'"md5Checksum":"([^"\\]*)"')
 
-Query = tuple[tuple[str, str], ...]
+UNFINISHED = 8
+"""Failed reads that are kept to be continued."""
 
 
 def read_success_head(reply: Reply, what: str) -> Envelope:
@@ -39,41 +50,154 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
     return read_envelope(reply, what)
 
 
-def fetch_rows(path: str, query: Query, retry: Retry, items: str = "items") -> Flow[list[Mapping[str, Any]]]:
-    """Return the rows of one response, without a rate limit; [] where the data has another shape."""
-    envelope = yield from read(Fetch("GET", path, query), retry)
+def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Mapping[str, Any]]]:
+    """Return the rows of one response of the query `name`, without a rate limit; `query` is in wire names.
+
+    [] where the data has another shape.
+    """
+    endpoint = ENDPOINTS[name]
+    envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
     data = envelope.data
-    if isinstance(data, dict):
-        data = data.get(items)
+    if endpoint.shape == "one":
+        data = [data]
+    elif isinstance(data, dict):
+        data = data.get(endpoint.items)
     return [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
 
 
+class Delivering(Protocol):
+    """What a reader needs of a Delivery."""
+
+    limiter: RateLimiter
+    retry: Retry
+
+
+class ReadingSession(Protocol):
+    """What a reader needs of a session, or of whatever else reads for an account."""
+
+    _catalogue: Catalogue
+
+    @property
+    def _delivery(self) -> Delivering: ...
+
+    @property
+    def account(self) -> str | None:
+        """The account that queries are filled in with, None while it is not known."""
+
+    def _account(self) -> Flow[str]: ...
+
+
+class InfoSession(ReadingSession, Protocol):
+    """What `session.info` needs of its session: besides reading, what runs its flows."""
+
+    environment: Environment
+    _driver: Any
+
+
 class Reader:
-    """Reads the Info API for a Session or AsyncSession.
+    """Reads the Info API for a Session or AsyncSession. A complete read that failed is kept, to be continued."""
 
-    It uses the session's `_delivery` (rate limits and retries), `_catalogue`, `account` and `_account()`.
-    """
-
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: ReadingSession) -> None:
         self._session = session
+        self._unfinished: OrderedDict[tuple[Any, ...], PagedRead] = OrderedDict()
 
-    def table(self, endpoint: Endpoint, given: Mapping[str, Any], exact: bool) -> Flow[pd.DataFrame]:
+    def table(
+        self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
+    ) -> Flow[pd.DataFrame]:
         """Send one request and return the response as a frame; `given` has values by Python name."""
+        from . import frames
+
+        endpoint = ENDPOINTS[name]
         query = yield from self.query(endpoint, given)
         reply = yield from self.fetch(endpoint, query)
-        if endpoint.name == "products":
+        if name == "products":
             self._forget_outdated_products(reply.body)
-        frame: pd.DataFrame = yield from self.frame(endpoint, [reply.body], exact)
-        return frame
+        return frames.indexed((yield from self.frame(endpoint, [reply.body], exact)), index)
 
-    def meta(self, member: str, exact: bool) -> Flow[pd.DataFrame]:
+    def complete(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        progress: bool | None = None,
+        exact: bool = False,
+        index: str | None = None,
+    ) -> Flow[pd.DataFrame]:
+        """Return all rows of a query in [start, end] as a frame, oldest first; the same call continues after an error.
+
+        `progress` shows a bar at once (True), never (False) or when the read takes long (None).
+        """
+        read = yield from self.resumable(name, given, start, end, progress)
+        return (yield from self.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
+
+    def resumable(
+        self, name: str, given: Mapping[str, Any], start: Time | None, end: Time | None, progress: bool | None
+    ) -> Flow[PagedRead]:
+        """Read all rows of a query in [start, end], or continue the same read where it failed."""
+        from ..io.progress import Progress
+        from .paging import PagedRead
+
+        endpoint = ENDPOINTS[name]
+        query = yield from self.query(endpoint, given)
+        first_ms = None if start is None else milliseconds(start, "start")
+        last_ms = None if end is None else milliseconds(end, "end")
+        if first_ms is not None and last_ms is not None and first_ms > last_ms:
+            raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
+        key = (name, query, first_ms, last_ms)
+        read = self._unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms)
+        bar = Progress(endpoint.summary, progress)
+        try:
+            return (yield from self._run(read, bar))
+        except ToolkitError as error:
+            if read.rows:
+                self._unfinished[key] = read
+                while len(self._unfinished) > UNFINISHED:
+                    self._unfinished.popitem(last=False)
+                error.add_note(f"{len(read.rows)} rows were read; the same call continues from there")
+            raise
+        finally:
+            bar.close()
+
+    def all_rows(self, name: str, given: Mapping[str, Any], start_ms: int | None = None) -> Flow[PagedRead]:
+        """Read all rows of a query (from a time on), each time from the beginning and without a progress bar."""
+        from ..io.progress import Progress
+        from .paging import PagedRead
+
+        endpoint = ENDPOINTS[name]
+        query = yield from self.query(endpoint, given)
+        return (yield from self._run(PagedRead(endpoint, query, start_ms), Progress.silent()))
+
+    def _run(self, read: PagedRead, progress: Progress) -> Flow[PagedRead]:
+        yield from read.run(lambda query: self.fetch(read.endpoint, query), progress)
+        return read
+
+    def frame_of(
+        self,
+        reads: Sequence[PagedRead],
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        exact: bool = False,
+        index: str | None = None,
+    ) -> Flow[pd.DataFrame]:
+        """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
+        from . import frames
+
+        record = reads[0].endpoint.record
+        symbols = yield from self.symbols(record)
+        frame = frames.from_rows(record, rows, symbols=symbols, exact=exact)
+        frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
+        return frames.indexed(frame, index)
+
+    def meta(self, member: str, exact: bool, index: str | None) -> Flow[pd.DataFrame]:
         """Return a further member of the product list's data as a frame; `member` is a key of META_RECORDS."""
         from . import frames
 
         reply = yield from self.fetch(ENDPOINTS["products"], ())
         data = frames.data_of(reply.body, exact=exact)
         rows = data.get(member) if isinstance(data, Mapping) else None
-        return frames.from_rows(META_RECORDS[member], meta_rows(rows), exact=exact)
+        return frames.indexed(frames.from_rows(META_RECORDS[member], meta_rows(rows), exact=exact), index)
 
     def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
         """Send one request, with retries and within the rate limit, and return the response."""

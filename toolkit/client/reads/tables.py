@@ -1,23 +1,22 @@
 """Read methods of a session: products, candles and an account's records as DataFrames.
 
 Reads of records are complete (see `paging`), oldest row first. One that fails half-way is kept, and the same call
-continues where it stopped.
+continues where it stopped. Each takes `index`: the column that becomes the index, None to keep the key as a column.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, ToolkitError
+from ...errors import InputError
 from ...protocol.reads.info import ENDPOINTS
-from ..io.flow import Flow, Now, Perform, flow, subflow
+from ..io.flow import Flow, Now, Perform, flow
 from .catalogue import Catalogue
 from .conversion import Time, milliseconds, seconds
-from .reading import Reader
+from .reading import OPEN_STATUSES, Reader
 
 if TYPE_CHECKING:
     import os
@@ -27,15 +26,9 @@ if TYPE_CHECKING:
     from ...environments import Environment
     from .candle_cache import CandleCache
     from .candles import CandleRequest
-    from .paging import PagedRead
 
-UNFINISHED = 8
-"""Failed reads that are kept to be continued."""
 _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
-OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
-"""Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
-than missed."""
 
 
 class TableFlows:
@@ -47,35 +40,37 @@ class TableFlows:
     _catalogue: Catalogue
     _known_account: str | None
 
+    @property
+    def _reader(self) -> Reader:
+        reader: Reader = self.info._reader
+        return reader
+
     @flow
-    def products(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return all products, index `symbol`; a row that can't be read is left out with a warning.
+    def products(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return all products by symbol; a row that can't be read is left out with a warning.
 
         Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
         """
-        frame: pd.DataFrame = yield from subflow(self.info.products, exact=exact)
-        return frame.set_index("symbol")
+        return (yield from self._reader.table("products", {}, exact, index))
 
     @flow
-    def margin_tables(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return the venue's margin tables, one row per tier, index `table` (as in `products()["margin_table"]`).
+    def margin_tables(self, *, exact: bool = False, index: str | None = "table") -> Flow[pd.DataFrame]:
+        """Return the venue's margin tables, one row per tier, by `table` (as in `products()["margin_table"]`).
 
         Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
         the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
         Source: docs/published.md, "Info API": ProductMeta.
         """
-        frame: pd.DataFrame = yield from Reader(self).meta("marginTables", exact)
-        return frame.set_index("table")
+        return (yield from self._reader.meta("marginTables", exact, index))
 
     @flow
-    def currencies(self) -> Flow[pd.DataFrame]:
-        """Return the venue's currencies, index `currency`.
+    def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
+        """Return the venue's currencies, by `currency`.
 
         Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
         docs/published.md, "Info API": ProductMeta.
         """
-        frame: pd.DataFrame = yield from Reader(self).meta("currencies", False)
-        return frame.set_index("currency")
+        return (yield from self._reader.meta("currencies", False, index))
 
     @flow
     def klines(
@@ -91,14 +86,15 @@ class TableFlows:
         cache: CandleCache | str | os.PathLike[str] | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: str | None = "time",
     ) -> Flow[pd.DataFrame]:
-        """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
+        """Return candles that start in [start, end], oldest first, by `time` (UTC, start of the candle).
 
         `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
         last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
         no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
         candles as Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False)
-        or when the read takes long (None). `exact` returns Decimal.
+        or when the read takes long (None). `exact` returns Decimal. `index` None keeps `time` as a column.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
@@ -107,6 +103,7 @@ class TableFlows:
         from ..io.progress import Progress
         from . import candles
         from .candle_cache import cache_of
+        from .frames import indexed
 
         if limit < 1:
             raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
@@ -118,9 +115,9 @@ class TableFlows:
             for _ in range(_TRIES):
                 request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
                 if start is None:
-                    frame = yield from candles.read_last(Reader(self), request, limit + 1, known, bar)
+                    frame = yield from candles.read_last(self._reader, request, limit + 1, known, bar)
                 else:
-                    frame = yield from candles.read(Reader(self), request, known, bar)
+                    frame = yield from candles.read(self._reader, request, known, bar)
                 # The answers tell the venue's time, which may have been further on than was known before.
                 later_ms: int = yield Now()
                 last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
@@ -129,7 +126,7 @@ class TableFlows:
         finally:
             bar.close()
         frame = candles.finish(frame, request, closed=closed, fill=fill)
-        return frame.tail(limit) if start is None else frame
+        return indexed(frame.tail(limit) if start is None else frame, index)
 
     def _candle_request(
         self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
@@ -154,86 +151,90 @@ class TableFlows:
         return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
 
     @flow
-    def ticker(self, symbol: str | int, *, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return prices, open interest, funding and 24 h statistics of a product, one row, index `symbol`.
+    def ticker(self, symbol: str | int, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return prices, open interest, funding and 24 h statistics of a product, one row, by `symbol`.
 
         Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
         change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
         keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
         """
         name = (yield from self._catalogue.find(symbol)).symbol
-        frame = yield from self._first(lambda stream: stream.ticker(name), exact)
-        return frame.set_index("symbol")
+        return (yield from self._first(lambda stream: stream.ticker(name), exact, index))
 
     @flow
-    def tickers(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return the tickers of all products, index `symbol`; columns and errors as in `ticker`."""
-        frame = yield from self._first(lambda stream: stream.tickers(), exact)
-        return frame.set_index("symbol")
+    def tickers(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return the tickers of all products, by `symbol`; columns and errors as in `ticker`."""
+        return (yield from self._first(lambda stream: stream.tickers(), exact, index))
 
     @flow
-    def order_book(self, symbol: str | int, depth: int = 20, *, exact: bool = False) -> Flow[pd.DataFrame]:
+    def order_book(
+        self, symbol: str | int, depth: int = 20, *, exact: bool = False, index: str | None = None
+    ) -> Flow[pd.DataFrame]:
         """Return the order book, `depth` levels a side (1–200), bids first, best price first.
 
         Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
         `ticker`; `session.stream.order_book` keeps it up to date.
         """
         name = (yield from self._catalogue.find(symbol)).symbol
-        return (yield from self._first(lambda stream: stream.order_book(name, depth), exact))
+        return (yield from self._first(lambda stream: stream.order_book(name, depth), exact, index))
 
     @flow
-    def trades(self, symbol: str | int, *, exact: bool = False) -> Flow[pd.DataFrame]:
+    def trades(self, symbol: str | int, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
 
         Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
         feed, as `ticker`; `session.stream.trades` goes on. Your own are `fills()`.
         """
         name = (yield from self._catalogue.find(symbol)).symbol
-        return (yield from self._first(lambda stream: stream.trades(name), exact))
+        return (yield from self._first(lambda stream: stream.trades(name), exact, index))
 
     @flow
-    def fee_rates(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return the fee rates of the session's account by product, index `symbol`.
+    def fee_rates(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return the fee rates of the session's account for each product, by `symbol`.
 
         Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value; negative is received). The account's own
         come from the feed; where it has none, and without an account, they are the product's standard rates.
         """
         from .derived_columns import fee_rates
+        from .frames import indexed
 
         own: pd.DataFrame | None = None
         if (account := self._known_account) is not None:
             own = yield from self._first(lambda stream: stream.account(account), exact=True)
         table = yield from self._catalogue.table()
-        return fee_rates(list(table.values()), own, exact=exact)
+        return indexed(fee_rates(list(table.values()), own, exact=exact), index)
 
-    def _first(self, subscribe: Callable[[Any], Any], exact: bool) -> Flow[pd.DataFrame]:
+    def _first(self, subscribe: Callable[[Any], Any], exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the first data of a live object, which is closed again."""
         stream = self.stream
 
         def read() -> pd.DataFrame:
             with subscribe(stream) as live:
-                frame: pd.DataFrame = live.frame(exact=exact)
+                frame: pd.DataFrame = live.frame(exact=exact, index=index)
                 return frame
 
         async def awaited() -> pd.DataFrame:
             async with subscribe(stream) as live:
-                frame: pd.DataFrame = await live.frame(exact=exact)
+                frame: pd.DataFrame = await live.frame(exact=exact, index=index)
                 return frame
 
         frame: pd.DataFrame = yield Perform(read, awaited)
         return frame
 
     @flow
-    def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return the running funding rate of each product (or of one), index `symbol`.
+    def funding_rates(
+        self, symbol: str | int | None = None, *, exact: bool = False, index: str | None = "symbol"
+    ) -> Flow[pd.DataFrame]:
+        """Return the running funding rate of each product (or of one), by `symbol`.
 
         Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
         of a year settled it.
         """
         from .derived_columns import with_annual_rate
+        from .frames import indexed
 
-        frame = yield from subflow(self.info.funding_rates, symbol=symbol, exact=exact)
-        return with_annual_rate(frame, exact).set_index("symbol")
+        frame = yield from self._reader.table("funding_rates", {"symbol": symbol}, exact)
+        return indexed(with_annual_rate(frame, exact), index)
 
     @flow
     def funding_rate_history(
@@ -244,25 +245,40 @@ class TableFlows:
         *,
         progress: bool | None = None,
         exact: bool = False,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return all settled funding rates of a product in [start, end], oldest first.
 
         Columns as in `help(session.info.funding_rate_history)`, and `annualised` as in `funding_rates`.
         """
         from .derived_columns import with_annual_rate
+        from .frames import indexed
 
-        frame = yield from self._complete("funding_rate_history", start, end, progress, exact, symbol=symbol)
-        return with_annual_rate(frame, exact)
+        given = {"symbol": symbol}
+        rates = yield from self._reader.complete(
+            "funding_rate_history", given, start, end, progress=progress, exact=exact
+        )
+        return indexed(with_annual_rate(rates, exact), index)
 
     @flow
-    def wallet_balances(self, *, account: str | None = None, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return balance, equity and available funds, one row per currency (columns: `help(session.info.wallet)`)."""
-        frame: pd.DataFrame = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=exact)
-        return frame
+    def wallet_balances(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> Flow[pd.DataFrame]:
+        """Return balance, equity and available funds, one row per currency.
+
+        Columns as in `help(session.info.wallet_balances)`.
+        """
+        given = {"account": account, "include_zero": True}
+        return (yield from self._reader.table("wallet_balances", given, exact, index))
 
     @flow
     def positions(
-        self, symbol: str | int | None = None, *, account: str | None = None, exact: bool = False
+        self,
+        symbol: str | int | None = None,
+        *,
+        account: str | None = None,
+        exact: bool = False,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return open positions, one row per long or short side, with derived columns.
 
@@ -274,9 +290,11 @@ class TableFlows:
         `session.info.positions()` returns the venue's own record.
         """
         from .derived_columns import legs
+        from .frames import indexed
 
-        raw = yield from subflow(self.info.positions, account=account, exact=True)
-        wallet = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=True)
+        raw = yield from self._reader.table("positions", {"account": account}, exact=True)
+        given = {"account": account, "include_zero": True}
+        wallet = yield from self._reader.table("wallet_balances", given, exact=True)
         table = yield from self._catalogue.table()
         equity = next((value for value in wallet["equity"] if isinstance(value, Decimal)), Decimal(0))
         frame = legs(raw, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
@@ -285,7 +303,7 @@ class TableFlows:
         if symbol is not None:
             wanted = (yield from self._catalogue.find(symbol)).symbol
             frame = frame[frame["symbol"] == wanted].reset_index(drop=True)
-        return frame
+        return indexed(frame, index)
 
     @flow
     def orders(
@@ -301,28 +319,27 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
-        index: Literal["time"] | None = None,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
         `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
         Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
-        from .paging import frame_of
-
         given = {"symbol": symbol, "side": side, "type": type, "account": account}
+        options: dict[str, Any] = {"exact": exact, "index": index}
         if not open or status is not None:
-            frame = yield from self._complete("order_states", start, end, progress, exact, status=status, **given)
-            return _indexed(frame, index)
+            given["status"] = status
+            return (yield from self._reader.complete("order_states", given, start, end, progress=progress, **options))
         latest: dict[str, Mapping[str, Any]] = {}
         reads = []
         for each in OPEN_STATUSES:
-            read = yield from self._read("order_states", start, end, progress, status=each, **given)
+            read = yield from self._reader.resumable("order_states", {**given, "status": each}, start, end, progress)
             latest |= {str(row.get("ordId")): row for row in read.rows.values()}
             reads.append(read)
         time = ENDPOINTS["order_states"].record.time
         rows = sorted(latest.values(), key=lambda row: int(row.get(time) or 0))
-        return _indexed((yield from frame_of(Reader(self), reads, rows, exact=exact)), index)
+        return (yield from self._reader.frame_of(reads, rows, **options))
 
     @flow
     def order_events(
@@ -338,14 +355,18 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return every event of every order in [start, end], oldest first.
 
         Columns as in `help(session.info.order_events)`.
         """
-        given = {"symbol": symbol, "side": side, "status": status, "account": account}
-        ids = {"order_id": order_id, "client_order_id": client_order_id}
-        return (yield from self._complete("order_events", start, end, progress, exact, **given, **ids))
+        given = {
+            "symbol": symbol, "side": side, "status": status, "account": account, "order_id": order_id,
+            "client_order_id": client_order_id,
+        }  # fmt: skip
+        options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
+        return (yield from self._reader.complete("order_events", given, start, end, **options))
 
     @flow
     def fills(
@@ -360,20 +381,23 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
-        index: Literal["time"] | None = None,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return all fills in [start, end], oldest first.
 
-        Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
+        Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
         all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
         """
         from .derived_columns import with_value_and_fee
+        from .frames import indexed
 
         given = {"symbol": symbol, "order_id": order_id, "side": side, "account": account}
-        frame = yield from self._complete("trades", start, end, progress, exact, **given, role=role)
+        frame = yield from self._reader.complete(
+            "fills", {**given, "role": role}, start, end, progress=progress, exact=exact
+        )
         if len(frame) and frame["role"].isna().all():
             frame = yield from self._with_role_and_type(frame, start, end, role, given)
-        return _indexed(with_value_and_fee(frame), index)
+        return indexed(with_value_and_fee(frame), index)
 
     def _with_role_and_type(
         self, frame: pd.DataFrame, start: Time | None, end: Time | None, role: str | None, given: Mapping[str, Any]
@@ -381,13 +405,13 @@ class TableFlows:
         """Fill in what a venue does not send with fills: it answers with those of one role, and events have types."""
         from .derived_columns import with_role, with_type
 
-        ids = {}
+        read, ids = self._reader.complete, {}
         for each in ("MAKER", "TAKER"):
             rows = frame if each == role else frame.iloc[:0]
             if role is None:
-                rows = yield from self._complete("trades", start, end, False, False, **given, role=each)
+                rows = yield from read("fills", {**given, "role": each}, start, end, progress=False)
             ids[each] = rows["id"]
-        events = yield from self._complete("order_events", start, end, False, False, **given)
+        events = yield from read("order_events", given, start, end, progress=False)
         return with_type(with_role(frame, ids["MAKER"], ids["TAKER"]), events)
 
     @flow
@@ -401,14 +425,15 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
-        index: Literal["time"] | None = None,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return every change of the balance in [start, end], oldest first.
 
         Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
         """
         given = {"kind": kind, "tx_hash": tx_hash, "account": account}
-        return _indexed((yield from self._complete("ledger", start, end, progress, exact, **given)), index)
+        options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
+        return (yield from self._reader.complete("ledger", given, start, end, **options))
 
     @flow
     def funding_payments(
@@ -420,64 +445,12 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return funding paid (negative) and received in [start, end], oldest first.
 
         Columns as in `help(session.info.funding_payments)`.
         """
-        return (
-            yield from self._complete("funding_payments", start, end, progress, exact, symbol=symbol, account=account)
-        )
-
-    def _complete(
-        self, name: str, start: Time | None, end: Time | None, progress: bool | None, exact: bool, **given: Any
-    ) -> Flow[pd.DataFrame]:
-        """Return all rows of a query in [start, end] as a frame, oldest first."""
-        from .paging import frame_of
-
-        read = yield from self._read(name, start, end, progress, **given)
-        return (yield from frame_of(Reader(self), [read], read.newest_first()[::-1], exact=exact))
-
-    def _read(
-        self, name: str, start: Time | None, end: Time | None, progress: bool | None, **given: Any
-    ) -> Flow[PagedRead]:
-        """Read all rows of a query in [start, end], or continue the same read where it failed."""
-        from ..io.progress import Progress
-        from .paging import PagedRead
-
-        reader = Reader(self)
-        endpoint = ENDPOINTS[name]
-        query = yield from reader.query(endpoint, given)
-        first_ms = None if start is None else milliseconds(start, "start")
-        last_ms = None if end is None else milliseconds(end, "end")
-        if first_ms is not None and last_ms is not None and first_ms > last_ms:
-            raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
-        unfinished = self._unfinished()
-        key = (name, query, first_ms, last_ms)
-        read = unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms)
-        bar = Progress(endpoint.summary, progress)
-        try:
-            yield from read.run(lambda page: reader.fetch(endpoint, page), bar)
-        except ToolkitError as error:
-            if read.rows:
-                unfinished[key] = read
-                while len(unfinished) > UNFINISHED:
-                    unfinished.popitem(last=False)
-                error.add_note(f"{len(read.rows)} rows were read; the same call continues from there")
-            raise
-        finally:
-            bar.close()
-        return read
-
-    def _unfinished(self) -> OrderedDict[Any, PagedRead]:
-        reads: OrderedDict[Any, PagedRead] = self.__dict__.setdefault("_unfinished_reads", OrderedDict())
-        return reads
-
-
-def _indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
-    """Return a frame with one of its columns as the index, or as it is. Raises InputError."""
-    if index is None:
-        return frame
-    if index != "time":
-        raise InputError(f'index {index!r} is not known; use "time"', field="index", value=index, nearest=("time",))
-    return frame.set_index(index)
+        given = {"symbol": symbol, "account": account}
+        options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
+        return (yield from self._reader.complete("funding_payments", given, start, end, **options))

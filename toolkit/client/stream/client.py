@@ -44,7 +44,7 @@ class Shell(Protocol):
 class Listener(Protocol):
     """A live object, as the client sees it."""
 
-    def on_event(self, event: FeedEvent) -> list[Callback]:
+    def _on_event(self, event: FeedEvent) -> list[Callback]:
         """Take an event, under the lock; return what to call after the lock is released."""
 
 
@@ -98,7 +98,7 @@ class FeedClient:
                 callback
                 for event in events
                 for listener in self._listeners.get(event.topic, ())
-                for callback in listener.on_event(event)
+                for callback in listener._on_event(event)
             ]
             self.condition.notify_all()
         for event in events if self.observe is not None else ():

@@ -26,7 +26,7 @@ class ConnectionEnded(Exception):
     """The connection ended; its text says why."""
 
 
-class Connection(Protocol):
+class FeedConnection(Protocol):
     """One open connection."""
 
     async def send(self, text: str) -> None:

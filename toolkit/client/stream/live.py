@@ -179,20 +179,21 @@ class Live:
                 else f"{self.subject} has been quiet for {age} ms; {self._max_silence_ms()} ms are usual at most"
             )
 
-    def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
+    def frame(self, *, exact: bool = False, index: str | None = None, timeout: float | None = None) -> pd.DataFrame:
         """Return the data as a DataFrame, with the same columns and dtypes when empty.
 
-        Amounts are floats, or Decimal with `exact`. The first call waits for data, `timeout` seconds at most (10;
-        with a manual clock it does not wait). `attrs` has subject, state, stale, age_ms and sequence.
-        Raises StaleData when no data came, SubscriptionRefused when the venue refused.
+        Amounts are floats, or Decimal with `exact`. `index` is the column that becomes the index (None: no column). The
+        first call waits for data, `timeout` seconds at most (10; with a manual clock it does not wait). `attrs` has
+        subject, state, stale, age_ms and sequence. Raises StaleData when no data came, SubscriptionRefused when the
+        venue refused, InputError for an `index` that is no column.
         """
-        from ..reads.frames import from_rows
+        from ..reads.frames import from_rows, indexed
 
         self._wait_for_data(timeout)
         with self._client.condition:
             raw = list(self._raw())
             sequence = self._topic.sequence
-        frame = from_rows(self._record, raw, exact=exact)
+        frame = indexed(from_rows(self._record, raw, exact=exact), index)
         frame.attrs.update(
             subject=self.subject, state=self.state, stale=self.stale, age_ms=self.age_ms, sequence=sequence
         )
@@ -248,7 +249,7 @@ class Live:
                 f"{self.subject}: a callback can't wait for the feed, because the feed waits for the callback"
             )
 
-    async def await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
+    async def _await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
         """As `wait`, without blocking the event loop."""
         done = self._predicate(until)
         end = time.monotonic() + self._timeout_seconds(timeout)
@@ -408,8 +409,8 @@ class Live:
         self._backlogs = [ref for ref, backlog in found if backlog is not None]
         return [backlog for _, backlog in found if backlog is not None]
 
-    def on_event(self, event: FeedEvent) -> list[Callback]:
-        """Take an event of the subscription, under the lock; return the callbacks to call. For the feed client."""
+    def _on_event(self, event: FeedEvent) -> list[Callback]:
+        """Take an event of the subscription, under the lock; return the callbacks to call."""
         for wake in self._wakers:
             wake()
         changed: list[Callback] = []

@@ -40,9 +40,8 @@ class SessionLike(Protocol):
     def environment(self) -> Any:
         """The Environment; its feed_url is the WebSocket."""
 
-    @property
-    def venue(self) -> Any:
-        """The venue in this process, or None."""
+    _local: Any
+    """The venue in this process, or None."""
 
     @property
     def account(self) -> str | None:
@@ -217,19 +216,19 @@ class Stream(Suggesting):
         return self._client
 
     def _new_client(self) -> FeedClient:
-        venue = self._session.venue
-        manual = venue is not None and not venue.clock.runs
+        host = None if self._session._local is None else self._session._local.host
+        manual = host is not None and not host.clock.runs
         # On a manual clock no time passes while messages are sent, so a rate limit would hold them back for ever.
         settings = self._settings or Settings(rate=None if manual else Settings().rate)
         client = FeedClient(FeedProtocol(settings, self._rng), history_reader(self._session))
         client.observe = self._observe
-        if venue is None:
+        if host is None:
             url = self._session.environment.feed_url
             client.shell = ThreadShell(client, lambda: SocketConnection.connect(url, settings.connect_ms / 1000))
         elif manual:
-            client.shell = DirectShell(client, venue.feed, venue.now_ms)
+            client.shell = DirectShell(client, host.feed, host.now_ms)
         else:
-            client.shell = ThreadShell(client, lambda: HubConnection.connect(venue.feed))
+            client.shell = ThreadShell(client, lambda: HubConnection.connect(host.feed))
         return client
 
     def _account(self, address: str | None) -> str:
@@ -254,14 +253,16 @@ class AsyncLive(Generic[L]):
 
     async def wait(self, until: Until = None, timeout: float | None = None) -> AsyncLive[L]:
         """As `Live.wait`, without blocking the event loop."""
-        await self.sync.await_update(until, timeout)
+        await self.sync._await_update(until, timeout)
         return self
 
-    async def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
+    async def frame(
+        self, *, exact: bool = False, index: str | None = None, timeout: float | None = None
+    ) -> pd.DataFrame:
         """As `Live.frame`, without blocking the event loop while it waits for the first data."""
         if self.sync.age_ms is None:
-            await self.sync.await_update(None, timeout)
-        return self.sync.frame(exact=exact)
+            await self.sync._await_update(None, timeout)
+        return self.sync.frame(exact=exact, index=index)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self.sync.__aiter__()

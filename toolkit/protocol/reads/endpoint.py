@@ -22,10 +22,11 @@ class Endpoint:
 
     Attributes: `name` (Python name), `path`, `summary`, `params` by wire name, `record`, `shape` of the data
     ("list": an array, "paged": an object with total and items, "one": a single object), `items` (the key of the rows
-    if the data is an object), `order` (how rows are sorted), `published` (whether the venue documents the record).
+    if the data is an object), `order` (how rows are sorted), `published` (whether the venue documents the record),
+    `formerly` (an earlier Python name, which stays callable and is listed nowhere).
     """
 
-    __slots__ = ("items", "name", "order", "params", "path", "published", "record", "shape", "summary")
+    __slots__ = ("formerly", "items", "name", "order", "params", "path", "published", "record", "shape", "summary")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Endpoint:
         items: str = "items",
         order: str = "",
         published: bool = True,
+        formerly: str = "",
     ) -> None:
         self.name = name
         self.path = path
@@ -49,11 +51,17 @@ class Endpoint:
         self.items = items
         self.order = order
         self.published = published
+        self.formerly = formerly
 
     @property
     def size_param(self) -> str:
         """Wire name of the page-size parameter, "" for a query without pages."""
         return next((name for name in ("pageSize", "size") if name in self.params), "")
+
+    @property
+    def windowed(self) -> bool:
+        """True for a query whose pages can be read completely by the times of its rows."""
+        return self.shape == "paged" and "endTime" in self.params and bool(self.record.time)
 
     def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
         """Return the typed values of a query string by wire name, including defaults.
@@ -112,7 +120,7 @@ class Endpoint:
         )
 
     def as_published(self, data: Any) -> Any:
-        """Return an answer's data without the fields that are not published; its rows are changed in place."""
+        """Return an answer's data without the fields that are not published. Its rows are changed in place."""
         hidden = [one.wire for one in self.record.fields if not (one.published or one.wire in ALWAYS_SENT)]
         if hidden and self.published:
             for row in self.rows(data):

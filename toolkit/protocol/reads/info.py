@@ -2,7 +2,7 @@
 
 The venue's routes and parameter errors, the client's methods and frames, and the reference table of the documentation
 are derived from `ENDPOINTS`. Source: docs/published.md, "Info API". Endpoints whose records the venue does not publish
-are marked `published=False`; their records are those of the local venue.
+are marked `published=False`. Their records are those of the local venue.
 """
 
 from __future__ import annotations
@@ -85,11 +85,12 @@ _DECLARED = (
         items="perpProducts",
     ),
     Endpoint(
-        "wallet",
+        "wallet_balances",
         "/info/account/wallet",
         "Balances and equity of an account",
         WALLET,
         [ACCOUNT, CURRENCY, flag("includeZero", "include_zero", "include currencies with a balance of zero")],
+        formerly="wallet",
     ),
     Endpoint(
         "ledger",
@@ -184,7 +185,7 @@ _DECLARED = (
         order="by code",
     ),
     Endpoint(
-        "trades",
+        "fills",
         "/info/trade/page",
         "Fills of an account",
         TRADE,
@@ -200,6 +201,7 @@ _DECLARED = (
         ],
         shape="paged",
         order=_NEWEST,
+        formerly="trades",
     ),
     Endpoint(
         "klines_last",
@@ -451,8 +453,11 @@ _DECLARED = (
 ENDPOINTS: dict[str, Endpoint] = {endpoint.name: endpoint for endpoint in _DECLARED}
 """Python name → declaration."""
 
+FORMER_NAMES: dict[str, str] = {endpoint.formerly: endpoint.name for endpoint in _DECLARED if endpoint.formerly}
+"""Earlier Python name → name."""
+
 META_RECORDS: dict[str, Record] = {"marginTables": MARGIN_TIER, "currencies": CURRENCY_META}
-"""Further members of the product list's data → record of their rows; a margin table has a row for each tier."""
+"""Further members of the product list's data → record of their rows. A margin table has a row for each tier."""
 
 BY_PATH: dict[str, Endpoint] = {endpoint.path: endpoint for endpoint in _DECLARED}
 """Path → declaration."""

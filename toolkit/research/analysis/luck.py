@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
-from . import curves
-from .curves import NAN, Curve, Values
+from .metrics import NAN, Curve, Values, ratio
 from .trials import trials as session_trials
 
 EULER = 0.5772156649015329
@@ -29,11 +28,11 @@ _NORMAL = NormalDist()
 
 def moments(returns: Values) -> tuple[float, float, float]:
     """Return Sharpe ratio, skewness and kurtosis of returns; NaN without variation."""
-    spread = float(returns.std(ddof=1)) if len(returns) > 1 else 0.0
-    if not spread > 1e-12 * abs(float(returns.mean()) if len(returns) else 0.0):
+    sharpe = ratio(returns, float(returns.std(ddof=1)) if len(returns) > 1 else NAN)
+    if math.isnan(sharpe):
         return NAN, NAN, NAN
     around = (returns - returns.mean()) / returns.std()
-    return float(returns.mean()) / spread, float((around**3).mean()), float((around**4).mean())
+    return sharpe, float((around**3).mean()), float((around**4).mean())
 
 
 def _spread(sharpe: float, skew: float, kurtosis: float) -> float:
@@ -171,9 +170,9 @@ def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
 
 def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> dict[str, Any]:
     """Return how likely the result of a run is luck; see `Results.luck`."""
-    step = curves.sampling_ms(curve.times)
-    returns = curves.sampled(curve.times, curve.equity, step)[1]
-    periods, count = curves.per_year(step), len(returns)
+    step = curve.sampling_ms
+    _, returns, periods, _ = curve.sampled()
+    count = len(returns)
     sharpe, skew, kurtosis = moments(returns)
     tried = max(len(session_trials), 1) if trials is None else trials
     # Without other trials' ratios: the variance that the estimate has when there is no skill.

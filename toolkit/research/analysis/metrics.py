@@ -1,21 +1,21 @@
-"""Performance measures of a run: pure functions of frames, each with its formula.
+"""Performance measures of a run: pure functions, each with its formula.
 
 `equity` is a Series of USDC over an increasing UTC DatetimeIndex; `fills` and `funding` are the frames of `Results`.
+Each measure also takes a `Curve`, the arrays of a run, from which sweeps measure without making a frame.
 Ratios are plain numbers (0.1 is 10 %). A measure without the data it needs (no trades, no time, no variation) is NaN
 rather than 0 or infinity. A year has 365 days, because the venue never closes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-
-from . import curves
-from .curves import NAN, fee_share
-from .curves import Times as _Times
-from .curves import Values as _Values
+from numpy.typing import NDArray
 
 __all__ = [
     "ROUND_TRIPS", "YEAR", "annual_return", "calmar", "drawdown", "fee_share", "hit_rate", "longest_drawdown",
@@ -23,79 +23,243 @@ __all__ = [
     "summary", "time_in_market", "time_weighted", "total_return", "turnover", "volatility",
 ]  # fmt: skip
 
+Times = NDArray[np.int64]
+"""Unix ms, increasing."""
+Values = NDArray[np.float64]
+Period = str | pd.Timedelta | None
+
 YEAR = pd.Timedelta(days=365)
+DAY_MS = 86_400_000
+YEAR_MS = 365 * DAY_MS
+NAN = float("nan")
+# ndarray.sum calls this too, after three times as much work as most of a sweep's short arrays need.
+add = np.add.reduce
+ULP = 4e-16
+"""Bound of the relative rounding error of one float addition."""
+NOTHING: Values = np.zeros(0)
+NUMBERLESS: NDArray[np.int64] = np.zeros(0, dtype="int64")
 
 
-def total_return(equity: pd.Series[float]) -> float:
+class Sampled(NamedTuple):
+    """Returns at equal distances: their times, themselves, how many there are per year, and their deviation."""
+
+    times: Times
+    returns: Values
+    per_year: float
+    spread: float
+
+
+class Curve:
+    """The arrays of a run, enough for every measure. What several measures need is computed once.
+
+    `times`, `equity`, `gross` (gross notional, USDC ≥ 0) have one value per point. `symbols` (numbers of the symbols),
+    `signed` (quantities), `prices` and `fees` have one per fill, in order. `funding` is Σ payments (> 0 was received).
+    """
+
+    def __init__(
+        self,
+        times: Times,
+        equity: Values,
+        gross: Values = NOTHING,
+        symbols: NDArray[np.int64] = NUMBERLESS,
+        signed: Values = NOTHING,
+        prices: Values = NOTHING,
+        fees: Values = NOTHING,
+        funding: float = 0.0,
+    ) -> None:
+        self.times = times
+        self.equity = equity
+        self.gross = gross
+        self.symbols = symbols
+        self.signed = signed
+        self.prices = prices
+        self.fees = fees
+        self.funding = funding
+        self._sampled: dict[int, Sampled] = {}
+
+    @cached_property
+    def spacing_ms(self) -> int:
+        """The usual distance of two points, ms: the median gap; 0 with fewer than two."""
+        if len(self.times) < 2:
+            return 0
+        gaps = self.times[1:] - self.times[:-1]
+        # Most data is even, and to see that is much quicker than to find a median.
+        even = np.count_nonzero(gaps == gaps[0]) == len(gaps)
+        return int(gaps[0]) if even else int(np.median(gaps))
+
+    @property
+    def sampling_ms(self) -> int:
+        """The spacing at which risk is measured, ms; see `sampling_period`."""
+        spacing = self.spacing_ms if len(self.times) > 1 else DAY_MS
+        if self.elapsed_ms >= 30 * DAY_MS:
+            return max(spacing, DAY_MS)
+        return max(spacing, 3_600_000) if self.elapsed_ms >= 2 * DAY_MS else spacing
+
+    @property
+    def elapsed_ms(self) -> int:
+        """The time from the first point to the last, ms."""
+        return int(self.times[-1] - self.times[0]) if len(self.times) else 0
+
+    @cached_property
+    def highs(self) -> Values:
+        """The highest equity so far at every point."""
+        found: Values = np.fmax.accumulate(self.equity) if len(self.equity) else self.equity
+        return found
+
+    @cached_property
+    def depths(self) -> Values:
+        """The drawdown at every point."""
+        if _positive(self.highs):
+            return self.equity / self.highs - 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Values = np.where(self.highs > 0, self.equity / self.highs - 1, np.nan)
+        return found
+
+    @cached_property
+    def lasting(self) -> Values:
+        """How long each point lasts, ms: until the next one; the last lasts no time."""
+        gaps = np.zeros(len(self.times))
+        gaps[:-1] = self.times[1:] - self.times[:-1]
+        return gaps
+
+    def leverage(self) -> Values:
+        """Return gross notional over equity at every point; 0 without equity."""
+        if _positive(self.equity) and _positive(self.gross + 1):
+            return self.gross / self.equity
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(self.equity > 0, self.gross / self.equity, 0.0)
+        found[~np.isfinite(found)] = 0.0
+        return found
+
+    def sampled(self, period: Period = None) -> Sampled:
+        """Return the returns of the equity sampled every `period`: the last value known at each edge."""
+        return self.sampled_every(self.sampling_ms if period is None else span_ms(period))
+
+    def sampled_every(self, step_ms: int) -> Sampled:
+        """Return `sampled` for a period in ms."""
+        if step_ms not in self._sampled:
+            times, returns = self._returns(step_ms)
+            per_year = YEAR_MS / step_ms if step_ms > 0 else NAN
+            self._sampled[step_ms] = Sampled(times, returns, per_year, deviation(returns))
+        return self._sampled[step_ms]
+
+    def _returns(self, step_ms: int) -> tuple[Times, Values]:
+        times, equity = self.times, self.equity
+        if len(equity) < 2 or step_ms <= 0:
+            return times[:0], equity[:0]
+        edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
+        values = equity if np.array_equal(edges, times) else equity[np.searchsorted(times, edges, side="right") - 1]
+        before = values[:-1]
+        if _positive(values):
+            return edges[1:], values[1:] / before - 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            returns = np.where(before > 0, values[1:] / before - 1, np.nan)
+        known = ~np.isnan(returns)
+        return edges[1:][known], returns[known]
+
+    def periods_ms(self, most: int) -> int:
+        """Return a multiple of the usual spacing, ms, that cuts the time into at most about `most` periods."""
+        return self.spacing_ms * max(1, math.ceil(self.elapsed_ms / self.spacing_ms / most)) if self.spacing_ms else 0
+
+
+Equity = pd.Series | Curve
+
+
+def total_return(equity: Equity) -> float:
     """Return E_end / E_start − 1."""
-    return curves.total_return(_values(equity))
+    values = _curve(equity).equity
+    return float(values[-1] / values[0] - 1) if len(values) and values[0] > 0 else NAN
 
 
-def annual_return(equity: pd.Series[float]) -> float:
+def annual_return(equity: Equity) -> float:
     """Return the compound yearly growth (E_end / E_start) ^ (year / elapsed) − 1; −1 when nothing is left."""
-    return curves.annual_return(*_arrays(equity))
+    curve = _curve(equity)
+    total = total_return(curve)
+    if math.isnan(total) or curve.elapsed_ms <= 0:
+        return NAN
+    if total <= -1:
+        return -1.0
+    exponent = YEAR_MS / curve.elapsed_ms * math.log1p(total)
+    return math.expm1(exponent) if exponent < 700 else math.inf  # expm1 overflows beyond 709
 
 
-def sampling_period(equity: pd.Series[float]) -> pd.Timedelta:
+def sampling_period(equity: Equity) -> pd.Timedelta:
     """Return the spacing at which risk is measured.
 
     A day for runs of 30 days or more, an hour for 2 days or more, else that of the data; never finer than the data.
     """
-    return pd.Timedelta(curves.sampling_ms(_arrays(equity)[0]), unit="ms")
+    return pd.Timedelta(_curve(equity).sampling_ms, unit="ms")
 
 
-def sampled_returns(equity: pd.Series[float], period: str | pd.Timedelta | None = None) -> pd.Series[float]:
+def sampled_returns(equity: Equity, period: Period = None) -> pd.Series[float]:
     """Return r_k = E_k / E_(k−1) − 1 with E sampled every `period` (the last value known at each edge).
 
     The first sample is the start itself. `period` defaults to `sampling_period(equity)`.
     """
-    times, returns = curves.sampled(*_arrays(equity), _step(equity, period))
-    return pd.Series(returns, index=pd.to_datetime(times, unit="ms", utc=True))
+    found = _curve(equity).sampled(period)
+    return pd.Series(found.returns, index=pd.to_datetime(found.times, unit="ms", utc=True))
 
 
-def volatility(equity: pd.Series[float], period: str | pd.Timedelta | None = None) -> float:
-    """Return yearly volatility: std(r, ddof=1) · sqrt(periods a year)."""
-    returns, periods = _returns(equity, period)
-    return float(curves.deviation(returns) * np.sqrt(periods))
+def volatility(equity: Equity, period: Period = None) -> float:
+    """Return yearly volatility: std(r, ddof=1) · sqrt(periods per year)."""
+    found = _curve(equity).sampled(period)
+    return found.spread * math.sqrt(found.per_year)
 
 
-def sharpe(equity: pd.Series[float], period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> float:
-    """Return mean(r − f) / std(r, ddof=1) · sqrt(periods a year), with f = `risk_free` a year / periods a year."""
-    return curves.sharpe(*_returns(equity, period), risk_free)
+def sharpe(equity: Equity, period: Period = None, risk_free: float = 0.0) -> float:
+    """Return mean(r − f) / std(r, ddof=1) · sqrt(periods per year), with f = `risk_free` / periods per year."""
+    found = _curve(equity).sampled(period)
+    return ratio(found.returns, found.spread, risk_free / found.per_year) * math.sqrt(found.per_year)
 
 
-def sortino(equity: pd.Series[float], period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> float:
-    """Return mean(r − f) / sqrt(mean(min(r − f, 0)²)) · sqrt(periods a year): only losses count as risk."""
-    return curves.sortino(*_returns(equity, period), risk_free)
+def sortino(equity: Equity, period: Period = None, risk_free: float = 0.0) -> float:
+    """Return mean(r − f) / sqrt(mean(min(r − f, 0)²)) · sqrt(periods per year): only losses count as risk."""
+    found = _curve(equity).sampled(period)
+    excess = found.returns - risk_free / found.per_year
+    if len(excess) < 2:
+        return NAN
+    losses = np.minimum(excess, 0.0)
+    downside = math.sqrt(float(add(losses * losses)) / len(excess))
+    return float(add(excess)) / len(excess) / downside * math.sqrt(found.per_year) if downside > 0 else NAN
 
 
 def drawdown(equity: pd.Series[float]) -> pd.Series[float]:
     """Return E_t / max(E_s, s ≤ t) − 1 for every t: 0 at a high, −0.2 at 20 % below the last one."""
-    values = _values(equity)
-    return pd.Series(curves.drawdown(values, curves.peaks(values)), index=equity.index, name="drawdown")
+    return pd.Series(_curve(equity).depths, index=equity.index, name="drawdown")
 
 
-def max_drawdown(equity: pd.Series[float]) -> float:
+def max_drawdown(equity: Equity) -> float:
     """Return the deepest drawdown, a number ≤ 0, on every point of the equity curve."""
-    return float(drawdown(equity).min()) if len(equity) else NAN
+    depths = _curve(equity).depths
+    return float(np.fmin.reduce(depths)) if len(depths) else NAN
 
 
-def longest_drawdown(equity: pd.Series[float]) -> pd.Timedelta:
+def longest_drawdown(equity: Equity) -> pd.Timedelta:
     """Return the longest time from a high until it is reached again (or the end); 0 without a fall."""
-    times, values = _arrays(equity)
-    return pd.Timedelta(curves.longest_drawdown(times, values, curves.peaks(values)), unit="ms")
+    curve = _curve(equity)
+    ends = np.flatnonzero(curve.equity >= curve.highs)
+    fallen = len(ends) > 0 and ends[-1] != len(curve.equity) - 1
+    if fallen:
+        ends = np.append(ends, len(curve.equity) - 1)
+    falls = ends[1:] - ends[:-1] > 1  # neighbouring highs have no fall between them
+    if fallen:
+        falls[-1] = True  # after the last high every point is below it
+    spans = (curve.times[ends[1:]] - curve.times[ends[:-1]])[falls]
+    return pd.Timedelta(int(spans.max()) if len(spans) else 0, unit="ms")
 
 
-def calmar(equity: pd.Series[float]) -> float:
+def calmar(equity: Equity) -> float:
     """Return annual return / |max drawdown|."""
-    deepest = max_drawdown(equity)
-    return annual_return(equity) / -deepest if deepest < 0 else NAN
+    curve = _curve(equity)
+    deepest = max_drawdown(curve)
+    return annual_return(curve) / -deepest if deepest < 0 else NAN
 
 
-def turnover(fills: pd.DataFrame, equity: pd.Series[float]) -> float:
+def turnover(fills: pd.DataFrame | Curve, equity: Equity) -> float:
     """Return Σ |fill value| / time-weighted mean equity: how often the capital was traded."""
+    traded = add(np.abs(fills.signed * fills.prices)) if isinstance(fills, Curve) else fills["value"].sum()
     mean = time_weighted(equity)
-    return float(fills["value"].sum() / mean) if mean > 0 else NAN
+    return float(traded / mean) if mean > 0 else NAN
 
 
 def time_in_market(notional: pd.Series[float]) -> float:
@@ -103,10 +267,10 @@ def time_in_market(notional: pd.Series[float]) -> float:
     return time_weighted((notional.abs() > 0).astype("float64"))
 
 
-def time_weighted(values: pd.Series[float]) -> float:
+def time_weighted(values: Equity) -> float:
     """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start); the plain mean where no time passes."""
-    times, numbers = _arrays(values)
-    return curves.time_weighted(numbers, curves.held_ms(times))
+    curve = _curve(values)
+    return _mean(curve.equity, curve.lasting)
 
 
 ROUND_TRIPS = {
@@ -131,18 +295,49 @@ def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
     (averages), gross (before fees), fees, net = gross − fees; USDC. A flip's fee is split by quantity. A
     position open at the end is left out, and so is funding, which belongs to time rather than to trades.
     """
-    frame = pd.DataFrame(curves.round_trips(_fill_rows(fills)), columns=list(ROUND_TRIPS))
-    return frame.astype(ROUND_TRIPS)
+    found = [np.zeros((9, 0))]
+    for trips in _trips(_fill_arrays(fills)):
+        closing = trips.before * trips.signed < 0
+        sizes = np.abs(trips.signed - trips.opened)  # what an ending fill opens counts for the next trip
+        opens, closes, carried = np.where(closing, 0.0, sizes), np.where(closing, sizes, 0.0), np.abs(trips.opened)
+        quantity, entry = (trips.total(opens * price, carried * price) for price in (1.0, trips.prices))
+        closed, leave = (trips.total(closes * price) for price in (1.0, trips.prices))
+        fees = trips.total(*(trips.fees * part / trips.signed for part in (trips.signed - trips.opened, trips.opened)))
+        long = np.sign(trips.before[trips.lasts])
+        gross = (leave - entry) * long
+        begins = trips.firsts - np.append(False, trips.opened[trips.lasts[:-1]] != 0)
+        amounts = quantity, entry / quantity, leave / closed, gross, fees, gross - fees
+        found.append(np.stack([trips.rows[begins], trips.rows[trips.lasts], long, *amounts]))
+    table = np.concatenate(found, axis=1)
+    opened, ended, long, *columns = table[:, np.argsort(table[1], kind="stable")]  # in the order in which they ended
+    first, last = opened.astype("int64"), ended.astype("int64")
+    made = {
+        "symbol": fills["symbol"].to_numpy()[last],
+        "side": np.where(long > 0, "LONG", "SHORT"),
+        "opened": fills["time"].array[first],
+        "closed": fills["time"].array[last],
+        **dict(zip(list(ROUND_TRIPS)[4:], columns, strict=True)),
+    }
+    return pd.DataFrame(made).astype(ROUND_TRIPS)
 
 
-def hit_rate(trips: pd.DataFrame) -> float:
+def hit_rate(trips: pd.DataFrame | Values) -> float:
     """Return the share of round trips with net > 0."""
-    return float((trips["net"] > 0).mean()) if len(trips) else NAN
+    net = _net(trips)
+    return int(np.count_nonzero(net > 0)) / len(net) if len(net) else NAN
 
 
-def profit_factor(trips: pd.DataFrame) -> float:
+def profit_factor(trips: pd.DataFrame | Values) -> float:
     """Return Σ net of winners / |Σ net of losers|; NaN without losers."""
-    return curves.profit_factor(trips["net"].to_numpy(dtype="float64"))
+    net = _net(trips)
+    lost = -float(add(net[net < 0]))
+    return float(add(net[net > 0])) / lost if lost > 0 else NAN
+
+
+def fee_share(net_profit: float, fees: float) -> float:
+    """Return fees / (net profit + fees); NaN without a profit before fees."""
+    before = net_profit + fees
+    return fees / before if before > 0 else NAN
 
 
 def summary(
@@ -151,7 +346,7 @@ def summary(
     funding: pd.DataFrame,
     notional: pd.Series[float],
     *,
-    period: str | pd.Timedelta | None = None,
+    period: Period = None,
     risk_free: float = 0.0,
 ) -> pd.Series[Any]:
     """Return every measure of this module as one Series.
@@ -159,50 +354,161 @@ def summary(
     `notional` is the gross position notional (USDC ≥ 0) on the index of `equity`. Amounts are USDC; `funding` is
     positive when received, negative when paid; `leverage_mean` and `leverage_max` are gross notional / equity.
     """
-    found = curves.measure(curve_of(equity, fills, funding, notional), span_ms(period), risk_free)
+    found = measure(curve_of(equity, fills, funding, notional), period, risk_free)
     return pd.Series(found, dtype="object", name="metrics")
 
 
-def curve_of(
-    equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFrame, notional: pd.Series[float]
-) -> curves.Curve:
+def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict[str, Any]:
+    """Return what `summary` does, of the arrays of a run, as a plain mapping."""
+    times, equity = curve.times, curve.equity
+    known = len(equity) > 0
+    net = trip_profits(curve)
+    fees = float(add(curve.fees))
+    profit = float(equity[-1] - equity[0]) if known else 0.0
+    leverage = curve.leverage()
+    return {
+        "start": pd.Timestamp(int(times[0]), unit="ms", tz="UTC") if known else pd.NaT,
+        "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
+        "equity_start": float(equity[0]) if known else NAN,
+        "equity_end": float(equity[-1]) if known else NAN,
+        "profit": profit,
+        "total_return": total_return(curve),
+        "annual_return": annual_return(curve),
+        "volatility": volatility(curve, period),
+        "sharpe": sharpe(curve, period, risk_free),
+        "sortino": sortino(curve, period, risk_free),
+        "calmar": calmar(curve),
+        "max_drawdown": max_drawdown(curve),
+        "longest_drawdown": longest_drawdown(curve),
+        "fills": len(curve.signed),
+        "round_trips": len(net),
+        "hit_rate": hit_rate(net),
+        "profit_factor": profit_factor(net),
+        "mean_trip": float(add(net)) / len(net) if len(net) else NAN,
+        "turnover": turnover(curve, curve),
+        "time_in_market": _mean(np.sign(curve.gross), curve.lasting),
+        "leverage_mean": _mean(leverage, curve.lasting),
+        "leverage_max": float(np.maximum.reduce(leverage)) if known else NAN,
+        "fees": fees,
+        "fee_share": fee_share(profit, fees),
+        "funding": curve.funding,
+    }
+
+
+def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFrame, notional: pd.Series[float]) -> Curve:
     """Return the frames of a run as arrays."""
-    times, values = _arrays(equity)
+    curve, traded = _curve(equity), _fill_arrays(fills)
+    paid = float(funding["payment"].sum())
+    return Curve(
+        curve.times, curve.equity, _values(notional), traded.symbols, traded.signed, traded.prices, traded.fees, paid
+    )
+
+
+def trip_profits(curve: Curve) -> Values:
+    """Return the net of each position from flat to flat, symbol by symbol; see `round_trips`."""
+    found = [trips.nets for trips in _trips(curve)]
+    return np.concatenate(found) if found else NOTHING
+
+
+def deviation(returns: Values) -> float:
+    """Return the sample standard deviation, with n − 1; NaN of less than two returns."""
+    if len(returns) < 2:
+        return NAN
+    around = returns - add(returns) / len(returns)
+    return math.sqrt(float(np.einsum("i,i->", around, around)) / (len(returns) - 1))
+
+
+def ratio(returns: Values, spread: float, risk_free: float = 0.0) -> float:
+    """Return the Sharpe ratio of one period; NaN without variation. `spread` is the deviation of the returns."""
+    mean = float(add(returns)) / len(returns) if len(returns) else 0.0
+    if not spread > 1e-12 * abs(mean):
+        return NAN  # all variation is rounding
+    return (mean - risk_free) / spread
+
+
+def span_ms(period: str | pd.Timedelta) -> int:
+    """Return a length of time in ms: "D" and "1D" are a day."""
+    text = f"1{period}" if isinstance(period, str) and period[:1].isalpha() else period
+    return int(pd.Timedelta(text) / pd.Timedelta(1, unit="ms"))
+
+
+class _Trips(NamedTuple):
+    """The fills of one symbol, cut into trips: each ends with the fill that closes the position or flips it.
+
+    `rows` are the fills' numbers, `before` the position before each, `opened` the quantity that a fill opens after it
+    has closed the position, which belongs to the next trip. `firsts` and `lasts` are the ends of the trips.
+    """
+
+    rows: NDArray[np.int64]
+    signed: Values
+    prices: Values
+    fees: Values
+    before: Values
+    opened: Values
+    firsts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+
+    def total(self, amounts: Values, carried: Values | None = None) -> Values:
+        """Return the sum of each trip; `carried` are the parts of ending fills that belong to the next trip."""
+        found: Values = np.add.reduceat(amounts[: self.lasts[-1] + 1], self.firsts)
+        if carried is not None:
+            found[1:] += carried[self.lasts[:-1]]
+        return found
+
+    @property
+    def nets(self) -> Values:
+        """What each trip gained after fees: what was received less what was paid, for longs and shorts alike."""
+        paid = self.prices + self.fees / self.signed
+        return self.total((self.opened - self.signed) * paid, -self.opened * paid)
+
+
+def _trips(fills: Curve) -> Iterator[_Trips]:
+    """Yield the fills of each symbol that has a finished trip."""
+    for symbol in np.unique(fills.symbols):
+        rows = np.flatnonzero((fills.symbols == symbol) & (fills.signed != 0))
+        signed = fills.signed[rows]
+        after = np.cumsum(signed)
+        after[np.abs(after) < 1e-12 + 2 * ULP * np.cumsum(np.abs(signed))] = 0.0  # what rounding leaves of nothing
+        before = np.concatenate([[0.0], after[:-1]])
+        ends = (before * after <= 0) & (before != 0)
+        lasts = np.flatnonzero(ends)
+        if len(lasts):
+            firsts = np.concatenate([[0], lasts[:-1] + 1])
+            opened = np.where(ends, after, 0.0)
+            yield _Trips(rows, signed, fills.prices[rows], fills.fees[rows], before, opened, firsts, lasts)
+
+
+def _fill_arrays(fills: pd.DataFrame) -> Curve:
+    """Return fills as the arrays of a curve without points."""
     signed = fills["quantity"].where(fills["side"] == "BUY", -fills["quantity"])
     symbols = pd.factorize(fills["symbol"])[0].astype("int64")
-    price, fee, paid = _values(fills["price"]), _values(fills["fee"]), float(funding["payment"].sum())
-    return curves.Curve(times, values, _values(notional), symbols, _values(signed), price, fee, paid)
+    traded = symbols, _values(signed), _values(fills["price"]), _values(fills["fee"])
+    return Curve(NUMBERLESS, NOTHING, NOTHING, *traded)
 
 
-def _fill_rows(fills: pd.DataFrame) -> list[tuple[Any, str, float, float, float]]:
-    times, symbols, sides, prices, sizes, fees = (
-        fills[name].tolist() for name in ("time", "symbol", "side", "price", "quantity", "fee")
-    )
-    signed = [size if side == "BUY" else -size for side, size in zip(sides, sizes, strict=True)]
-    return list(zip(times, symbols, signed, prices, fees, strict=True))
+def _net(trips: pd.DataFrame | Values) -> Values:
+    return trips if isinstance(trips, np.ndarray) else _values(trips["net"])
 
 
-def _values(series: pd.Series[float]) -> _Values:
+def _curve(equity: Equity) -> Curve:
+    if isinstance(equity, Curve):
+        return equity
+    return Curve(pd.DatetimeIndex(equity.index).as_unit("ms").asi8, _values(equity))
+
+
+def _values(series: pd.Series[float]) -> Values:
     return np.asarray(series, dtype="float64")
 
 
-def _arrays(series: pd.Series[float]) -> tuple[_Times, _Values]:
-    return pd.DatetimeIndex(series.index).as_unit("ms").asi8, _values(series)
+def _mean(values: Values, lasting: Values) -> float:
+    """Return the mean of values by how long each lasts; the plain mean without time."""
+    if not len(values):
+        return NAN
+    elapsed = add(lasting)
+    # Not np.dot: starting the threads of its library takes longer than the sum.
+    return float(np.einsum("i,i->", values, lasting) / elapsed if elapsed > 0 else values.mean())
 
 
-def _step(equity: pd.Series[float], period: str | pd.Timedelta | None) -> int:
-    step = span_ms(period)
-    return curves.sampling_ms(_arrays(equity)[0]) if step is None else step
-
-
-def _returns(equity: pd.Series[float], period: str | pd.Timedelta | None) -> tuple[_Values, float]:
-    step = _step(equity, period)
-    return curves.sampled(*_arrays(equity), step)[1], curves.per_year(step)
-
-
-def span_ms(period: str | pd.Timedelta | None) -> int | None:
-    """Return a length of time in ms: "D" and "1D" are a day; None stays None."""
-    if period is None:
-        return None
-    text = f"1{period}" if isinstance(period, str) and period[:1].isalpha() else period
-    return int(pd.Timedelta(text) / pd.Timedelta(1, unit="ms"))
+def _positive(values: Values) -> bool:
+    """Return whether all are positive numbers, as of most runs, which saves the care for what is not."""
+    return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)

@@ -14,15 +14,15 @@ import pandas as pd
 from ...errors import InputError, require
 from ..market_data import time_index
 from . import metrics as formulas
-from .curves import Curve, Values, evenly, measure, sampled
 from .luck import assess
+from .metrics import Curve, Values, measure
 from .recipes import NotRepeatable, PackedRecipe, Recipe
 from .trials import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .page import Page
+    from ...pictures.interactive import Page
 
 TIME = "datetime64[ms, UTC]"
 
@@ -269,7 +269,7 @@ class Results:
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
         """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
-        found = measure(self._curve(), formulas.span_ms(period), risk_free)
+        found = measure(self._curve(), period, risk_free)
         if period is None and not risk_free:
             trials.measured(self._trial, found["sharpe"])
         return found
@@ -277,7 +277,7 @@ class Results:
     def fine_returns(self, most: int = 512) -> Values:
         """Return the returns of the run in at most about `most` equal periods, for measures of overfitting."""
         curve = self._curve()
-        return sampled(curve.times, curve.equity, evenly(curve.times, most))[1]
+        return curve.sampled_every(curve.periods_ms(most)).returns
 
     def luck(self, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
         """Return how likely this result is luck, as one Series; `toolkit.research.luck` has the formulas and sources.
@@ -312,19 +312,19 @@ class Results:
         Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
         attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
         """
-        from .report import draw
+        from .run_report import draw_page
 
         if path is None:
-            return draw(self, dark=dark)
+            return draw_page(self, dark=dark)
         target = Path(path)
         if target.suffix.lower() in (".html", ".htm"):
             return self.page(against=against).save(target)
-        draw(self, dark=dark).savefig(target)
+        draw_page(self, dark=dark).savefig(target)
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
         """Return the interactive report: a notebook shows it, `page().save(path)` writes it; see `report`."""
-        from .page import page_of
+        from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ...orders import Order
 from ...venue.engine.core import Core
 from ...venue.model.accounts import Position, VenueAccount, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
@@ -179,39 +180,46 @@ class BarMatcher:
             slip = self.slippage.ticks(state.price, steps, state.bar)
         return max(1, state.price + side * (self.liquidity.half_spread(state.price) + slip))
 
-    def quote_for(self, state: SymbolState, side: int, steps: int, slip: int | None = None) -> VenueOrder | None:
-        """Rest a quote of the house that an order of `side` can take; None when the bar has no volume left."""
-        if state.volume_left == 0 or steps <= 0:
-            return None
-        price = self.taker_price(state, side, steps, slip)
+    def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
+        """Rest the quote of the house that an arriving order can take, if there is one; `withdraw` removes it."""
+        if order.trigger_price is not None or state.volume_left == 0 or steps <= 0:
+            return []
+        side = 1 if order.side.startswith("BUY") else -1
+        # A post-only order meets the quote without slippage, because it must not take.
+        price = self.taker_price(state, side, steps, 0 if order.tif == "POST_ONLY" else None)
         left = state.volume_left
-        return self.house.quote(state.code, -side, price, steps if left is None else min(steps, left))
+        return [self.house.quote(state.code, -side, price, steps if left is None else min(steps, left))]
 
-    def withdraw(self, state: SymbolState, quote: VenueOrder | None) -> None:
-        """Remove a quote, and subtract what it traded from the bar's volume."""
-        if quote is not None:
-            state.take_volume(quote.filled)
+    def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
+        """Remove quotes, and subtract what they traded from the bar's volume."""
+        for quote in quotes:
+            self.by_code[quote.product].take_volume(quote.filled)
             self.house.withdraw(quote)
 
     @contextmanager
     def _exit_quotes(self) -> Iterator[None]:
         """Quote where triggers and liquidations can close positions."""
-        quotes = []
+        quotes: list[VenueOrder] = []
         for state in self.states.values():
             position = self.account.positions[state.code]
             size = position.long.size - position.short.size
-            # Before a bar's first price only a liquidation trades: the price is still that of the bar before.
-            opened = state.started or bool(self.core.state.liquidations)
-            if size and opened and state.price and state.volume_left != 0:
-                side = -1 if size > 0 else 1
-                price = self.taker_price(state, side, abs(size))
-                quotes.append((state, self.house.quote(state.code, -side, price, state.volume_left or ENDLESS)))
+            if size:
+                quotes += self._quotes_for_exit(state, -1 if size > 0 else 1, abs(size))
         try:
             yield
         finally:
-            for state, quote in quotes:
-                self.withdraw(state, quote)
+            self.withdraw(quotes)
 
+    def _quotes_for_exit(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
+        """Rest the quote at which a position of `steps` can be closed by an order of `side`."""
+        # Before a bar's first price only a liquidation trades: the price is still that of the bar before.
+        opened = state.started or bool(self.core.state.liquidations)
+        if not opened or not state.price or state.volume_left == 0:
+            return []
+        price = self.taker_price(state, side, steps)
+        return [self.house.quote(state.code, -side, price, state.volume_left or ENDLESS)]
+
+    # Second form: a bar in which nothing can happen is not walked
     def update_wake_prices(self) -> None:
         """Compute for each symbol the price range in which nothing of the account can happen."""
         self.stale = False
@@ -241,8 +249,9 @@ class BarMatcher:
         if held is not None and not self.coupled:
             self._wake_before_liquidation(self.by_code[held.product], held)
         for state in self.states.values():
-            # Half a tick covers the rounding of data prices to ticks; the rest covers float noise.
-            state.floor_price = (state.wake_low + 0.51) * state.tick
+            # Half a tick covers the rounding of data prices to ticks; the rest covers float noise. An arrival that
+            # waits for a price needs the next one, whatever it is.
+            state.floor_price = math.inf if state.waiting else (state.wake_low + 0.51) * state.tick
             state.ceiling_price = (state.wake_high - 0.51) * state.tick if state.wake_high < NEVER else math.inf
 
     def _wake_before_liquidation(self, state: SymbolState, position: Position) -> None:

@@ -6,7 +6,8 @@ before the driver hands it over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
@@ -22,17 +23,17 @@ from ...protocol.enums import OrderType, TimeInForce
 from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
-from ...venue.model.constants import ADL, FILLED, ISOLATED, LIMIT, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
-from ...venue.model.history import OrderEvent
+from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
+from ...venue.model.history import FundingPayment, OrderEvent
 from ...venue.risk import account_margin, ledger
-from ...venue.trading import lifecycle, orders, settlement
+from ...venue.trading import lifecycle, settlement
 from ...venue.trading.positions import position_of
-from ..account_data import Fill, FundingPayment, OrderHandle
+from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
 from ..market_data import BookSnapshot
 from ..strategy import Strategy, overrides
 from .bar_matching import NO_HASH, BarMatcher
-from .funding_schedule import Settlement
+from .funding_schedule import FundingSettlement
 from .models import Latency, Liquidity, Slippage
 from .symbol_state import Arrival, SymbolState
 
@@ -80,7 +81,7 @@ class SimulatedBroker:
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
         self.warm_until = -1
-        self.settlements: Sequence[Settlement] = ()
+        self.settlements: list[FundingSettlement] = []
         self.predicted: dict[int, float] = {}
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
@@ -111,7 +112,8 @@ class SimulatedBroker:
         self.record_balances(self.matcher.now)
 
     def set_leverage(self, state: SymbolState, leverage: Amount) -> None:
-        """Set a leverage at once. Raises ActionRejected when the venue's rules forbid it."""
+        """Set a leverage immediately. Raises ActionRejected when the venue's rules forbid it."""
+        self.matcher.apply_closes()
         fields = {"symbolCode": state.code, "leverage": format(exact(leverage, "leverage"), "f")}
         try:
             outcome = self._run_action("setLeverage", fields)
@@ -130,13 +132,20 @@ class SimulatedBroker:
         state = self.state_of(str(order.symbol))
         order = self._with_client_ids(order)
         for leg in order.legs[1:]:
-            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg, leg.cl_ord_id or 0)
+            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg)
         return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
+
+    def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
+        """Send a market order for whole steps; negative ones are sold."""
+        steps, client_id = abs(signed_steps), self.next_client_id()
+        text = state.quantity_text(steps)
+        order = Order(state.symbol, "BUY" if signed_steps > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)
+        return self.submit_steps(state, order, steps)
 
     def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
-        client_id = order.entry.cl_ord_id or 0
-        placed = self.placed[client_id] = OrderHandle(order, client_id)
+        placed = OrderHandle(order)
+        self.placed[placed.cl_ord_id] = placed
         if self.matcher.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
             return placed
@@ -179,7 +188,23 @@ class SimulatedBroker:
             )
         return state
 
-    def next_arrival(self, until: int) -> int:
+    def process_until(self, until: int) -> None:
+        """Process the settlements and arrivals before `until` by time; a settlement comes first."""
+        settlements, matcher = self.settlements, self.matcher
+        while True:
+            arrival = self._next_arrival(until)
+            if settlements and settlements[-1].time < until and settlements[-1].time <= arrival:
+                settlement = settlements.pop()
+                matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+            elif arrival < until:
+                due = heappop(self.arrivals)
+                matcher.advance_to(due.time)
+                matcher.stale = True
+                self.process_request(due.state, due.kind, due.payload)
+            else:
+                return
+
+    def _next_arrival(self, until: int) -> int:
         """Return the time of the next arrival before `until`, else `until`.
 
         An order waits while its symbol has no price from after it was sent, so that nothing trades at a past price. A
@@ -191,71 +216,63 @@ class SimulatedBroker:
             if state.priced_ms >= arrival.sent or (arrival.kind != "place" and not state.waiting):
                 return arrival.time
             state.waiting.append(heappop(self.arrivals))
+            state.floor_price = math.inf  # no bar of it is quiet while something waits for its price
         return until
 
-    def move_price(self, state: SymbolState, price: int, time: int) -> None:
-        """Move a price to `price` ticks by `time`; arrivals that waited for it go on."""
-        state.priced_ms = time
-        if state.waiting:
-            released = [arrival for arrival in state.waiting if arrival.sent <= time]
-            state.waiting = [arrival for arrival in state.waiting if arrival.sent > time]
-            for arrival in released:
+    def release_waiting(self, state: SymbolState) -> None:
+        """Let the arrivals that were sent before the last price of their symbol arrive then."""
+        time = state.priced_ms
+        for arrival in state.waiting:
+            if arrival.sent <= time:
                 heappush(self.arrivals, arrival._replace(time=max(arrival.time, time)))
-        self.matcher.move_price(state, price, time)
+        state.waiting = [arrival for arrival in state.waiting if arrival.sent > time]
 
-    def process_arrival(self) -> None:
-        """Process the next arrival at its time."""
-        arrival = heappop(self.arrivals)
-        self.matcher.advance_to(arrival.time)
-        self.matcher.stale = True
-        if arrival.kind == "place":
-            self._place(arrival.state, *arrival.payload)
-        elif arrival.kind == "cancel":
-            self._cancel([arrival.payload])
+    def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
+        """Process a request that has arrived: kind "place", "cancel" or "cancel_all"."""
+        if kind == "place":
+            self._place(state, *payload)
+        elif kind == "cancel":
+            self._cancel([payload])
         else:
             open_orders = self.account.orders.values()
-            self._cancel([order.client_id for order in open_orders if order.product == arrival.payload])
+            self._cancel([order.client_id for order in open_orders if order.product == payload])
         self.matcher.settle_changes()
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
-        order = placed.order
-        state.in_flight_steps -= _market_steps(order, steps)
-        if self._fill_at_once(state, placed, steps):
+        """Place an order or a bracket on the core, which finds the house's quotes in its book."""
+        state.in_flight_steps -= _market_steps(placed.order, steps)
+        if self._fill_market_order(state, placed, steps):
             return
-        quote: VenueOrder | None = None
-        if order.trigger_price is None:
-            # A post-only order meets the quote without slippage, because it must not take.
-            slip = 0 if order.tif == "POST_ONLY" else None
-            quote = self.matcher.quote_for(state, 1 if order.side.startswith("BUY") else -1, steps, slip)
-        self._enter(state, placed, steps)
-        self.matcher.withdraw(state, quote)
+        quotes = self.matcher.quotes_for(state, placed.order, steps)
+        request = placed.request
+        with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
+            self._run_action(request.action, {"orders": request.to_items(state.product)})
+        self.matcher.withdraw(quotes)
 
-    def _enter(self, state: SymbolState, placed: OrderHandle, steps: int, *, may_take: bool = True) -> None:
-        """Hand an order or bracket to the core; `may_take` is false where nothing is there that it could take."""
-        if not self._place_by_integers(state, placed, steps, may_take):
-            request = placed.request
-            with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
-                self._run_action(request.action, {"orders": request.to_items(state.product)})
-
-    def _fill_at_once(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
-        """Fill a market order at the house's quote when it certainly passes every rule; False when the core must judge.
+    # Second form: a market order trades at the house's quote
+    def _fill_market_order(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
+        """Fill a market order that certainly passes every rule; False when the core must judge it.
 
         The house trades any quantity, so its own side of a trade, the book and the public record decide nothing. They
-        are left out; the account's side is settled by the venue's own rules. Makes an order cost less than half.
+        are left out. The venue's own rules settle the account's side.
         """
         core, account, product, order = self.core, self.account, state.product, placed.order
-        position = account.positions[state.code]
-        plain = placed.request is order and order.price is None and order.reduce_only is None
+        special = order.price, order.trigger_price, order.reduce_only, order.slippage, order.parent_ord_id
+        if placed.request is not order or special != (None,) * 5 or order.tif not in ("IOC", "FOK"):
+            return False
         # Orders of the account could be triggered, cut or uncovered by this one.
-        if not plain or account.orders or state.volume_left is not None or core.state.liquidations:
+        if account.orders or state.volume_left is not None or core.state.liquidations:
             return False
-        if position.mode == ISOLATED or not self._is_plain(state, order, steps):
+        position, unit = account.positions[state.code], product.unit
+        if position.mode == ISOLATED or order.side not in ("BUY", "SELL") or not 0 < steps <= product.max_steps:
             return False
-        side, market, unit = (1 if order.side == "BUY" else -1), state.market, product.unit
+        side, market = (1 if order.side == "BUY" else -1), state.market
         price = self.matcher.taker_price(state, side, steps)
         bound = slippage_bound(product, side, market.last, 0)
         reserved = max(bound, market.mark) * steps * unit
-        if (bound - price) * side < 0 or not self._has_margin(state, side, steps, price, reserved):
+        if state.price * steps * unit < product.min_value or (bound - price) * side < 0:
+            return False
+        if not self._has_margin(state, side, steps, price, reserved):
             return False
         core.open_step()
         core.step_hash = NO_HASH
@@ -294,48 +311,6 @@ class SimulatedBroker:
         initial += standing.initial(side, reserved) - standing.initial()
         return equity - cost >= initial
 
-    def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int, may_take: bool) -> bool:
-        """Place a plain order without writing and parsing its texts; False when it must take that way."""
-        order = placed.order
-        if placed.request is not order or not self._is_plain(state, order, steps, may_take):
-            return False
-        self.core.open_step()
-        try:
-            orders.submit(
-                self.core,
-                self.account,
-                state.product,
-                1 if order.side == "BUY" else -1,
-                steps,
-                0 if order.price is None else whole_units(order.price, *state.product.tick_scale),
-                kind=MARKET if order.price is None else LIMIT,
-                tif=TimeInForce[order.tif],
-                reduce=1 if order.reduce_only else 0,
-                client_id=placed.cl_ord_id,
-            )
-        except Refused:
-            return False
-        return True
-
-    def _is_plain(self, state: SymbolState, order: Order, steps: int, may_take: bool = True) -> bool:
-        """Return whether an order certainly breaks no rule of `checks`, so that its integers can be placed directly."""
-        product, price = state.product, state.price
-        special = order.slippage is not None or order.parent_ord_id is not None
-        if special or order.trigger_price is not None or order.reduce_only not in (None, "REDUCE_ONLY"):
-            return False
-        if not 0 < steps <= product.max_steps or order.side not in ("BUY", "SELL"):
-            return False
-        if order.price is not None:
-            if order.tif == "POST_ONLY" and may_take:
-                return False
-            price = whole_units(order.price, *product.tick_scale)
-            # Prices far from the mark are left to the venue's rules.
-            if not 0 < price <= product.max_price or price * 10 < self.core.state.markets[state.code].mark:
-                return False
-        elif order.tif not in ("IOC", "FOK"):
-            return False
-        return order.reduce_only is not None or price * steps * product.unit >= product.min_value
-
     def _cancel(self, client_ids: list[int]) -> None:
         self.core.open_step()
         for client_id in client_ids:
@@ -352,15 +327,19 @@ class SimulatedBroker:
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
             self._deliver_order_event(records[events[at]])
-            ctx.follow_fills()
+            if ctx._groups:
+                ctx._follow_fills()
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
             self._delivered_payments += 1
-            state = self.by_code[paid.product]
-            size = state.step * paid.size * paid.side
-            price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
-            self.strategy.on_funding(self.ctx, FundingPayment(state.symbol, paid.time, size, price, rate, payment))
+            self._deliver_payment(paid)
+
+    def _deliver_payment(self, paid: FundingPayment) -> None:
+        state = self.by_code[paid.product]
+        size = state.step * paid.size * paid.side
+        price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
+        self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
     def _deliver_order_event(self, event: OrderEvent) -> None:
         state = self.by_code[event.product]
@@ -404,13 +383,27 @@ class SimulatedBroker:
             self._last_balances = row
             self.balances.append((closed, *row))
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Bring the core to the end of the run, and note what is still in flight."""
         self.matcher.apply_closes()
         self.core.advance(self.matcher.now)
         lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
         if lost:
             self.note("UNDERWAY", "", f"{lost} orders or cancels were still in flight at the end and were dropped")
+
+    def run(self, loop: Callable[[], None]) -> None:
+        """Run the strategy: on_start, what `loop` drives, on_stop."""
+        ctx, strategy = self.ctx, self.strategy
+        strategy.ctx = ctx
+        with self.annotate_errors():
+            strategy.on_start(ctx)
+            if not ctx.stopped:
+                loop()
+            if ctx.stopped:
+                self.note("STOP", "", ctx.stopped)
+        self._finish()
+        with self.annotate_errors():
+            strategy.on_stop(ctx)
 
     def release(self) -> None:
         """Let go of the strategy and its context, which refer to this: without cycles a run is freed with its results.

@@ -15,7 +15,7 @@ from ...protocol.enums import OrderType, TimeInForce
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
-from ..analysis.curves import Curve
+from ..analysis.metrics import Curve
 from ..analysis.results import (
     EQUITY,
     EVENTS,

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
+from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple, TypeVar, Unpack
 
@@ -21,6 +22,7 @@ import pandas as pd
 from msgspec import structs
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from ...products import Amount
 from ...suggestions import check_known
 from ...venue.engine.core import Core
@@ -35,7 +37,7 @@ from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
 from .events.driver import EventSettings, backtest_events, events_by_symbol
-from .funding_schedule import Settlement, funding_schedule, predicted_rates
+from .funding_schedule import funding_schedule, predicted_rates
 from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
 from .symbol_state import SymbolState
@@ -96,10 +98,11 @@ def backtest(
     Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
     """
     common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
-    common |= {"funding": funding, "seed": seed}
+    common |= {"funding": to_pandas(funding, "funding"), "seed": seed}
     if recorded:
         own = [*inspect.signature(backtest).parameters][2:-1]
         check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
+    data, latency = to_pandas(data), to_pandas(latency, "latency")
     events = events_by_symbol(data)
     if events is not None:
         given = {"interval": interval, "path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
@@ -151,9 +154,9 @@ def _backtest_bars(
     broker.open_account(capital, leverage, fees)
     broker.matcher.every_point, broker.warm_until = every_point, warm_until
     BacktestContext(broker, max(series.interval for series in bars.values()))
-    broker.settlements = settlements = funding_schedule(core, bars, funding)
+    broker.settlements = funding_schedule(core, bars, funding)
     broker.predicted = predicted_rates(core, bars, funding)
-    end = _Driver(broker, bars, settlements, path).run(progress)
+    end = _Driver(broker, bars, path).run(progress)
     settings = {
         "interval": {symbol: _span_text(series.interval) for symbol, series in bars.items()},
         "products": {symbol: product_fields(state.product) for symbol, state in broker.states.items()},
@@ -197,13 +200,10 @@ def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: in
 class _Driver:
     """Moves time through the bars: settlements, arrivals and prices in order, then the strategy at each close."""
 
-    def __init__(
-        self, broker: SimulatedBroker, bars: Mapping[str, Bars], settlements: list[Settlement], path: Path
-    ) -> None:
+    def __init__(self, broker: SimulatedBroker, bars: Mapping[str, Bars], path: Path) -> None:
         self.broker = broker
         self.matcher = broker.matcher
         self.series = list(zip(broker.states.values(), bars.values(), strict=True))
-        self.settlements = settlements
         self.path = path
 
     def run(self, progress: bool) -> int:
@@ -212,25 +212,40 @@ class _Driver:
             _check_ticks(state, series)
             if type(self.path) is ExtremeOrder and len(series) <= KEPT:
                 state.begun = _begun(series, state.tick, state.step, self.path)
-        broker = self.broker
-        with broker.annotate_errors():
-            broker.strategy.ctx = broker.ctx
-            broker.strategy.on_start(broker.ctx)
-            feeds = self._feeds()
-            if not broker.ctx.stopped:
-                if len(self.series) == 1:
-                    ((state, series),) = self.series
-                    self._run_one(state, _with_progress(_bars_of(series), len(series), progress), feeds)
-                else:
-                    instants = self._instants()
-                    self._run_many(_with_progress(instants, len(instants), progress), feeds)
-            if broker.ctx.stopped:
-                broker.note("STOP", "", broker.ctx.stopped)
-        end = self.matcher.now
-        broker.finish()
-        with broker.annotate_errors():
-            broker.strategy.on_stop(broker.ctx)
-        return end
+        self.broker.run(lambda: self._run_bars(progress))
+        return self.matcher.now
+
+    def _run_bars(self, progress: bool) -> None:
+        """Run through the closing times; bars in which nothing can happen are only handed to the strategy."""
+        broker, matcher, ctx, feeds = self.broker, self.matcher, self.broker.ctx, self._feeds()
+        arrivals, on_bar, after = broker.arrivals, broker.strategy.on_bar, _after_bars(broker)
+        due, coupled = self._next_due(), False
+        for closed, members in self._instants(progress):
+            busy: Any = arrivals or due < closed
+            for state, bar in members:
+                if bar.low <= state.floor_price or bar.high >= state.ceiling_price:
+                    busy = True
+            if busy or (coupled and not matcher.keeps_margin(members)):
+                self._walk(members, closed)
+                due, coupled = self._next_due(), matcher.coupled
+            matcher.now = ctx.now = closed
+            # All bars of an instant are in the histories before the strategy sees the first of them.
+            for state, bar in members:
+                state.unapplied = bar
+                state.add_bar(bar)
+            if feeds:
+                for state, _ in members:
+                    for push, values in feeds.get(state.symbol, ()):
+                        push(next(values))
+            for _, bar in members:
+                if not ctx.stopped:
+                    if ctx._trailing:
+                        ctx._follow_bar(bar)
+                    on_bar(ctx, bar)
+            if after is not None:
+                after([bar for _, bar in members])
+            if ctx.stopped:
+                return
 
     def _feeds(self) -> dict[str, list[Feed]]:
         """Return the values to come of the precomputed indicators, by symbol.
@@ -238,7 +253,7 @@ class _Driver:
         They stay with the driver: an indicator has only those up to now.
         """
         feeds: dict[str, list[Feed]] = {}
-        for computed in self.broker.ctx.precomputed:
+        for computed in self.broker.ctx._precomputed:
             series = next(series for state, series in self.series if state.symbol == computed.symbol)
             whole, part = BarHistory(series.symbol), BarHistory(series.symbol)
             for number, bar in enumerate(_bars_of(series)):
@@ -248,136 +263,65 @@ class _Driver:
             feeds.setdefault(computed.symbol, []).extend(computed.feeds(whole, part))
         return feeds
 
-    def _run_one(self, state: SymbolState, bars: Iterable[Bar], feeds: Mapping[str, list[Feed]]) -> None:
-        """Run through the bars of a single symbol: as `_run_many`, with the least work for each bar."""
-        broker, matcher, ctx = self.broker, self.matcher, self.broker.ctx
-        arrivals, append = broker.arrivals, state.history.append
-        on_bar, follow = broker.strategy.on_bar, feeds.get(state.symbol, ())
-        more = _after_bars(broker, [state])
-        due, floor, ceiling, bound = -1, 0.0, 0.0, True  # of the last walk; the first bar is always walked
-        for bar in bars:
-            closed = bar.closed
-            if arrivals or bound or bar.low <= floor or bar.high >= ceiling or due < closed:
-                due = self._walk_one(state, bar, closed)
-                floor, ceiling = state.floor_price, state.ceiling_price
-                bound = matcher.coupled or bool(state.waiting)
-            matcher.now = ctx.now = closed
-            state.unapplied = bar
-            append(bar)
-            if follow:
-                for push, values in follow:
-                    push(next(values))
-            if ctx.trailing:
-                ctx.follow_bar(bar)
-            if not ctx.stopped:
-                on_bar(ctx, bar)
-            if more is not None:
-                more([bar])
-            if ctx.stopped:
-                return
-
-    def _run_many(self, instants: Iterable[tuple[int, Sequence[Member]]], feeds: Mapping[str, list[Feed]]) -> None:
-        """Run through the closing times of several symbols; quiet bars are only handed over."""
-        broker, matcher, ctx = self.broker, self.matcher, self.broker.ctx
-        on_bar, more = broker.strategy.on_bar, _after_bars(broker, list(broker.states.values()))
-        due = self._next_due()
-        for closed, members in instants:
-            busy = bool(broker.arrivals) or due < closed
-            for state, bar in members:
-                in_range = bar.low > state.floor_price and bar.high < state.ceiling_price
-                busy = busy or not in_range or bool(state.waiting)
-            if busy or (matcher.coupled and not matcher.keeps_margin(members)):
-                self._walk(members, closed)
-                due = self._next_due()
-            matcher.now = ctx.now = closed
-            # All bars of an instant are in the histories before the strategy sees the first of them.
-            for state, bar in members:
-                state.unapplied = bar
-                state.history.append(bar)
-                for push, values in feeds.get(state.symbol, ()):
-                    push(next(values))
-            for _, bar in members:
-                if not ctx.stopped:
-                    ctx.follow_bar(bar)
-                    on_bar(ctx, bar)
-            if more is not None and not ctx.stopped:
-                more([bar for _, bar in members])
-            if ctx.stopped:
-                return
-
-    def _instants(self) -> list[tuple[int, Sequence[Member]]]:
+    def _instants(self, progress: bool) -> Iterable[tuple[int, Sequence[Member]]]:
         """Return each closing time with the bars that close then, in the order of the symbols."""
+        if len(self.series) == 1:
+            ((state, series),) = self.series
+            members = zip(zip(repeat(state), _bars_of(series), strict=False), strict=True)
+            return _with_progress(zip(series.closed.tolist(), members, strict=True), len(series), progress)
         instants: dict[int, list[Member]] = {}
         for state, series in self.series:
             for bar in _bars_of(series):
                 instants.setdefault(bar.closed, []).append((state, bar))
-        return sorted(instants.items())
+        return _with_progress(sorted(instants.items()), len(instants), progress)
 
     def _next_due(self) -> int:
         """Return the time of the next event that depends on no order or price; −1 when every point is visited."""
         if self.matcher.every_point:
             return -1
-        due = self.matcher.due
-        return min(due, self.settlements[-1].time) if self.settlements else due
-
-    def _walk_one(self, state: SymbolState, bar: Bar, closed: int) -> int:
-        """Move along the path of one bar, as `_walk` does, up to where nothing more can happen in it.
-
-        Returns when the next event is due.
-        """
-        broker, matcher, arrivals, settlements = self.broker, self.matcher, self.broker.arrivals, self.settlements
-        matcher.apply_closes()
-        points = state.begin_bar(bar, matcher.liquidity, self.path)
-        due = -1
-        for offset, price in points:
-            time = bar.time + offset
-            if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
-                self._process_until(time)
-            if state.started and not (arrivals or state.waiting or matcher.coupled):
-                if matcher.stale:
-                    matcher.update_wake_prices()
-                due = self._next_due()
-                quiet = bar.low > state.floor_price and bar.high < state.ceiling_price
-                if quiet and due >= closed and not matcher.coupled:
-                    state.priced_ms = bar.time + points[-1][0]
-                    broker.record_balances(closed)
-                    return due
-            broker.move_price(state, price, time)
-        self._process_until(closed)
-        matcher.update_wake_prices()
-        broker.record_balances(closed)
-        return self._next_due()
+        due, settlements = self.matcher.due, self.broker.settlements
+        return min(due, settlements[-1].time) if settlements else due
 
     def _walk(self, members: Sequence[Member], closed: int) -> None:
-        """Move along the paths of bars that close at one time, with everything that happens on the way."""
+        """Move along the paths of bars that close at one time, up to where nothing more can happen in them."""
         broker, matcher = self.broker, self.matcher
+        arrivals, settlements = broker.arrivals, broker.settlements
         matcher.apply_closes()
         points = []
         for state, bar in members:
             begun = state.begin_bar(bar, matcher.liquidity, self.path)
             points += [(bar.time + offset, state, price) for offset, price in begun]
-        points.sort(key=lambda point: point[0])
+        if len(members) > 1:
+            points.sort(key=itemgetter(0))
         for time, state, price in points:
-            self._process_until(time)
-            broker.move_price(state, price, time)
-        self._process_until(closed)
-        matcher.update_wake_prices()
+            if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
+                broker.process_until(time)
+            if state.started and not arrivals and self._is_quiet(members, closed):
+                for last, moved, _ in points:
+                    moved.priced_ms = last
+                break
+            state.priced_ms = time
+            if state.waiting:
+                broker.release_waiting(state)
+            matcher.move_price(state, price, time)
+        else:
+            broker.process_until(closed)
+            matcher.update_wake_prices()
         broker.record_balances(closed)
 
-    def _process_until(self, until: int) -> None:
-        """Process the settlements and arrivals before `until` by time; a settlement comes first."""
-        while True:
-            arrival = self.broker.next_arrival(until)
-            if self.settlements and self.settlements[-1].time < until and self.settlements[-1].time <= arrival:
-                settlement = self.settlements.pop()
-                self.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
-            elif arrival < until:
-                self.broker.process_arrival()
-            else:
-                return
+    def _is_quiet(self, members: Sequence[Member], closed: int) -> bool:
+        """Return whether nothing more can happen in these bars, so that their closes are their prices."""
+        if self.matcher.stale:
+            self.matcher.update_wake_prices()
+        if self.matcher.coupled or self._next_due() < closed:
+            return False
+        for state, bar in members:
+            if not state.started or state.waiting or bar.low <= state.floor_price or bar.high >= state.ceiling_price:
+                return False
+        return True
 
 
-def _after_bars(broker: SimulatedBroker, states: Sequence[SymbolState]) -> Callable[[Sequence[Bar]], None] | None:
+def _after_bars(broker: SimulatedBroker) -> Callable[[Sequence[Bar]], None] | None:
     """Return what follows the on_bar calls of an instant: on_bars and on_book; None when the strategy has neither."""
     strategy, ctx = broker.strategy, broker.ctx
     wants_all, wants_books = overrides(strategy, "on_bars"), overrides(strategy, "on_book")
@@ -385,7 +329,7 @@ def _after_bars(broker: SimulatedBroker, states: Sequence[SymbolState]) -> Calla
 
     def call(bars: Sequence[Bar]) -> None:
         latest.update({bar.symbol: bar for bar in bars})
-        if wants_all and len(latest) == len(states) and not ctx.stopped:
+        if wants_all and len(latest) == len(broker.states) and not ctx.stopped:
             strategy.on_bars(ctx, dict(latest))
         if wants_books:
             for bar in bars:

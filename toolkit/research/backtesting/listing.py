@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from ...products import Product
+from ...products import MarginTables, Product
 from ...suggestions import check_known
 from ..data.bars import Bars, tick_of
 
@@ -25,10 +25,8 @@ FIELDS = {
 }
 """Fields that `products={"SYMBOL": {...}}` may change → their names in ProductMeta."""
 
-Tables = dict[int, list[dict[str, str]]]
 
-
-def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], Tables]:
+def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], MarginTables]:
     """Return ProductMeta rows for the symbols of `bars` (in their order), and the margin tables they name.
 
     A symbol that the local venue lists is that product; another one gets the tick of its prices, a step that keeps
@@ -43,7 +41,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     for symbol, row in zip(bars, usual, strict=True):
         wanted = given.get(symbol) or {}
         if isinstance(wanted, Product):
-            rows.append(product_row(wanted, tables))
+            rows.append(wanted.to_row(tables))
             continue
         check_known(wanted, FIELDS, f"products[{symbol!r}]", "field of a product")
         changes = {
@@ -55,7 +53,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
 
 
 @lru_cache(maxsize=2)  # the points of a sweep have the same; finding the tick of many prices takes long
-def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], Tables]:
+def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], MarginTables]:
     """Return the rows and tables of symbols of which nothing is given; they are shared, and never changed."""
     from ...venue.model.genesis import default_margin_tables, default_products
 
@@ -90,34 +88,4 @@ def _derived_row(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) ->
         "maxOrderQty": "1000000000",
         "maxPositionNtnl": "100000000",
         "baseCurrency": symbol,
-    }
-
-
-def product_row(product: Product, tables: Tables) -> dict[str, Any]:
-    """Return the ProductMeta row of a product; its margin table is added to `tables`."""
-    number = 1000 + product.code
-    tables[number] = [
-        {
-            "minimumValue": format(tier.floor, "f"),
-            "maintainMarginRatio": format(tier.maintenance_rate, "f"),
-            "maxLeverage": format(tier.max_leverage, "f"),
-        }
-        for tier in product.tiers
-    ]
-    fields = {FIELDS[name]: value for name, value in product_fields(product).items()}
-    return {
-        "name": product.name,
-        "symbol": product.symbol,
-        "code": str(product.code),
-        "currencyCode": product.currency_code,
-        "pricePrecision": product.price_precision,
-        "qtyPrecision": product.quantity_precision,
-        **fields,
-        "productType": product.product_type,
-        "listStatus": "listed",
-        "onlyIsolated": product.only_isolated,
-        "baseCurrency": product.base_currency,
-        "quoteCurrency": product.quote_currency,
-        "settleCurrency": product.settle_currency,
-        "marginTableId": number,
     }

@@ -31,6 +31,7 @@ class SymbolState:
     """The current state of one symbol. Prices in ticks and quantities in steps, unless a name says otherwise."""
 
     __slots__ = (
+        "add_bar",
         "bar",
         "begun",
         "ceiling_price",
@@ -62,6 +63,7 @@ class SymbolState:
         self.product = product
         self.market = core.state.markets[product.code]
         self.history = BarHistory(symbol)
+        self.add_bar = self.history.append
         self.price = 0
         """Last known price; 0 before the first."""
         self.wake_low, self.wake_high = -1, NEVER

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ...connecting import venue_in_process
 from ...errors import InputError, StaleData
 from ...extras import need
 from .recording import Recording
@@ -184,10 +185,10 @@ def record(
 
 def _clock_of(session: Session) -> Callable[[], datetime]:
     """Return the clock of the column `received`: that of a venue in this process, else of this machine."""
-    venue = session.venue
+    venue = venue_in_process(session)
     if venue is None:
         return lambda: datetime.now(UTC)
-    return lambda: datetime.fromtimestamp(venue.now_ms() / 1000, UTC)
+    return lambda: datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)
 
 
 def _open(

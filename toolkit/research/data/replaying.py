@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...connecting import venue_in_process
 from ...errors import InputError
 from ...guards import no_keys
 from ...venue.engine.core import Core
@@ -92,13 +93,13 @@ class Replaying:
 
     def attach(self) -> None:
         """Make the data the venue's price source."""
-        self.venue.query(self.source.attach)
+        self.venue.host.query(self.source.attach)
 
     def stop(self) -> None:
         """Return to the simulated index, which continues from its last price."""
         from ...venue.simulation import participants
 
-        self.venue.query(participants.attach)
+        self.venue.host.query(participants.attach)
 
 
 @no_keys
@@ -123,7 +124,7 @@ def replay(
 
     Raises InputError for symbols that the venue does not list, or a venue without its simulated market.
     """
-    local: LocalVenue | None = getattr(venue, "venue", venue)  # type: ignore[arg-type]
+    local = venue_in_process(venue)
     if local is None:
         raise InputError("replay() needs a local venue in this process", field="venue", rule="local")
     series = _bars(data, interval)
@@ -136,7 +137,7 @@ def replay(
         shift = core.state.time - first
         return Replay(_tracks(core, series, shift, path or ExtremeOrder())), shift
 
-    source, shift = local.query(begin)
+    source, shift = local.host.query(begin)
     replaying = Replaying(
         local,
         source,

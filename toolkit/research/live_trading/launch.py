@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ...connecting import venue_in_process
 from ...errors import InputError, WalletError
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
@@ -54,7 +55,7 @@ def paper(
     own = connect(clock=clock, seed=seed, market=market) if session is None else None
     chosen = own if own is not None else session
     assert chosen is not None
-    if chosen.venue is None:
+    if venue_in_process(chosen) is None:
         raise InputError("paper() needs a session of the local venue in this process", field="session", rule="local")
     try:
         limits = limits or Limits()
@@ -109,7 +110,8 @@ def _check_agent(session: Session) -> None:
         raise WalletError("a live run signs orders with an agent key, and this session has none; or use dry_run=True")
     approvals = session.info.agents(account=agent, role="AGENT")
     own = approvals[approvals["master"].astype(str).str.lower() == str(session.account).lower()]
-    now = utc(session.venue.now_ms() if session.venue is not None else time.time_ns() // 1_000_000)
+    venue = venue_in_process(session)
+    now = utc(venue.host.now_ms() if venue is not None else time.time_ns() // 1_000_000)
     active = (own["status"] == "ACTIVE") & (own["expires_at"].isna() | (own["expires_at"] > now))
     if not active.any():
         was = "is not approved" if own.empty else f"is no longer approved (until {own['expires_at'].max()})"

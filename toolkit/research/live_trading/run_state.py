@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...products import Product
-from ..account_data import Fill, FundingPayment, OrderHandle
+from ..account_data import Fill, FundingFee, OrderHandle
 from .session_rows import fill_of, id_or_zero, payment_of, rows_of, unix_ms, utc
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class RunState:
                 seen[str(row.id)] = unix_ms(row.time)
                 yield row
 
-    def read_funding(self) -> Iterator[FundingPayment]:
+    def read_funding(self) -> Iterator[FundingFee]:
         """Yield the funding payments that were not read before."""
         for row in self._read_on("funding", self.session.funding_payments):
             if row.symbol in self.position_steps:

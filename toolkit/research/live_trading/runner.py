@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...connecting import venue_in_process
 from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ..analysis.results import Results
 from ..market_data import Bar, Trade, span_ms
@@ -78,7 +79,8 @@ class Runner:
         self.ctx = SessionContext(self.state, self.strategy, limits, self._feed)
         self._on_timer = timer_call(self.strategy, self.ctx)
         self._timer_due_ms: float = NEVER
-        self._manual_clock = session.venue is not None and not session.venue.clock.runs
+        self._venue = venue_in_process(session)
+        self._manual_clock = self._venue is not None and not self._venue.host.clock.runs
         self._stop = threading.Event()
         self._close_at_end = False
         self._thread: threading.Thread | None = None
@@ -188,7 +190,7 @@ class Runner:
 
     def _wait(self, until: int | None) -> bool:
         """Let time pass until the next poll or timer; return whether it is a poll."""
-        now, venue, due = self.state.now(), self.session.venue, self._timer_due_ms
+        now, venue, due = self.state.now(), self._venue, self._timer_due_ms
         if due <= now:
             return False
         if self._manual_clock:
@@ -197,7 +199,7 @@ class Runner:
             target = target if until is None else min(target, until)
             venue.advance(until=target if due >= target else ceil(due))
             return due >= target
-        speed = getattr(venue.clock, "speed", 1.0) if venue is not None else 1.0
+        speed = getattr(venue.host.clock, "speed", 1.0) if venue is not None else 1.0
         timer = (due - now) / 1000 / speed if speed else NEVER
         left = self._poll_due - monotonic()
         self._stop.wait(max(min(left, timer), 0))
@@ -229,7 +231,7 @@ class Runner:
         self.state.read_orders()
         while self.state.new_fills:
             self.strategy.on_fill(self.ctx, self.state.new_fills.popleft())
-        self.ctx.follow_fills()
+        self.ctx._follow_fills()
 
     def _poll(self) -> None:
         """Query everything that is new and call the strategy, in the order in which it happened."""
@@ -316,12 +318,12 @@ class Runner:
                         self.ctx.history[bar.symbol].append(bar)
                         self.state.prices[bar.symbol] = bar.close
                         self._latest[bar.symbol] = bar
-                        for computed in self.ctx.precomputed:
+                        for computed in self.ctx._precomputed:
                             if computed.symbol == bar.symbol:
                                 computed.update(self.ctx.history[bar.symbol])
             _, _, bar = self._read_bars.popleft()
             self.ctx.now = max(self.ctx.now, closed) if self.state.trading else closed
-            self.ctx.follow_bar(bar)
+            self.ctx._follow_bar(bar)
             self.strategy.on_bar(self.ctx, bar)
             last_of_instant = not self._read_bars or self._read_bars[0][0] != closed
             if last_of_instant and len(self._latest) == len(self.symbols) and not self.ctx.stopped:

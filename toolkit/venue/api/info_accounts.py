@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..engine.core import Core
 
 
-@answers("wallet")
+@answers("wallet_balances")
 def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return one row, USDC; none for an unknown address, nor, without includeZero, for an empty account."""
     account = account_of(core, values)

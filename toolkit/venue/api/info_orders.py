@@ -72,7 +72,7 @@ def order_events(core: Core, values: Values) -> dict[str, Any]:
     return paged_log(values, log, positions, lambda event: event.time, tests, partial(records.order_event, core))
 
 
-@answers("trades")
+@answers("fills")
 def trades(core: Core, values: Values) -> dict[str, Any]:
     """Return the fills, newest first."""
     tests = _tests(core, values, order_id="orderId", exec_id="execId")

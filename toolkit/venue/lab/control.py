@@ -18,6 +18,8 @@ from ..model.market import Market
 
 if TYPE_CHECKING:
     from ..engine.core import Core
+    from .armed_faults import Fault
+    from .faults import Faults
 
 Span = str | int | timedelta
 """A length of time: ms, a timedelta, or text like "90s"."""
@@ -34,6 +36,9 @@ class ControllableVenue(Protocol):
 
     @property
     def core(self) -> Core: ...
+    @property
+    def faults(self) -> Faults: ...
+    def state_hash(self) -> str: ...
     def now_ms(self) -> int: ...
     def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
@@ -42,9 +47,10 @@ class ControllableVenue(Protocol):
 class Controls(Suggesting):
     """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
-    Each is a command of the venue: it is journaled, and a revert undoes it. All raise VenueError when the venue refuses
-    them, and InputError, before there is a command, for arguments no command can have: a float or a non-number as an
-    amount, a text that is not an address (or whose mixed case breaks EIP-55), a product that is not listed.
+    Each is a command of the venue: it is journaled, and a revert undoes it. (Faults are none: they act on requests and
+    messages.) All raise VenueError when the venue refuses them, and InputError, before there is a command, for
+    arguments that no command can have: a float or a non-number as an amount, a text that is not an address (or whose
+    mixed case breaks EIP-55), a product that is not listed.
     """
 
     def __init__(self, venue: ControllableVenue) -> None:
@@ -238,6 +244,21 @@ class Controls(Suggesting):
     def calm(self) -> None:
         """End every emergency, limit and pause."""
         self._do("calm")
+
+    def add_fault(self, fault: str, **settings: Any) -> Fault:
+        """Arm a scripted fault: `add_fault("lose-answer", action="placeOrder")`, or its settings in the same text.
+
+        Returns it; `.remove()` or the end of a `with` block disarms it. Kinds and settings are those of `faults`.
+        """
+        return self._venue.faults.add(fault, **settings)
+
+    def clear_faults(self) -> None:
+        """Disarm all faults. A late request still arrives at its time; what was frozen arrives now."""
+        self._venue.faults.clear()
+
+    def state_hash(self) -> str:
+        """Return the hash of the whole state, 64 hex digits. The same seed, commands and times give the same hash."""
+        return self._venue.state_hash()
 
     def _do(self, name: str, /, **args: Any) -> dict[str, Any]:
         return self._venue.apply_control(name, **args)

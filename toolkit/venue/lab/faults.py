@@ -1,7 +1,7 @@
 """Scripted faults of requests and of the feed: a bad day on demand, the same each time.
 
-    venue.faults.add("lose-answer", action="placeOrder", after=2)      # the third order is executed, its answer is lost
-    with venue.faults.add("status", status=503, path="/info/*", count=None): ...
+    venue.control.add_fault("lose-answer", action="placeOrder", after=2)  # executes the third order, loses its answer
+    with venue.control.add_fault("status", status=503, path="/info/*", count=None): ...
     toolkit venue --fault "lose-request chance=0.05 count=all" --fault "feed-cut channel=orderBook after=100"
 
 Each matching request or message is counted; `chance` is drawn from a generator that each fault seeds for itself. Faults
@@ -54,58 +54,25 @@ class Faults:
         """True while a fault of requests is armed or a held-back request has yet to arrive."""
         return self.requests.active
 
-    def add(
-        self,
-        kind: str,
-        *,
-        path: str = "",
-        action: str = "",
-        account: str = "",
-        peer: str = "",
-        channel: str = "",
-        after: int = 0,
-        count: int | None = 1,
-        chance: float = 1.0,
-        delay: Any = 1_000,
-        status: int = 503,
-        code: int = 40231,
-    ) -> Fault:
-        """Arm a fault and return it; see `KINDS` and `Fault`. `delay` is ms, a timedelta or text like "2s".
+    def add(self, text: str, **settings: Any) -> Fault:
+        """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.
 
-        Raises InputError for an unknown kind and for settings that don't go together.
+        The settings may stand in the text: "lose-answer action=placeOrder after=2 count=all". `delay` is ms, a
+        timedelta or text like "2s". Raises InputError for an unknown kind and for settings that don't go together.
         """
-        fault = Fault(
-            *(kind, path, action, account.lower(), peer, channel, after, count, chance),
-            *(milliseconds(delay), status, code),
-            random.Random(f"{self._venue.core.state.seed}:{self._added}"),  # each fault has a sequence of its own
-        )
+        kind, *words = text.split() or [""]
+        given = {name: _value(name, value, text) for name, _, value in (word.partition("=") for word in words)}
+        for name in settings.keys() - SETTINGS.keys():
+            raise _no_setting(name)
+        values = {**SETTINGS, **given, **settings}
+        values |= {"account": values["account"].lower(), "delay": milliseconds(values["delay"])}
+        # each fault has a random sequence of its own
+        fault = Fault(kind, **values, _random=random.Random(f"{self._venue.core.state.seed}:{self._added}"))
         _check(fault)
         self._added += 1
         armed: ArmedFaults = self.feed if kind in FEED else self.requests
         armed.arm(fault)
         return fault
-
-    def arm(self, text: str) -> str:
-        """Arm a fault written as text, "lose-answer action=placeOrder after=2 count=all", and return its repr.
-
-        Raises InputError, naming what is wrong.
-        """
-        kind, *settings = text.split() or [""]
-        given: dict[str, Any] = {}
-        for setting in settings:
-            name, _, value = setting.partition("=")
-            if name not in SETTINGS or not value:
-                raise InputError(
-                    f"{setting!r} is no setting of a fault; there are {', '.join(f'{one}=…' for one in SETTINGS)}",
-                    field="fault",
-                    value=text,
-                )
-            given[name] = _value(name, value, text)
-        return repr(self.add(kind, **given))
-
-    def remove(self, fault: Fault) -> None:
-        """Disarm one fault; one that is not armed any more is no error."""
-        fault.remove()
 
     def clear(self) -> None:
         """Disarm all faults. A late request still arrives at its time; what was frozen arrives now."""
@@ -137,6 +104,9 @@ def _check(fault: Fault) -> None:
 
 
 def _value(name: str, value: str, text: str) -> Any:
+    """Return a setting that was written as NAME=VALUE."""
+    if name not in SETTINGS or not value:
+        raise _no_setting(f"{name}={value}" if value else name)
     if name in ("path", "action", "account", "peer", "channel", "delay"):
         return int(value) if name == "delay" and value.isdigit() else value
     if name == "count" and value == "all":
@@ -145,6 +115,11 @@ def _value(name: str, value: str, text: str) -> Any:
         return float(value) if name == "chance" else int(value)
     except ValueError:
         raise InputError(f"{name}={value} is not a number, in the fault {text!r}", field="fault", value=text) from None
+
+
+def _no_setting(given: str) -> InputError:
+    known = ", ".join(f"{one}=…" for one in SETTINGS)
+    return InputError(f"{given!r} is no setting of a fault; there are {known}", field="fault", value=given)
 
 
 def explain() -> str:

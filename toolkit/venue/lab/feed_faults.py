@@ -23,7 +23,7 @@ FEED = {
 
 
 class FeedFaults(ArmedFaults):
-    """The faults of the feed: `venue.feed.faults.add("drop", channel="orderBook", count=3)`.
+    """The faults of the feed: `venue.host.feed.faults.add("drop", channel="orderBook", count=3)`.
 
     A freeze holds back every message, answers to pings included, until it is removed.
     """

@@ -75,7 +75,7 @@ class Market(msgspec.Struct, frozen=True):
     """Every number of the simulated market. `Market.named("stressed")` is one that is ready; `vary` changes some.
 
     `products` has the numbers of single products by symbol; the others have those of `ProductFlow()`. `regime` scales
-    volatility, flow, jumps, spread and depth; `venue.market(regime)` changes it while the venue runs.
+    volatility, flow, jumps, spread and depth; `venue.control.market(regime)` changes it while the venue runs.
     """
 
     regime: str = "usual"

@@ -5,6 +5,7 @@ Never on the wire by default: a venue answers these paths only after `open_route
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -18,42 +19,50 @@ PATH = "/control"
 Function = Callable[..., Any]
 
 
+class Hosted(Protocol):
+    """What answers the requests."""
+
+    @property
+    def gateway(self) -> Gateway: ...
+
+
 class ControlledVenue(Protocol):
     """What the routes need of the venue."""
 
     @property
-    def gateway(self) -> Gateway: ...
+    def host(self) -> Hosted: ...
     @property
     def control(self) -> object: ...
-    @property
-    def faults(self) -> Any: ...
     @property
     def advance(self) -> Function: ...
     def snapshot(self) -> int: ...
     def revert(self, snapshot: int) -> None: ...
-    def state_hash(self) -> str: ...
 
 
 def functions(venue: ControlledVenue) -> dict[str, Function]:
-    """Return the functions that can be called over HTTP: the controls, time, snapshots and faults."""
+    """Return the functions that can be called over HTTP: the controls, time and snapshots."""
     controls = {name: getattr(venue.control, name) for name in dir(venue.control) if not name.startswith("_")}
-    return {
-        **controls,
-        "advance": venue.advance,
-        "snapshot": venue.snapshot,
-        "revert": venue.revert,
-        "state_hash": venue.state_hash,
-        "add_fault": venue.faults.arm,
-        "clear_faults": venue.faults.clear,
-    }
+    controls["add_fault"] = _described(controls["add_fault"])
+    return {**controls, "advance": venue.advance, "snapshot": venue.snapshot, "revert": venue.revert}
+
+
+def _described(function: Function) -> Function:
+    """Return a function with the text of what another returns: an armed fault can't leave this process."""
+
+    @functools.wraps(function)
+    def described(*args: Any, **keywords: Any) -> str:
+        return repr(function(*args, **keywords))
+
+    return described
 
 
 def open_routes(venue: ControlledVenue, more: Mapping[str, Function] | None = None) -> None:
     """Make the venue's gateway answer GET /control and POST /control/<name>, for the functions in `more` as well."""
     known = {**functions(venue), **(more or {})}
-    venue.gateway.routes[PATH] = lambda incoming: _list(known)
+    routes = venue.host.gateway.routes
+    routes[PATH] = lambda incoming: _list(known)
     for name, function in known.items():
-        venue.gateway.routes[f"{PATH}/{name}"] = _route(name, function)
+        routes[f"{PATH}/{name}"] = _route(name, function)
 
 
 def _list(known: Mapping[str, Function]) -> Answer:

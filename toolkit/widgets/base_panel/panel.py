@@ -19,6 +19,7 @@ import traitlets
 
 from ...client.stream.topic import LIVE
 from ...errors import ToolkitError
+from ...guards import no_keys
 from .refresher import HEARTBEAT, KERNEL_LOOP, REFRESHER
 from .static_view import heading, page
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ...session import Session
 
 FIRST_DATA_SECONDS = 3.0
-"""Longest time that a static view waits for the first data."""
+"""Longest time that a static view waits for its first data."""
 _WIDGETS = resources.files("toolkit.widgets")
 
 
@@ -36,10 +37,10 @@ def module(*names: str) -> str:
 
 
 class Panel(anywidget.AnyWidget):
-    """A widget that follows live objects. Made by `session.widgets`, `session.ticket` and others.
+    """A widget that follows live objects, made from a session: `toolkit.widgets.Candles(session, "BTCUSDC")`.
 
-    It opens its live objects when it is made, is refreshed at the display's rate, and stops with `stop()`, `close()` or
-    the session. It may be displayed any number of times. Amounts in `view` are decimal text.
+    It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
+    or the session. It may be displayed any number of times. Amounts in `view` are decimal text.
     """
 
     _css = module("base_panel/panel.css")
@@ -62,6 +63,12 @@ class Panel(anywidget.AnyWidget):
     _stopped = True
     """Until the constructor has run there is nothing to refresh."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let no constructor of a panel take a private key for a symbol."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = no_keys(cls.__init__)  # type: ignore[method-assign]
+
     def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
         self._session = session
         self._beaten = 0.0
@@ -74,6 +81,7 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._on_message)
         KERNEL_LOOP.attach()
         Panel.open_panels[self] = None
+        session._panels.add(self)
 
     def _make_view(self) -> dict[str, Any]:
         """Return the current view."""
@@ -94,7 +102,7 @@ class Panel(anywidget.AnyWidget):
     def _follow(self, *lives: Any, needed: bool = True) -> None:
         """Refresh with these live objects, and close them with the panel; `needed` ones lock it while they are stale.
 
-        What only adds to the view must not lock the panel: a venue need not publish it at all.
+        Optional data must not lock the panel: a venue need not publish it.
         """
         for live in lives:
             self._lives.append(live)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple
 
+from ...numerals import meanings
 from ...products import Product
 from ..base_panel.number_format import WIDE
 
@@ -43,12 +45,27 @@ class Problem:
         return tuple(choice.label for choice in self.choices)
 
 
+class KindRules(ABC):
+    """What a draft must know of its kind of order; `kinds` has the kinds."""
+
+    name: ClassVar[str]
+    """Value of the ticket's `order_type`."""
+    price: ClassVar[Literal["required", "optional", "none"]] = "required"
+    """Whether it has a limit price; it trades at market without one."""
+    tif: ClassVar[str] = ""
+    """Time in force of its orders, "" where the user chooses it."""
+
+    @abstractmethod
+    def worst_price(self, draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
+        """Return the worst price at which it may trade, None while that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The fields of a ticket, as typed."""
 
+    kind: KindRules
     side: str = "BUY"
-    order_type: str = "LIMIT"
     price: str = ""
     quantity: str = ""
     quantity_as: str = "base"
@@ -63,39 +80,27 @@ class Draft:
     client_id: str = ""
     exit_as: str = "price"
     """What take_profit and stop_loss are: price, percent or pnl."""
-    last_price: str = ""
-    """Last price of a scale; `price` is its first."""
-    count: str = "5"
-    """Number of orders of a scale or TWAP."""
-    duration: str = "30m"
-    """Time from the first to the last order of a TWAP."""
-    trigger_price: str = ""
-    """Trigger of a STOP; its `price` is "" for a market order."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """The fields that the kinds of order declare themselves, such as the duration of a TWAP."""
 
     @property
     def market(self) -> bool:
         """True for an order without a price."""
-        return self.order_type == "MARKET" or (self.order_type in ("TWAP", "STOP") and not self.price)
+        return self.kind.price == "none" or (self.kind.price == "optional" and not self.price)
+
+    def text(self, name: str) -> str:
+        """Return the text of a field."""
+        return str(self.own.get(name) or getattr(self, name, ""))
 
     @property
-    def ladder(self) -> bool:
-        """True for several orders over a range of prices."""
-        return self.order_type == "SCALE"
-
-    @property
-    def timed(self) -> bool:
-        """True for several orders over a time."""
-        return self.order_type == "TWAP"
-
-    @property
-    def waits(self) -> bool:
-        """True for an order that waits for its trigger."""
-        return self.order_type == "STOP"
+    def default_tif(self) -> str:
+        """The time in force where the user chooses none."""
+        return "IOC" if self.market else "GTC"
 
     @property
     def effective_tif(self) -> str:
         """The time in force of the order, with the default filled in."""
-        return "IOC" if self.timed else self.tif or ("IOC" if self.market else "GTC")
+        return self.kind.tif or self.tif or self.default_tif
 
     @property
     def sign(self) -> int:
@@ -176,8 +181,7 @@ class Holdings:
         return self.size * mark - self.long_value + self.short_value
 
 
-@dataclass(frozen=True, slots=True)
-class TicketInputs:
+class TicketInputs(NamedTuple):
     """A draft and everything it is checked against."""
 
     draft: Draft
@@ -192,13 +196,18 @@ class Validation:
 
     problems: tuple[Problem, ...]
     order: Any = None
-    """An Order, Bracket, ScaleOrders or TwapOrders."""
+    """What the kind of order has made of the draft, such as an Order, a Bracket or ScaleOrders."""
     preview: dict[str, Any] = field(default_factory=dict)
 
     @property
     def valid(self) -> bool:
         """True when every check passed."""
         return not self.problems and self.order is not None
+
+
+def meant(name: str, text: str) -> tuple[Choice, ...]:
+    """Return the numbers that a text such as "1.000,5" may mean, as choices for a field."""
+    return tuple(Choice(number, {name: number}) for number in meanings(text))
 
 
 def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from ...numerals import meanings, plain_decimal
+from ...numerals import plain_decimal
 from ...products import Product
-from .draft import Choice, Draft, Problem
+from .draft import Draft, Problem, meant
 
 EXITS = {"take_profit": 1, "stop_loss": -1}
 """Field → +1 if it lies in the direction of the position's profit."""
@@ -34,8 +34,7 @@ def with_exit_prices(
         number = plain_decimal(text)
         what = f"{name.replace('_', ' ')} {text!r}"
         if number is None or number <= 0:
-            choices = tuple(Choice(one, {name: one}) for one in meanings(text))
-            problems.append(Problem(name, "decimal text", f"{what} is not a number above 0", choices))
+            problems.append(Problem(name, "decimal text", f"{what} is not a number above 0", meant(name, text)))
         elif not reference or (draft.exit_as == "pnl" and not quantity):
             problems.append(Problem(name, "price", f"{what} needs the order's price and quantity first", missing=True))
         else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ...errors import ExchangeError, OutcomeUnknown
 from ..base_panel.number_format import grouped, trimmed
 
 if TYPE_CHECKING:
@@ -34,8 +35,38 @@ _WORDS = {
 }
 
 
-@dataclass(slots=True)
-class OrderTracker:
+class Tracker:
+    """Sends what a ticket has reviewed, and follows it."""
+
+    receipt: Receipt | None = None
+
+    @property
+    def status(self) -> str:
+        """Its status in one word, "" before it is sent."""
+        return ""
+
+    def send(self, session: Any, prepared: Prepared) -> Any:
+        """Send the confirmed request, and return the response."""
+        raise NotImplementedError
+
+    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Add the events of the feed that belong to it."""
+
+    def record_failure(self, error: BaseException) -> bool:
+        """Take the error of sending, and return whether the tracker shows it. Otherwise the ticket does."""
+        return False
+
+    def words(self) -> str:
+        """Return the status in one sentence."""
+        return ""
+
+    def view(self) -> dict[str, Any] | None:
+        """Return what the front end draws, None before it is sent."""
+        return None
+
+
+@dataclass
+class OrderTracker(Tracker):
     """One confirmed order. Another thread may append to `events`."""
 
     prepared: Prepared
@@ -53,6 +84,23 @@ class OrderTracker:
 
         prepared = self.prepared
         return intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
+
+    def send(self, session: Any, prepared: Prepared) -> Receipt:
+        """Send the request."""
+        receipt: Receipt = session.send_prepared(prepared, confirmed=True)
+        self.receipt = receipt
+        return receipt
+
+    def record_failure(self, error: BaseException) -> bool:
+        """Take the error of sending: without an answer, or after an interrupt, the outcome is unknown."""
+        self.failure = str(error)
+        if isinstance(error, ExchangeError):
+            self.failed, self.receipt, self.failure = REJECTED, error.receipt, error.message
+        elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
+            self.failed = UNKNOWN
+        else:
+            self.failed = NOT_SENT
+        return True
 
     def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Add the events of the feed that belong to this order."""

@@ -30,8 +30,8 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     preview: dict[str, Any] = {
         "notional": notional,
         "price": notional / filled if filled else price,
-        "worst_price": worst if draft.market and not draft.waits else None,
-        "fills_now": ZERO if draft.timed else taken,
+        "worst_price": worst if draft.market else None,
+        "fills_now": taken,
         "fills": filled,
         "fee": fee,
         "margin": ZERO if draft.reduce_only else max(ZERO, margin_needed(inputs, filled, worst)),

@@ -8,59 +8,46 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
-from ...errors import (
-    CheckFailed,
-    ExchangeError,
-    InputError,
-    LimitReached,
-    OutcomeUnknown,
-    ToolkitError,
-    require,
-)
+from ...errors import CheckFailed, InputError, LimitReached, ToolkitError, require
 from ...products import decimal_text
 from ..base_panel import static_view
 from ..base_panel.number_format import short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
 from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
+from .fields import Amount
 from .holdings import holdings_of
-from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
-from .several import ScaleOrders, TwapOrders, TwapTracker
-from .ticket_view import limits_view, market_view, preview_view, problem_view
-from .validation import largest_quantity, validate
+from .kinds.kind import OrderKind
+from .kinds.registry import KINDS, KindFields
+from .live_account import LiveAccount
+from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, Tracker
+from .ticket_view import form_view, market_view, preview_view, problem_view
+from .validation import largest_quantity
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
-    from ...orders import Bracket, Order
     from ...session import Session
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
-_TEXTS = (
-    *("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id", "last_price", "count", "duration"),
-    "trigger_price",
-)
+_OWN = tuple(name for part in KindFields.__mro__ for name in vars(part) if name in KindFields.class_trait_names())
+"""The fields that kinds of orders declare."""
+_TEXTS = ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id", *_OWN)
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
-    *("trigger_by", "slippage", "client_id", "exit_as", "last_price", "count", "duration", "trigger_price"),
+    *("trigger_by", "slippage", "client_id", "exit_as", *_OWN),
 )
 
 
-class _Amount(traitlets.Unicode[str, Any]):
-    """Text as it was typed; a number is taken as its exact text."""
-
-    def validate(self, obj: Any, value: Any) -> str:
-        return value if isinstance(value, str) else decimal_text(value, self.name or "")
-
-
-class OrderTicket(ReviewedPanel):
+class OrderTicket(KindFields, ReviewedPanel):
     """An order ticket that can't sign a bad order. Made by `session.ticket(symbol)`.
 
     Fields are traits, kept as text and never rounded (a number must be exact as written): `side`, `order_type`,
     `price`, `quantity` (with `quantity_as` "base", "notional" or "share"), `tif`, `reduce_only`, `take_profit`,
-    `stop_loss`, `trigger_by`, `slippage`, `client_id`. After each change `problems` holds every broken rule with the
-    values that would pass (see `take`).
+    `stop_loss`, `trigger_by`, `slippage`, `client_id`, `exit_as`, and those of single kinds: `trigger_price`,
+    `last_price`, `count`, `duration`. After each change `problems` holds every broken rule with the values that would
+    pass (see `take`).
 
     `submit()` starts the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
     `confirm()` checks everything again, signs with the agent key and sends; `status` then follows the order. Any change
@@ -73,13 +60,13 @@ class OrderTicket(ReviewedPanel):
     """Product of the ticket."""
     side = traitlets.Enum(("BUY", "SELL"), "BUY").tag(sync=True)
     """BUY or SELL."""
-    order_type = traitlets.Enum(("LIMIT", "MARKET", "STOP", "SCALE", "TWAP"), "LIMIT").tag(sync=True)
+    order_type = traitlets.Enum(tuple(KINDS), "LIMIT").tag(sync=True)
     """LIMIT, MARKET; STOP: closes a position, or a part of it, once `trigger_price` is reached; SCALE: `count` limit
     orders from `price` to `last_price`, in one request; TWAP: `count` orders evenly over `duration`, see
     `session.twap`."""
-    price = _Amount("").tag(sync=True)
+    price = Amount("").tag(sync=True)
     """Limit price in USDC as text; not used by market orders, and "" for none in a STOP or TWAP."""
-    quantity = _Amount("").tag(sync=True)
+    quantity = Amount("").tag(sync=True)
     """Quantity as text, in the unit of `quantity_as`; "" is the whole position in a STOP."""
     quantity_as = traitlets.Enum(("base", "notional", "share"), "base").tag(sync=True)
     """base (units), notional (USDC) or share (percent of available margin; of the position when reduce-only)."""
@@ -87,26 +74,20 @@ class OrderTicket(ReviewedPanel):
     """Time in force; "" is GTC for limit and IOC for market orders."""
     reduce_only = traitlets.Bool(False).tag(sync=True)
     """Only reduce the position; in hedge mode: close the opposite leg."""
-    take_profit = _Amount("").tag(sync=True)
+    take_profit = Amount("").tag(sync=True)
     """Trigger price of a take-profit, "" for none."""
-    stop_loss = _Amount("").tag(sync=True)
+    stop_loss = Amount("").tag(sync=True)
     """Trigger price of a stop-loss, "" for none."""
     trigger_by = traitlets.Enum(("MARK_PRICE", "LAST_PRICE", "INDEX_PRICE"), "MARK_PRICE").tag(sync=True)
     """Price that triggers take-profit and stop-loss."""
-    slippage = _Amount("").tag(sync=True)
+    slippage = Amount("").tag(sync=True)
     """Allowed slippage of a market order as a ratio, "" for the default (0.03)."""
     exit_as = traitlets.Enum(("price", "percent", "pnl"), "price").tag(sync=True)
     """What take_profit and stop_loss are: price, percent (from the entry price) or pnl (USDC, before fees)."""
-    last_price = _Amount("").tag(sync=True)
-    """Last limit price of a scale; between its orders prices are rounded to the nearest tick."""
-    count = traitlets.Unicode("5").tag(sync=True)
-    """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
-    duration = traitlets.Unicode("30m").tag(sync=True)
-    """Time from the first to the last order of a TWAP, such as "30m" or "4h"."""
-    trigger_price = _Amount("").tag(sync=True)
-    """Trigger of a STOP: a stop-loss or a take-profit of the position, by the side of the market on which it lies."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
+    form = traitlets.Dict(read_only=True).tag(sync=True)
+    """For the front end: the kinds of orders, and the fields of the chosen one."""
 
     def __init__(self, session: Session, symbol: str | int, **fields: Any) -> None:
         unknown = sorted(set(fields) - set(_INPUTS))
@@ -119,7 +100,7 @@ class OrderTicket(ReviewedPanel):
         self._holdings = Holdings()
         self._places = True
         """Whether the review is that of an order; otherwise that of a setting."""
-        self.following: OrderTracker | TwapTracker | None = None
+        self.following: Tracker | None = None
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
         self.set_trait("symbol", self._product.symbol)
@@ -128,15 +109,14 @@ class OrderTicket(ReviewedPanel):
         stream = session.stream
         self._book = stream.order_book(self._product.symbol, DEPTH)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account_parts: tuple[Any, ...] = ()
-        if session.account is not None:
-            self._account_parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
+        self._account = None if session.account is None else LiveAccount(session, self._products)
+        if self._account is not None:
             history = stream.order_history()
             history.on_update(self._on_order_history)
             self._follow(history, needed=False)
-        self._follow(self._book, self._ticker, *self._account_parts)
+        self._follow(self._book, self._ticker, *(self._account.parts if self._account else ()))
         self.observe(self._on_edit, _INPUTS)
-        self.refresh()
+        self._on_edit()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -149,9 +129,9 @@ class OrderTicket(ReviewedPanel):
         return self._validate().valid
 
     @property
-    def order(self) -> Order | Bracket | ScaleOrders | TwapOrders | None:
+    def order(self) -> Any:
         """The current order, None while a quantity is missing."""
-        order: Order | Bracket | ScaleOrders | TwapOrders | None = self._validate().order
+        order = self._validate().order
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
@@ -192,8 +172,7 @@ class OrderTicket(ReviewedPanel):
         order = self._checked_order()
         verb = "buy" if self.side == "BUY" else "sell"
         self._places = True
-        request = order.request if isinstance(order, ScaleOrders | TwapOrders) else order
-        return self._begin_review(request, order.describe(), verb, self.symbol)
+        return self._begin_review(self._kind.request(order), order.describe(), verb, self.symbol)
 
     def set_leverage(self, leverage: str) -> Prepared:
         """Start the review of a change of the product's leverage. Raises as `session.prepare` does."""
@@ -249,7 +228,7 @@ class OrderTicket(ReviewedPanel):
             self.following = None
         self.refresh()
 
-    def _checked_order(self) -> Order | Bracket | ScaleOrders | TwapOrders:
+    def _checked_order(self) -> Any:
         """Return the order if it may be signed now; raises as `submit` does."""
         if self.status == UNKNOWN:
             raise LimitReached(
@@ -260,8 +239,7 @@ class OrderTicket(ReviewedPanel):
         validation = self._validate()
         if validation.problems:
             raise CheckFailed(validation.problems)
-        order: Order | Bracket | ScaleOrders | TwapOrders = validation.order
-        return order
+        return validation.order
 
     def _check_review(self) -> None:
         if self._places:
@@ -272,44 +250,42 @@ class OrderTicket(ReviewedPanel):
     def _before_sending(self, prepared: Prepared) -> None:
         if not self._places:
             return
-        order = self._validate().order
-        assert order is not None
         # Tracked before sending: the feed may report the order before the response arrives.
-        twap = isinstance(order, TwapOrders)
-        self.following = None if twap else OrderTracker(prepared, order.describe())
+        self.following = self._kind.track(self._validate().order, prepared)
 
     def _deliver(self, prepared: Prepared) -> Any:
-        order = self._validate().order
-        if not self._places or not isinstance(order, TwapOrders):
-            return super()._deliver(prepared)
-        parent = self._session.start_twap(order.twap, prepared)
-        self.following = TwapTracker(parent)
-        return parent
+        if self._places and self.following is not None:
+            return self.following.send(self._session, prepared)
+        return super()._deliver(prepared)
 
     def _on_receipt(self, receipt: Receipt) -> None:
         self.problem = ""
-        if self._places and isinstance(self.following, OrderTracker):
-            self.following.receipt = receipt
 
     def _on_failure(self, error: BaseException) -> None:
-        if self._places and isinstance(self.following, OrderTracker):
-            _record_failure(self.following, error)
-        else:
-            self._show_error(error)
+        if self._places and self.following is not None:
+            if self.following.record_failure(error):
+                return
+            self.following = None
+        self._show_error(error)
 
-    def _on_edit(self, _: Any) -> None:
+    def _on_edit(self, _: Any = None) -> None:
         self._end_review()
         self.problem = ""
+        self.set_trait("form", form_view(self._kind, self._draft(), self._product))
         self.refresh()
 
     def _on_order_history(self, update: Any) -> None:
         if self.following is not None:
             self.following.add_events(update.items)
 
+    @property
+    def _kind(self) -> OrderKind:
+        return KINDS[self.order_type]
+
     def _draft(self) -> Draft:
-        fields: dict[str, Any] = {name: getattr(self, name) for name in _INPUTS}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _INPUTS if name != "order_type"}
         fields.update((name, value.strip()) for name, value in fields.items() if isinstance(value, str))
-        return Draft(**fields)
+        return Draft(self._kind, own={name: fields.pop(name) for name in _OWN}, **fields)
 
     def _market(self) -> TicketMarket:
         ticker = self._ticker.value
@@ -325,15 +301,14 @@ class OrderTicket(ReviewedPanel):
     def _validate(self) -> Validation:
         with self._guard:
             # A ticket that was stopped, or whose constructor failed, can still be printed.
-            if self._stopped or not hasattr(self, "_account_parts"):
+            if self._stopped or not hasattr(self, "_account"):
                 return self._validation
-            self._validation = validate(self._inputs())
+            self._validation = self._kind.validate(self._inputs())
             return self._validation
 
     def _inputs(self) -> TicketInputs:
-        wallet, positions, orders, leverages = [one.rows() for one in self._account_parts] or ([], [], [], [])
-        wallet_row = wallet[0] if wallet else {}
-        self._holdings = holdings_of(self._product, self._products, wallet_row, positions, orders, leverages)
+        product = self._product
+        self._holdings = self._account.holdings(product) if self._account else holdings_of(product, {}, {}, (), (), ())
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:
@@ -348,7 +323,6 @@ class OrderTicket(ReviewedPanel):
             "mainnet": session.environment.is_mainnet,
             "account": short(str(session.account or "")),
             "readOnly": "" if can_sign(session) else "read-only session: no agent key to sign with",
-            "limits": limits_view(product),
             "market": market_view(self._market()),
             "leverage": trimmed(self._holdings.leverage),
             "isolated": self._holdings.isolated,
@@ -397,9 +371,7 @@ class OrderTicket(ReviewedPanel):
         if validation.valid and validation.order is not None:
             yield validation.order.describe()
         else:
-            price = "market" if self._draft().market else self.price or "…"
-            price += f" when {self.trigger_price or '…'} is reached" if self.order_type == "STOP" else ""
-            price += f" to {self.last_price or '…'}" if self.order_type == "SCALE" else ""
+            price = self._kind.price_words(self._draft())
             yield f"{self.side} {self.quantity or '…'} {self.symbol} at {price}"
             yield from (problem.message for problem in validation.problems[:1])
         if self.following is not None:
@@ -410,14 +382,3 @@ class OrderTicket(ReviewedPanel):
         head = static_view.heading(f"Order ticket {self.symbol}", str(view.get("environment", "")))
         words = "".join(f"<div>{escape(line)}</div>" for line in self._lines())
         return head + words + static_view.pairs((one[0], one[1]) for one in view.get("preview", ()))
-
-
-def _record_failure(tracker: OrderTracker, error: BaseException) -> None:
-    tracker.failure = str(error)
-    if isinstance(error, ExchangeError):
-        tracker.failed, tracker.receipt = REJECTED, error.receipt
-        tracker.failure = error.message
-    elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
-        tracker.failed = UNKNOWN
-    else:
-        tracker.failed = NOT_SENT

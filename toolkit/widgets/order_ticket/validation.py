@@ -1,26 +1,23 @@
-"""Turns a draft into an order: the rules it breaks, the values that would pass, and its preview.
+"""The steps by which kinds of orders check a draft: the rules it breaks, the values that would pass, its preview.
 
-Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`; those that need the account are in
+Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`. Those that need the account are in
 `buying_power`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound, slippage_width
-from ...numerals import meanings, plain_decimal, plain_text
+from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
-from .buying_power import account_rules, cover, max_affordable_steps
-from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
-from .exits import EXITS, exit_results, with_exit_prices
-from .preview import preview_order
-from .several import ScaleOrders, TwapOrders, make_several
+from .buying_power import cover, max_affordable_steps
+from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, meant
+from .exits import EXITS
 
 FIELDS = {
     "ordPx": "price",
@@ -39,123 +36,19 @@ FIELDS = {
 """Wire name → field of the ticket."""
 
 
-def validate(inputs: TicketInputs) -> Validation:
-    """Return every problem of the draft, its order and its preview."""
-    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
-    if draft.waits:
-        return _stop_validation(dataclasses.replace(inputs, draft=dataclasses.replace(draft, reduce_only=True)))
-    problems: list[Problem] = []
-    worst = _worst_price(draft, product, market)
-    quantity = _quantity(inputs, worst)
-    if isinstance(quantity, Problem):
-        problems.append(quantity)
-        quantity = None
-    if not draft.market and not draft.price:
-        problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
-    reference = _reference_price(draft, market)
-    draft, unread = with_exit_prices(draft, product, reference, plain_decimal(quantity))
-    problems += unread
-    inputs = dataclasses.replace(inputs, draft=draft)
-    order = _order(draft, product, quantity or "", holdings)
-    priced = draft.market or plain_decimal(draft.price) is not None
-    if (draft.ladder or draft.timed) and plain_decimal(quantity) is not None and priced:
-        made = make_several(draft, product, quantity or "", order.entry)
-        if isinstance(made, Problem):
-            problems.append(made)
-        else:
-            return _several_validation(inputs, made, problems)
-    broken = _rule_problems(draft, order, product, market, cover(inputs.holdings, draft.sign))
-    # An unreadable quantity is reported above; the rules would only repeat it.
-    problems += [one for one in broken if quantity is not None or one.field != "quantity"]
-    problems += _client_id_problems(draft, holdings)
-    if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
-        return Validation(tuple(problems), order)
-    amount = Decimal(quantity)
-    if worst is not None and holdings.known:
-        problems += account_rules(inputs, amount, worst)
-    return Validation(tuple(problems), order, _preview(inputs, amount, worst))
-
-
 def largest_quantity(inputs: TicketInputs) -> Decimal | None:
-    """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows; None without a
-    price or the account's data."""
-    worst = _worst_price(inputs.draft, inputs.product, inputs.market)
+    """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows.
+
+    None without a price or the account's data.
+    """
+    worst = inputs.draft.kind.worst_price(inputs.draft, inputs.product, inputs.market)
     if worst is None or worst <= 0 or not inputs.holdings.known:
         return None
     return _max_quantity(inputs, worst)
 
 
-def _preview(inputs: TicketInputs, amount: Decimal, worst: Decimal | None) -> dict[str, Any]:
-    if worst is None:
-        return {}
-    preview = preview_order(inputs, amount, worst)
-    preview["exits"] = exit_results(inputs.draft, preview, inputs.holdings.taker)
-    return preview
-
-
-def _several_validation(inputs: TicketInputs, made: ScaleOrders | TwapOrders, problems: list[Problem]) -> Validation:
-    """Check each order by itself, and the account's rules for all of them together."""
-    draft, product, market = inputs.draft, inputs.product, inputs.market
-    covered = cover(inputs.holdings, draft.sign)
-    for leg in made.legs:
-        found = _rule_problems(draft, leg, product, market, covered)
-        if found:
-            problems += [dataclasses.replace(one, choices=(), message=f"each order: {one.message}") for one in found]
-            break
-    worst = _worst_price(draft, product, market)
-    if problems or worst is None:
-        return Validation(tuple(problems), made)
-    if inputs.holdings.known:
-        problems += account_rules(inputs, made.total, worst)
-    preview = _preview(inputs, made.total, worst)
-    if isinstance(made, TwapOrders):
-        even = (made.total / made.twap.slices).quantize(product.step_size / 10, context=WIDE)
-        preview["slices"] = (made.twap.slices, even, made.twap.interval_ms)
-    return Validation(tuple(problems), made, preview)
-
-
-def _stop_validation(inputs: TicketInputs) -> Validation:
-    """Check an order that waits for its trigger. The venue takes those of traders as exits of a position only."""
-    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
-    trigger = plain_decimal(draft.trigger_price)
-    worst = plain_decimal(draft.price) or trigger
-    quantity = _quantity(inputs, worst) if draft.quantity else "0"
-    problems = [quantity] if isinstance(quantity, Problem) else []
-    size = "0" if isinstance(quantity, Problem) else quantity or "0"
-    if not draft.trigger_price:
-        problems.append(_missing("trigger_price", "a trigger price is needed"))
-    now = {"MARK_PRICE": market.mark, "LAST_PRICE": market.last, "INDEX_PRICE": market.index}[draft.trigger_by]
-    # A stop triggers where the market moves against the position, a take-profit where it moves with it.
-    stops = trigger is None or now is None or (trigger > now) == (draft.sign > 0)
-    kind: Any = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
-    tif: Any = draft.effective_tif
-    order = dataclasses.replace(
-        _exit(draft, product, size, draft.trigger_price or "0", kind, holdings, draft.side),
-        price=draft.price or None, tif=tif, slippage=(draft.slippage or None) if draft.market else None,
-    )  # fmt: skip
-    if draft.trigger_price:
-        problems += _rule_problems(draft, order, product, market, cover(holdings, draft.sign))
-    held = holdings.reducible(draft.sign)
-    amount = plain_decimal(size) or held
-    if holdings.known and not held:
-        name = "long" if draft.sign < 0 else "short"
-        message = (
-            f"there is no {name} position in {product.symbol} to close: the venue takes a trader's trigger orders only"
-            " as take-profit or stop-loss of a position; STOP_LIMIT and the like are for builder orders"
-        )
-        problems.append(Problem("order_type", "position", message))
-    elif holdings.known and amount > held:
-        choice = Choice(trimmed(held), {"quantity": format(held, "f"), "quantity_as": "base"})
-        message = f"{trimmed(amount)} exceeds the position of {trimmed(held)}"
-        problems.append(Problem("quantity", "position", message, (choice,)))
-    if problems or worst is None or not amount:
-        return Validation(tuple(problems), order)
-    # As if it fills at its trigger: the book of today says nothing about the book there.
-    then = dataclasses.replace(market, bids=(), asks=())
-    return Validation((), order, preview_order(dataclasses.replace(inputs, market=then), amount, worst))
-
-
-def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
+def make_order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
+    """Return the order of a draft, with its take-profit and stop-loss."""
     close = draft.reduce_only and holdings.hedge
     side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
     tif: Any = draft.effective_tif
@@ -173,13 +66,13 @@ def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) ->
     )
     closing = "SELL" if draft.side == "BUY" else "BUY"
     take_profit, stop_loss = (
-        _exit(draft, product, quantity, trigger, kind, holdings, closing) if trigger else None
+        exit_order(draft, product, quantity, trigger, kind, holdings, closing) if trigger else None
         for trigger, kind in ((draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION"))
     )
     return Bracket(entry, take_profit, stop_loss) if take_profit or stop_loss else entry
 
 
-def _exit(
+def exit_order(
     draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings, closing: str
 ) -> Order:
     """Return a take-profit or stop-loss whose side is `closing`."""
@@ -188,11 +81,10 @@ def _exit(
     return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
-def _rule_problems(
-    draft: Draft, order: Order | Bracket, product: Product, market: TicketMarket, covered: Decimal
-) -> list[Problem]:
+def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]:
     """Return a problem for every pre-trade rule that the order or its children break."""
-    prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
+    draft, product, covered = inputs.draft, inputs.product, cover(inputs.holdings, inputs.draft.sign)
+    prices = {name: getattr(inputs.market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = plain_decimal(draft.price) if not draft.market else None
     problems: list[Problem] = []
     for failure in check_order(product, order.to_items(product)[0], **prices, cover=covered):
@@ -223,16 +115,13 @@ def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Probl
     if name == "quantity":
         choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
     if failure.rule == "decimal text":
-        choices += _meant(name, getattr(draft, name, ""))
+        choices += meant(name, draft.text(name))
     return Problem(name, failure.rule, failure.message, tuple(choices))
 
 
-def _meant(name: str, text: str) -> tuple[Choice, ...]:
-    return tuple(Choice(number, {name: number}) for number in meanings(text))
-
-
-def _client_id_problems(draft: Draft, holdings: Holdings) -> list[Problem]:
-    text = draft.client_id
+def client_id_problems(inputs: TicketInputs) -> list[Problem]:
+    """Return the problem of a client id that is not a number, or not free."""
+    text, holdings = inputs.draft.client_id, inputs.holdings
     if not text:
         return []
     number = _client_number(text)
@@ -252,23 +141,23 @@ def _client_number(text: str) -> int:
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
 
 
-def _quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
+def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
     """Return the quantity in base units as text, its problem, or None while it lacks a price; nothing is rounded."""
     draft, product = inputs.draft, inputs.product
     text, unit = draft.quantity, draft.quantity_as
     if not text:
         what = {"base": "a quantity", "notional": "an amount in USDC", "share": "a share in percent"}[unit]
-        return _missing("quantity", f"{what} is needed")
+        return missing("quantity", f"{what} is needed")
     if unit == "base":
         return text
     number = plain_decimal(text)
     if number is None or number <= 0:
         what = "amount" if unit == "notional" else "share"
-        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", _meant("quantity", text))
+        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", meant("quantity", text))
     if unit == "share" and number > 100:
         message = f"share {text} % is above 100 %"
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
-    price = _reference_price(draft, inputs.market)
+    price = reference_price(draft, inputs.market)
     if price is None or worst is None or price <= 0 or worst <= 0:
         # An empty price field is reported as such.
         if not draft.market and not draft.price:
@@ -308,18 +197,15 @@ def _max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
     return product.step_size * max_affordable_steps(inputs, product.max_steps + 1, worst)
 
 
-def _reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
+def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
     """Return the price a quantity is valued at: the limit, or the best price for a market order."""
     if not draft.market:
         return plain_decimal(draft.price)
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
 
 
-def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
+def worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
     """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
-    if draft.ladder:
-        ends = [one for one in (plain_decimal(draft.price), plain_decimal(draft.last_price)) if one is not None]
-        return (max(ends) if draft.sign > 0 else min(ends)) if ends else None
     if not draft.market:
         return plain_decimal(draft.price)
     last = market.last or market.mark
@@ -330,7 +216,8 @@ def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decima
     return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
 
 
-def _best_prices(draft: Draft, market: TicketMarket) -> tuple[Choice, ...]:
+def best_prices(market: TicketMarket) -> tuple[Choice, ...]:
+    """Return the best bid and ask as choices for the price."""
     quotes = [("bid", market.bid), ("ask", market.ask)]
     return tuple(
         Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)})
@@ -339,5 +226,6 @@ def _best_prices(draft: Draft, market: TicketMarket) -> tuple[Choice, ...]:
     )
 
 
-def _missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Problem:
+def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Problem:
+    """Return the problem of an empty field."""
     return Problem(name, "required", message, choices, missing=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
+from ...guards import no_keys
 from ..base_panel.panel import Panel
 from ..order_ticket.ticket import OrderTicket
 from .candles import Candles
@@ -25,6 +26,7 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
     narrow ones stack them.
     """
 
+    @no_keys
     def __init__(self, session: Session, symbol: str | int, interval: str | int = "1m") -> None:
         self.symbol = session.product(symbol).symbol
         self.ticket = OrderTicket(session, self.symbol)

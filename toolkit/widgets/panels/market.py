@@ -105,9 +105,8 @@ class Trades(_MarketPanel):
 
     _esm = module("base_panel/common.js", "panels/trades.js")
 
-    def __init__(self, session: Session, symbol: str | int, count: int = SHOWN_TRADES) -> None:
+    def __init__(self, session: Session, symbol: str | int) -> None:
         super().__init__(session, symbol)
-        self._count = count
         self.live = session.stream.trades(self._product.symbol)
         self._follow(self.live)
         self.refresh()
@@ -120,7 +119,7 @@ class Trades(_MarketPanel):
                 in_units(one["price"], self._product.tick_size),
                 in_units(one["quantity"], self._product.step_size),
             ]
-            for one in reversed(self.live.rows(self._count))
+            for one in reversed(self.live.rows(SHOWN_TRADES))
         ]
         return {"symbol": self._product.symbol, "base": self._product.base_currency, "rows": rows}
 
@@ -138,7 +137,7 @@ class Trades(_MarketPanel):
 class Depth(_MarketPanel):
     """The depth of a product's book as a chart: cumulative quantity by distance from the middle.
 
-    It shows `levels` levels a side as far as they reach; both sides have the same scale. `frame()` returns the book.
+    It shows at most `levels` levels per side. Both sides have the same scale. `frame()` returns the book.
     """
 
     _esm = module("base_panel/common.js", "panels/depth.js")

@@ -11,6 +11,7 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.orders import stop
 from toolkit.research import Strategy, backtest
+from toolkit.research.context import Context
 from toolkit.research.data.events import Events, Kind
 from toolkit.research.market_data import BookSnapshot, Trade
 
@@ -281,3 +282,18 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
         backtest(lambda ctx, bar: None, {"BTCUSDC": events})
     with pytest.raises(InputError, match="have no order book"):
         run(events_of((0, TRADE, 1, 1.0, 1.0)))
+
+
+def test_a_post_only_order_is_refused_where_it_would_match_an_order_of_its_own_account() -> None:
+    quotes = [(0, Kind.DEPTH, 1, 60_000.0, 1.0), (0, Kind.DEPTH, -1, 60_001.0, 1.0)]
+    data = events_of(*quotes, *((100.0 * at, Kind.DEPTH, 1, 59_990.0, at / 10) for at in range(1, 9)))
+    placed: list[Any] = []
+
+    def on_book(ctx: Context, book: BookSnapshot) -> None:
+        if len(placed) < 2:
+            side = ctx.sell if placed else ctx.buy
+            placed.append(side("BTCUSDC", "0.1", 60_000.5, tif="POST_ONLY"))
+
+    backtest({"on_book": on_book}, {"BTCUSDC": data})
+    assert [order.state for order in placed] == ["NEW", "REJECTED"]
+    assert "POST_ONLY at 60000.5 would match the best bid 60000.5" in placed[1].reason

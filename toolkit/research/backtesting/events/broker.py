@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from heapq import heappush
 from itertools import count
 from random import Random
@@ -14,7 +13,7 @@ from ....products import whole_units
 from ....venue.engine.core import Core
 from ....venue.model.accounts import VenueOrder
 from ....venue.model.history import OrderEvent
-from ...account_data import FundingPayment, OrderHandle
+from ...account_data import OrderHandle
 from ...data.events import MS
 from ...market_data import BookSnapshot
 from ...strategy import Strategy
@@ -24,7 +23,7 @@ from ..models import BarLiquidity, FixedLatency, RatioSlippage
 from ..symbol_state import NEVER, SymbolState
 from .impact import Impact
 from .latency import RequestLatency
-from .market import RecordedMarket, Resting
+from .market import HistoricalMarket, Resting
 
 Happening = tuple[int, int, str, Any]
 """Something that takes place at a time: (Unix ns, number, kind, payload); numbers order those of one time."""
@@ -33,10 +32,10 @@ Happening = tuple[int, int, str, Any]
 class EventMatcher(BarMatcher):
     """The account's counterparty: the recorded book and trades.
 
-    Attributes: `markets` (code → RecordedMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
+    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
     """
 
-    markets: Mapping[int, RecordedMarket]
+    markets: Mapping[int, HistoricalMarket]
     impact: Impact
     now_ns = 0
 
@@ -62,8 +61,8 @@ class EventMatcher(BarMatcher):
         market.mark, market.oracle, market.last = state.price, index or state.price, last or state.price
         self.core.risk_index.moved.add(state.code)
 
-    def offer(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
-        """Quote the recorded levels that an order of `side` for `steps` can reach; `withdraw_all` takes them away."""
+    def _offer(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
+        """Quote the recorded levels that an order of `side` for `steps` can reach; `withdraw` removes them."""
         quotes: list[VenueOrder] = []
         recorded = self.markets[state.code]
         rank, depth = recorded.rank_at(self.now_ns), 2
@@ -81,26 +80,33 @@ class EventMatcher(BarMatcher):
                 wanted -= total
         return quotes
 
-    def withdraw_all(self, quotes: Sequence[VenueOrder]) -> None:
+    def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
+        """Quote the recorded levels that an arriving order can take, if its price reaches them."""
+        if order.trigger_price is not None or steps <= 0:
+            return []
+        side = 1 if order.side.startswith("BUY") else -1
+        recorded = self.markets[state.code]
+        bid, ask = recorded.best_at(recorded.rank_at(self.now_ns))
+        there = ask if side > 0 else bid
+        price = whole_units(order.price, *state.product.tick_scale) if order.price is not None else there
+        if not there or (price - there) * side < 0:
+            return []
+        if order.tif == "POST_ONLY":  # it only must find that something is there
+            return [self.house.quote(state.code, -side, there, 1)]
+        return self._offer(state, side, steps)
+
+    def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
         """Remove quotes; what they traded is gone from the recorded book for a while, where there is impact."""
         for quote in quotes:
             if quote.filled:
                 self.impact.take(quote.product, quote.side, quote.price, quote.filled, self.now_ns)
             self.house.withdraw(quote)
 
-    @contextmanager
-    def _exit_quotes(self) -> Iterator[None]:
-        """Quote the levels in which triggers and liquidations can close positions."""
-        quotes: list[VenueOrder] = []
-        for state in self.states.values():
-            position = self.account.positions[state.code]
-            size = position.long.size - position.short.size
-            if size and (self.account.waiting or self.core.state.liquidations or self._may_be_liquidated()):
-                quotes += self.offer(state, -1 if size > 0 else 1, abs(size))
-        try:
-            yield
-        finally:
-            self.withdraw_all(quotes)
+    def _quotes_for_exit(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
+        """Quote the recorded levels in which triggers and liquidations can close a position."""
+        if not (self.account.waiting or self.core.state.liquidations or self._may_be_liquidated()):
+            return []
+        return self._offer(state, side, steps)
 
     def _may_be_liquidated(self) -> bool:
         from ....venue.risk import account_margin
@@ -124,7 +130,7 @@ class EventBroker(SimulatedBroker):
         self,
         core: Core,
         states: Sequence[SymbolState],
-        markets: Mapping[int, RecordedMarket],
+        markets: Mapping[int, HistoricalMarket],
         latency: RequestLatency,
         impact: Impact,
         strategy: Strategy,
@@ -144,6 +150,8 @@ class EventBroker(SimulatedBroker):
         self.resting: dict[int, Resting] = {}
         self.open_handles: dict[int, OrderHandle] = {}
         self.known_steps = dict.fromkeys(self.by_code, 0)
+        for state in states:
+            state.volume_left = 0  # the house trades nothing of its own, only what was recorded
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
         """Let something take place at a time."""
@@ -167,20 +175,10 @@ class EventBroker(SimulatedBroker):
         self.open_handles[handle.cl_ord_id] = handle
         return handle
 
-    def process_request(self, kind: str, state: SymbolState, payload: Any, time_ns: int) -> None:
-        """Process a request that has arrived: kind "place", "cancel" or "cancel_all"."""
-        matcher = self.matcher
-        self.advance_to(time_ns)
-        market = self.markets[state.code]
-        rank = market.rank_at(time_ns)
-        state.market.last = market.last_trade(rank) or state.market.last
-        if kind == "place":
-            self._place(state, *payload)
-        elif kind == "cancel":
-            self._cancel([payload])
-        else:
-            self._cancel([order.client_id for order in self.account.orders.values() if order.product == payload])
-        matcher.settle_changes()
+    def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
+        """Process a request that has arrived, with the recorded last price; see `SimulatedBroker`."""
+        state.market.last = self._recorded_last(state) or state.market.last
+        super().process_request(state, kind, payload)
         self.join_queues()
 
     def advance_to(self, time_ns: int) -> None:
@@ -189,25 +187,13 @@ class EventBroker(SimulatedBroker):
         self.matcher.advance_to(time_ns // MS)
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
-        order = placed.order
-        if order.price is None and order.trigger_price is None and steps > 0:
-            state.in_flight_steps -= steps if order.side == "BUY" else -steps
-        side = 1 if order.side.startswith("BUY") else -1
-        quotes: list[VenueOrder] = []
-        if order.trigger_price is None and steps > 0:
-            market = self.markets[state.code]
-            bid, ask = market.best_at(market.rank_at(self.matcher.now_ns))
-            there = ask if side > 0 else bid
-            price = whole_units(order.price, *state.product.tick_scale) if order.price is not None else there
-            if there and (price - there) * side >= 0:
-                if order.tif == "POST_ONLY":  # it only must find that something is there
-                    quotes = [self.matcher.house.quote(state.code, -side, there, 1)]
-                else:
-                    quotes = self.matcher.offer(state, side, steps)
-        self._enter(state, placed, steps, may_take=bool(quotes))
-        self.matcher.withdraw_all(quotes)
-        state.market.last = self.markets[state.code].last_trade(self.markets[state.code].rank_at(self.matcher.now_ns))
-        state.market.last = state.market.last or state.price
+        super()._place(state, placed, steps)
+        # The last price stays the recorded one: trades with the house are not in the recording.
+        state.market.last = self._recorded_last(state) or state.price
+
+    def _recorded_last(self, state: SymbolState) -> int:
+        market = self.markets[state.code]
+        return market.last_trade(market.rank_at(self.matcher.now_ns))
 
     def join_queues(self) -> None:
         """Put the orders that have come into the book into their queues, and forget those that have left it."""
@@ -268,13 +254,8 @@ class EventBroker(SimulatedBroker):
 
     def deliver(self, kind: str, record: Any) -> None:
         """Hand an order event or a funding payment to the strategy."""
-        if kind == "event":
-            self._deliver_order_event(record)
-            return
-        state = self.by_code[record.product]
-        size, rate = state.step * record.size * record.side, record.rate / 10**8
-        price, payment = state.tick * state.price, record.amount / 10**6
-        self.strategy.on_funding(self.ctx, FundingPayment(state.symbol, record.time, size, price, rate, payment))
+        deliver = self._deliver_order_event if kind == "event" else self._deliver_payment
+        deliver(record)
 
     def _deliver_order_event(self, event: OrderEvent) -> None:
         if event.exec_id:

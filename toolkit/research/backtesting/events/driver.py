@@ -22,13 +22,13 @@ from ...data.single_orders import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..build_results import build_results
-from ..funding_schedule import Settlement, constant_rate, funding_schedule
+from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..symbol_state import SymbolState
 from .broker import EventBroker
 from .context import EventContext
 from .impact import Impact
 from .latency import request_latency, to_ns
-from .market import FAR, RecordedMarket
+from .market import FAR, HistoricalMarket
 
 EXACT = "exact"
 POINTS = 10_000
@@ -132,7 +132,7 @@ def backtest_events(
 class _Driver:
     """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
 
-    def __init__(self, broker: EventBroker, settlements: list[Settlement]) -> None:
+    def __init__(self, broker: EventBroker, settlements: list[FundingSettlement]) -> None:
         self.broker = broker
         self.settlements = settlements
         strategy = broker.strategy
@@ -149,27 +149,19 @@ class _Driver:
 
     def run(self, progress: bool) -> None:
         """Run through all the data."""
-        broker, ctx = self.broker, self.ctx
+        broker = self.broker
         for state in broker.states.values():
-            market = broker.markets[state.code]
-            broker.matcher.set_prices(state, market.first_priced)
+            broker.matcher.set_prices(state, broker.markets[state.code].first_priced)
         broker.advance_to(self.start_ns)
         self._at(self.start_ns)
-        with broker.annotate_errors():
-            broker.strategy.on_start(ctx)
-            if self.wants_timer and not ctx.stopped:
-                broker.schedule(self.start_ns + round(self.ctx.timer_ms * MS), "timer", None)
-            broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
-            self._run_all(progress)
-            if ctx.stopped:
-                broker.note("STOP", "", ctx.stopped)
-        broker.finish()
-        with broker.annotate_errors():
-            broker.strategy.on_stop(ctx)
+        broker.run(lambda: self._run_all(progress))
 
     def _run_all(self, progress: bool) -> None:
         broker, ctx, happenings = self.broker, self.ctx, self.broker.happenings
         settlements, feeds = self.settlements, self.feeds
+        if self.wants_timer:
+            broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
+        broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
         bar = _progress(self.end_ns - self.start_ns) if progress else None
         while not ctx.stopped:
             due = happenings[0][0] if happenings else FAR
@@ -217,7 +209,8 @@ class _Driver:
             broker.schedule(time_ns + self.mark_ns, "mark", None)
         else:
             state, what = payload
-            broker.process_request(kind, state, what, time_ns)
+            broker.advance_to(time_ns)
+            broker.process_request(state, kind, what)
 
     def _mark(self, time_ns: int) -> None:
         """Set the prices of all symbols, and let triggers and liquidations follow."""
@@ -230,7 +223,7 @@ class _Driver:
         broker.join_queues()
         broker.record_balances(time_ns // MS)
 
-    def _settle(self, settlement: Settlement) -> None:
+    def _settle(self, settlement: FundingSettlement) -> None:
         self._mark(max(settlement.time * MS, self.broker.matcher.now_ns))
         self.broker.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
         self.broker.record_balances(settlement.time)
@@ -254,7 +247,7 @@ class _Driver:
 class _Feed:
     """The messages and trades of one symbol that the strategy wants, by its own clock."""
 
-    def __init__(self, state: SymbolState, market: RecordedMarket, books: bool, trades: bool) -> None:
+    def __init__(self, state: SymbolState, market: HistoricalMarket, books: bool, trades: bool) -> None:
         self.state = state
         self.market = market
         self._books: list[int] = market.feed.times.tolist() if books else []
@@ -347,13 +340,13 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
     return found
 
 
-def _market(state: SymbolState, events: Events, feed_ns: int | None) -> RecordedMarket:
+def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
     key = "market", state.product.tick_size, state.product.step_size, feed_ns
     if key not in events.cache:
         gridded = _on_grid(state, events)
         gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
-        events.cache[key] = RecordedMarket(gridded, feed_ns, fills)
-    found: RecordedMarket = events.cache[key]
+        events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
+    found: HistoricalMarket = events.cache[key]
     return found
 
 
@@ -393,7 +386,7 @@ def _recorded_rates(events: Events, interval_ms: int) -> Any:
     return pd.Series(values, index=pd.to_datetime(times, unit="ms", utc=True))
 
 
-def _marks(state: SymbolState, market: RecordedMarket) -> Bars:
+def _marks(state: SymbolState, market: HistoricalMarket) -> Bars:
     """Return the mid prices at the points of the equity curve, as closes of bars."""
     start, end = market.start_ns // MS, market.end_ns // MS + 1
     interval = max(1000, -(-(end - start) // POINTS))

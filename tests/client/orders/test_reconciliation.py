@@ -13,10 +13,10 @@ from tests.client.orders.test_ledgers import INTENT
 from tests.client.orders.test_outcome import HASH, LEVERAGE, ask, pages, placed, transaction
 from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Envelope, Retry
-from toolkit.client.orders import settlement
+from toolkit.client.orders import reconciliation
 from toolkit.client.orders.intents import Intent, IntentState, MemoryLedger
 from toolkit.client.orders.outcome import Found
-from toolkit.client.orders.settlement import Settlement, check_belongs, is_transient
+from toolkit.client.orders.reconciliation import Reconciler, check_belongs, is_transient
 from toolkit.errors import (
     ActionRejected,
     BadAnswer,
@@ -75,7 +75,7 @@ def test_an_answer_asks_to_try_later(code: int, status: int, expected: bool) -> 
     ],
 )
 def test_a_failure_proves_that_nothing_was_received(error: Any, expected: bool) -> None:
-    assert settlement.proves_not_received(error) is expected
+    assert reconciliation.proves_not_received(error) is expected
 
 
 SOME = {"results": [{"txCode": 0}, {"txCode": 7}]}
@@ -107,7 +107,7 @@ ALL = {"results": [{"txCode": 0}, {"txCode": "0"}]}
 )
 def test_a_refusal_proves_that_nothing_was_executed(code: int, data: Any, status: int, expected: bool) -> None:
     error = exchange_error(code, "m", data=data, http_status=status)
-    assert settlement.proves_no_execution(error) is expected
+    assert reconciliation.proves_no_execution(error) is expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_refusal_proves_that_nothing_was_executed(code: int, data: Any, status
     ],
 )
 def test_an_answer_leaves_open_what_became_of_the_request(code: int, status: int, expected: bool) -> None:
-    assert settlement._leaves_open(exchange_error(code, "m", http_status=status)) is expected
+    assert reconciliation._leaves_open(exchange_error(code, "m", http_status=status)) is expected
 
 
 def rows(*found: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def test_an_answer_with_other_ids_is_another_requests(intent: Intent, data: Any,
     ],
 )
 def test_an_answer_shows_an_execution_by_the_ids_in_it(intent: Intent, data: Any, expected: bool) -> None:
-    assert settlement._shows_execution(intent, answer(data=data)) is expected
+    assert reconciliation._shows_execution(intent, answer(data=data)) is expected
 
 
 @pytest.mark.parametrize(
@@ -203,18 +203,18 @@ def test_an_answer_shows_an_execution_by_the_ids_in_it(intent: Intent, data: Any
     ],
 )
 def test_code_0_may_hold_a_refusal(code: int, data: Any, reason: str) -> None:
-    assert settlement._refused_inside(answer(code, data)) == reason
+    assert reconciliation._refused_inside(answer(code, data)) == reason
 
 
-def settle(intent: Intent, timeout: float = 1.0, skew: int | None = None) -> tuple[Settlement, Intent]:
-    """Return a settlement with an intent in its ledger."""
+def settle(intent: Intent, timeout: float = 1.0, skew: int | None = None) -> tuple[Reconciler, Intent]:
+    """Return a reconciler with an intent in its ledger."""
     ledger = MemoryLedger()
     ledger.record(replace(intent, state=IntentState.PREPARED))
     if intent.state is not IntentState.PREPARED:
         ledger.update(intent.id, intent.updated, state=IntentState.SENT, body=b"{}")
         if intent.state is not IntentState.SENT:
             ledger.update(intent.id, intent.updated, state=intent.state, code=intent.code, data=intent.data)
-    return Settlement(ledger, timeout, lambda: skew), ledger.get(intent.id)
+    return Reconciler(ledger, timeout, lambda: skew), ledger.get(intent.id)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Upstream and follower side by side: the top of both books after each update, and why each of our orders was filled.
 
-python -m tests.research.live_trading.side_by_side --minutes 10 --speed 20
+python -m tests.side_by_side --minutes 10 --speed 20
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import toolkit
 from toolkit.connecting import NOBODY
-from toolkit.research.live_trading.following import FollowingVenue, follow
+from toolkit.following import FollowingVenue, follow
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.simulation.recorded import RECORDED
 
@@ -43,7 +43,7 @@ class Watcher:
         self.here: dict[int, tuple[int, int]] = {}
         self.there: dict[int, tuple[int, int]] = {}
         """Best bid and ask in ticks by the sequence of the update."""
-        self._tick = venue.core.products[CODE].tick_size
+        self._tick = venue.host.core.products[CODE].tick_size
         self._fills = 0
         for live in venue.following._lives:
             if SYMBOL in live.subject:
@@ -56,8 +56,8 @@ class Watcher:
         tops[update.sequence] = (int(live.best_bid / self._tick), int(live.best_ask / self._tick))
 
     def _after(self, update: Any) -> None:
-        with self.venue.lock:
-            book = self.venue.core.books[CODE]
+        with self.venue.host.lock:
+            book = self.venue.host.core.books[CODE]
             if "order" in update.live.subject.lower():
                 self.here[update.sequence] = tuple(
                     next(
@@ -65,7 +65,7 @@ class Watcher:
                     )
                     for ladder in (book.bids, book.asks)
                 )  # type: ignore[assignment]
-            fills = self.venue.core.state.history.fills_of(self.address)
+            fills = self.venue.host.core.state.history.fills_of(self.address)
             new, self._fills = fills[self._fills :], len(fills)
         for fill in new:
             self._explain(fill, update)
@@ -98,14 +98,14 @@ class Watcher:
             (abs(here - there) for key in both for here, there in zip(self.here[key], self.there[key], strict=True)),
             default=-1,
         )
-        found.notes, found.violations = self.venue.following.notes, self.venue.core.violations()
+        found.notes, found.violations = self.venue.following.notes, self.venue.host.core.violations()
         return found
 
 
 def quote(session: toolkit.Session, venue: FollowingVenue, size: str) -> None:
     """Put an order at each best price, in place of those that rest elsewhere, and now and then take."""
-    with venue.lock:
-        book, product = venue.core.books[CODE], venue.core.products[CODE]
+    with venue.host.lock:
+        book, product = venue.host.core.books[CODE], venue.host.core.products[CODE]
         prices = {"BUY": product.price_text(book.bids.best), "SELL": product.price_text(book.asks.best)}
     session.cancel_all(SYMBOL)
     for side, price in prices.items():

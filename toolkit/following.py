@@ -9,21 +9,22 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...client.io.flow import wall_ms
-from ...errors import InputError, StaleData, ToolkitError
-from ...orders import Order
-from ...products import MICRO, Product
-from ...venue.clocks import milliseconds, moment
-from ...venue.local import LocalVenue
-from ...venue.model.genesis import Genesis
-from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
-from ..backtesting.listing import product_row
+from .client.io.flow import wall_ms
+from .environments import Environment
+from .errors import InputError, StaleData, ToolkitError
+from .orders import Order
+from .products import MICRO, Product
+from .venue.clocks import milliseconds, moment
+from .venue.local import LocalVenue
+from .venue.model.genesis import Genesis
+from .venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
 if TYPE_CHECKING:
-    from ...client.stream.live import Live, Update
-    from ...session import Session
+    import pandas as pd
+
+    from .client.stream.live import Live, Update
 
 DEPTH = 200
 """Levels a side that are followed: as many as the feed gives."""
@@ -32,6 +33,30 @@ LOCKSTEP_MS = 1_000
 """How far a venue in this process is let ahead of its follower."""
 SETTINGS_SECONDS = 5.0
 """How long the settings of an account that is copied are waited for."""
+
+
+class Reads(Protocol):
+    """What is used of the session that reads the other venue."""
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def venue(self) -> Any: ...
+    @property
+    def info(self) -> Any: ...
+    @property
+    def stream(self) -> Any: ...
+    def product(self, symbol: str | int) -> Product: ...
+    def products(self) -> pd.DataFrame: ...
+    def orders(self, *, open: bool, account: str, exact: bool) -> pd.DataFrame: ...
+    def close(self) -> None: ...
+
+
+class HasAccount(Protocol):
+    """The session whose account becomes a copy of another one."""
+
+    @property
+    def account(self) -> str | None: ...
 
 
 class FollowingVenue(LocalVenue):
@@ -51,9 +76,13 @@ class FollowingVenue(LocalVenue):
         Both go on by a second in turn, so that each message of the other venue arrives here at its time.
         """
         other = self.following.upstream.venue
-        if other is None or other.clock is not self.clock or (span is None) == (until is None):
+        if (
+            not isinstance(other, LocalVenue)
+            or other.host.clock is not self.host.clock
+            or (span is None) == (until is None)
+        ):
             return super().advance(span, until=until, progress=progress)
-        now = self.now_ms()
+        now = self.host.now_ms()
         target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
         while now < target:
             now = other.advance(until=min(now + LOCKSTEP_MS, target), progress=False)
@@ -67,7 +96,7 @@ class FollowingVenue(LocalVenue):
 
 
 def follow(
-    upstream: Session,
+    upstream: Reads,
     *,
     symbols: Sequence[str] | None = None,
     when_stale: str = "pause",
@@ -89,8 +118,9 @@ def follow(
     following = Following(upstream, symbols, when_stale)
     try:
         # an upstream in this process may have a manual clock, which then is this venue's, too
-        clock = upstream.venue.clock if upstream.venue is not None else "real"
-        begin = upstream.venue.now_ms() if upstream.venue is not None else wall_ms()
+        here = upstream.venue.host if isinstance(upstream.venue, LocalVenue) else None
+        clock = here.clock if here is not None else "real"
+        begin = here.now_ms() if here is not None else wall_ms()
         genesis = Genesis(time=begin, products=following.rows, margin_tables=following.tables, prices={})
         venue = FollowingVenue(config=genesis, market=False, clock=clock, accounts=accounts, **options)
         venue.following = following
@@ -110,7 +140,7 @@ class Following:
 
     venue: LocalVenue
 
-    def __init__(self, upstream: Session, symbols: Sequence[str] | None, when_stale: str) -> None:
+    def __init__(self, upstream: Reads, symbols: Sequence[str] | None, when_stale: str) -> None:
         if when_stale not in WHEN_STALE:
             raise InputError(
                 f"when_stale is {when_stale!r}; it is {' or '.join(WHEN_STALE)}", field="when_stale", nearest=WHEN_STALE
@@ -119,7 +149,7 @@ class Following:
         self.products = {symbol: upstream.product(symbol) for symbol in symbols or upstream.products().index}
         self.symbols = tuple(self.products)
         self.tables: dict[int, list[dict[str, str]]] = {}
-        self.rows = [product_row(product, self.tables) for product in self.products.values()]
+        self.rows = [product.to_row(self.tables) for product in self.products.values()]
         self.state, self.reason = "stale", "waiting for the first books"
         self.notes: list[str] = []
         self.on_change: Callable[[str], None] = lambda note: None
@@ -133,8 +163,8 @@ class Following:
     def start(self, venue: LocalVenue, timeout: float) -> None:
         """Subscribe, and return when every product has its book and prices. Raises StaleData when they don't come."""
         self.venue = venue
-        if venue.core.state.recorded is None:  # the state of a journal that goes on has begun already
-            venue.apply_control("open_recorded", products=[product.code for product in self.products.values()])
+        if venue.host.core.state.recorded is None:  # the state of a journal that goes on has begun already
+            venue.host.apply_control("open_recorded", products=[product.code for product in self.products.values()])
         for product in self.products.values():
             self._follow("book", product, self.upstream.stream.order_book(product.symbol, depth=DEPTH))
             self._follow("trades", product, self.upstream.stream.trades(product.symbol))
@@ -168,7 +198,7 @@ class Following:
                         changes.append([kind, 0, _whole(item[column], product.tick_size), 0])
         if changes:
             whole = what == "book" and update.kind == "snapshot"
-            self.venue.apply_control("play_recorded", product=product.code, changes=changes, whole=whole)
+            self.venue.host.apply_control("play_recorded", product=product.code, changes=changes, whole=whole)
         self._waiting.discard((product.symbol, what))
         if not self._waiting:
             self._ready.set()
@@ -194,7 +224,7 @@ class Following:
             self.state = state
             self.notes.append(f"{state}{f': {self.reason}' if self.reason else ''}")
             self.on_change(self.notes[-1])
-            paused = any(market.paused for market in self.venue.core.state.markets.values())
+            paused = any(market.paused for market in self.venue.host.core.state.markets.values())
             if state == "stale" and self._pauses:
                 for symbol in self.symbols:
                     self.venue.control.pause(symbol)
@@ -202,12 +232,11 @@ class Following:
                 for symbol in self.symbols:
                     self.venue.control.resume(symbol)
 
-    def fork(self, session: Session, account: str) -> None:
+    def fork(self, session: HasAccount, account: str) -> None:
         """Give the session's account a copy of another one: balance, positions, settings and open orders."""
         theirs = self.upstream.info
-        balance = sum(
-            (Decimal(str(amount)) for amount in theirs.wallet(account=account, exact=True)["balance"]), Decimal(0)
-        )
+        wallet = theirs.wallet_balances(account=account, exact=True)
+        balance = sum((Decimal(str(amount)) for amount in wallet["balance"]), Decimal(0))
         positions: list[list[int]] = []
         modes: set[str] = set()
         for row in theirs.positions(account=account, exact=True).reset_index().to_dict("records"):
@@ -244,7 +273,7 @@ class Following:
         followed = [(self.products.get(str(row["symbol"])), row["leverage"]) for row in rows]
         return [[product.code, round(Decimal(str(leverage)) * 100)] for product, leverage in followed if product]
 
-    def _copy_orders(self, session: Session, account: str) -> None:
+    def _copy_orders(self, session: HasAccount, account: str) -> None:
         items, shown = [], []
         rows = self.upstream.orders(open=True, account=account, exact=True).sort_values("order_id").to_dict("records")
         filled = {int(row["order_id"]) for row in rows if row["filled"]}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import toolkit
-from tests.research.live_trading import side_by_side
+from tests import side_by_side
 from toolkit.errors import InputError, ToolkitError, VenueError
+from toolkit.following import FollowingVenue, follow
 from toolkit.research import data, record
-from toolkit.research.live_trading.following import FollowingVenue, follow
 from toolkit.venue.local import LocalVenue
 
 SYMBOLS = ["BTCUSDC", "ETHUSDC"]
@@ -36,36 +36,36 @@ def follower(upstream: LocalVenue) -> Iterator[FollowingVenue]:
 
 
 def tops(venue: LocalVenue) -> list[Any]:
-    return [(venue.core.books[code].depth(1, 50), venue.core.books[code].depth(-1, 50)) for code in (1, 2)]
+    return [(venue.host.core.books[code].depth(1, 50), venue.host.core.books[code].depth(-1, 50)) for code in (1, 2)]
 
 
 def test_books_trades_and_prices_are_those_of_the_other_venue_after_each_step(
     upstream: LocalVenue, follower: FollowingVenue
 ) -> None:
-    assert (follower.following.state, follower.now_ms()) == ("live", upstream.now_ms())
+    assert (follower.following.state, follower.host.now_ms()) == ("live", upstream.host.now_ms())
     for _ in range(60):
         upstream.advance("3s")
-        follower.catch_up()
+        follower.host.catch_up()
         assert tops(follower) == tops(upstream)
         for code in (1, 2):
-            here, there = follower.core.state.markets[code], upstream.core.state.markets[code]
+            here, there = follower.host.core.state.markets[code], upstream.host.core.state.markets[code]
             assert (here.mark, here.oracle) == (there.mark, there.oracle)
     for code in (1, 2):
-        here, there = (venue.core.state.history.trades[code] for venue in (follower, upstream))
+        here, there = (venue.host.core.state.history.trades[code] for venue in (follower, upstream))
         known = [(one.side, one.price, one.quantity) for one in there]
         assert [(one.side, one.price, one.quantity) for one in here] == known[-len(here) :]
         assert len(here) > 10
-    assert follower.core.violations() == []
-    assert set(follower.core.products) == {1, 2}
+    assert follower.host.core.violations() == []
+    assert set(follower.host.core.products) == {1, 2}
 
 
 def test_an_advance_of_the_follower_takes_the_other_venue_along(upstream: LocalVenue, follower: FollowingVenue) -> None:
-    began = upstream.now_ms()
+    began = upstream.host.now_ms()
     assert follower.advance("1m30s") == began + 90_000
-    assert upstream.now_ms() == upstream.core.state.time == follower.core.state.time == began + 90_000
+    assert upstream.host.now_ms() == upstream.host.core.state.time == follower.host.core.state.time == began + 90_000
     assert tops(follower) == tops(upstream)
-    assert follower.advance(until=began + 90_500) == upstream.core.state.time == began + 90_500
-    times = [trade.time for trade in follower.core.state.history.trades[1]]
+    assert follower.advance(until=began + 90_500) == upstream.host.core.state.time == began + 90_500
+    times = [trade.time for trade in follower.host.core.state.history.trades[1]]
     assert len(set(times)) > 5  # each came in its second, not all of them at the end
     with pytest.raises(InputError, match="one of them"):
         follower.advance()
@@ -77,21 +77,21 @@ def test_orders_are_filled_here_and_never_there(upstream: LocalVenue, follower: 
     with toolkit.connect(venue=follower) as session:
         session.venue.control.fund(session.account, "5000")
         session.buy("BTCUSDC", "0.01")
-        book = follower.core.books[1]
-        price = str(follower.core.products[1].price_text(book.bids.best))
+        book = follower.host.core.books[1]
+        price = str(follower.host.core.products[1].price_text(book.bids.best))
         session.buy("BTCUSDC", "0.05", price=price, tif="POST_ONLY")
         for _ in range(400):
             upstream.advance("3s")
         assert {len(session.fills(role=role)) > 0 for role in ("TAKER", "MAKER")} == {True}
-        assert upstream.query(lambda core: not core.state.history.fills_of(session.account))
-        assert follower.core.violations() == []
+        assert upstream.host.query(lambda core: not core.state.history.fills_of(session.account))
+        assert follower.host.core.violations() == []
 
 
 def test_a_lost_feed_is_said_and_pauses_trading_until_it_is_back(
     upstream: LocalVenue, follower: FollowingVenue
 ) -> None:
     with toolkit.connect(venue=follower) as session:
-        with upstream.faults.add("feed-cut", count=1):
+        with upstream.control.add_fault("feed-cut", count=1):
             for _ in range(3):
                 upstream.advance("3s")
         for _ in range(20):
@@ -108,7 +108,7 @@ def test_while_it_is_stale_orders_are_refused_or_go_on_by_setting(upstream: Loca
         with (
             follow(reader(upstream), symbols=["BTCUSDC"], when_stale=setting) as venue,
             toolkit.connect(venue=venue) as session,
-            upstream.faults.add("feed-cut", count=None),
+            upstream.control.add_fault("feed-cut", count=None),
         ):
             upstream.advance("3s")
             assert venue.following.state == "stale"
@@ -126,14 +126,14 @@ def test_a_served_venue_is_followed_over_its_wire(tmp_path: Path) -> None:
         other = toolkit.connect("local", base_url=served.base_url, ws_url=feed, account="0x" + "0" * 40)
         with follow(other, symbols=["BTCUSDC"]) as venue:
             seen = threading.Event()
-            first = len(venue.core.state.history.trades[1])
+            first = len(venue.host.core.state.history.trades[1])
             while not seen.wait(0.02):
-                if len(venue.core.state.history.trades[1]) > first + 3:
+                if len(venue.host.core.state.history.trades[1]) > first + 3:
                     seen.set()
-            with venue.lock:
-                book = venue.core.books[1]
+            with venue.host.lock:
+                book = venue.host.core.books[1]
                 assert 0 < book.bids.best < book.asks.best
-            assert venue.core.violations() == []
+            assert venue.host.core.violations() == []
 
 
 def test_an_account_is_copied_with_balance_positions_and_orders(upstream: LocalVenue) -> None:
@@ -154,7 +154,7 @@ def test_an_account_is_copied_with_balance_positions_and_orders(upstream: LocalV
             for name in ("balance", "equity"):
                 assert session.wallet_balances()[name].tolist() == theirs.wallet_balances()[name].tolist()
             assert session.orders(open=True)[["price", "quantity"]].to_numpy().tolist() == [[50000.0, 0.01]]
-            assert venue.core.violations() == []
+            assert venue.host.core.violations() == []
             with pytest.raises(VenueError, match="has positions already"):
                 venue.following.fork(session, address)
 
@@ -201,9 +201,9 @@ def test_brackets_stops_conditional_orders_and_settings_are_copied(upstream: Loc
         with toolkit.connect("local", follow=reader(upstream), fork=theirs.account) as session:
             assert session.venue.following.notes == ["live"]
             assert open_orders(session) == given
-            account = session.venue.core.state.accounts[session.account.lower()]
+            account = session.venue.host.core.state.accounts[session.account.lower()]
             assert {code: held.leverage for code, held in account.positions.items()}[2] == 300
-            assert session.venue.core.violations() == []
+            assert session.venue.host.core.violations() == []
 
 
 def test_a_hedged_account_and_orders_that_do_not_fit(upstream: LocalVenue) -> None:
@@ -225,7 +225,7 @@ def test_a_hedged_account_and_orders_that_do_not_fit(upstream: LocalVenue) -> No
             venue.control.pause("BTCUSDC")
             venue.following._copy_orders(session, str(theirs.account))
             assert venue.following.notes[-1].endswith("was not copied: trading in BTCUSDC is paused")
-            assert venue.core.violations() == []
+            assert venue.host.core.violations() == []
 
 
 @pytest.mark.parametrize(("setting", "paused"), [("pause", True), ("continue", False)])
@@ -234,10 +234,10 @@ def test_connect_says_whether_trading_pauses_while_the_feed_is_lost(
 ) -> None:
     with (
         toolkit.connect("local", follow=reader(upstream), when_stale=setting) as session,
-        upstream.faults.add("feed-cut", count=None),
+        upstream.control.add_fault("feed-cut", count=None),
     ):
         upstream.advance("3s")
-        assert session.venue.core.state.markets[1].paused is paused
+        assert session.venue.host.core.state.markets[1].paused is paused
     with pytest.raises(InputError, match="pause or continue"):
         toolkit.connect("local", follow=reader(upstream), when_stale="wait")
 
@@ -256,20 +256,20 @@ def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVe
     with following as venue, toolkit.connect(venue=venue) as session:
         with record(venue.following.upstream, tmp_path / "tape", ["BTCUSDC"], depth=200):
             upstream.advance("3s")
-            began = upstream.now_ms()
-            quote(session, venue.core.books[1], venue.core.products[1])
+            began = upstream.host.now_ms()
+            quote(session, venue.host.core.books[1], venue.host.core.products[1])
             for _ in range(300):
                 upstream.advance("3s")
         fills = known(session)
-        done = [(one.side, one.price, one.quantity) for one in venue.core.state.history.trades[1]]
+        done = [(one.side, one.price, one.quantity) for one in venue.host.core.state.history.trades[1]]
     tape = data.load(tmp_path / "tape", format="recording")
     replaying = LocalVenue(replay={"BTCUSDC": tape}, clock="manual", settle_delay=0)
     with replaying as again, toolkit.connect(venue=again) as session:
         again.advance(until=began)
-        quote(session, again.core.books[1], again.core.products[1])
-        again.advance(until=upstream.now_ms())
+        quote(session, again.host.core.books[1], again.host.core.products[1])
+        again.advance(until=upstream.host.now_ms())
         assert known(session) == fills
-        replayed = [(one.side, one.price, one.quantity) for one in again.core.state.history.trades[1]]
+        replayed = [(one.side, one.price, one.quantity) for one in again.host.core.state.history.trades[1]]
     assert len(fills) > 0
     assert len(replayed) > 20
     count = min(len(done), len(replayed))
@@ -292,7 +292,7 @@ def test_connect_follows_a_session_or_an_address_and_forks_an_account(upstream: 
             assert shocked["liquidated"].tolist() == [False, mark * 0.8 <= price]
             assert session.what_if("BTCUSDC", "0")["equity"].nunique() == 1
             assert session.venue is not None
-            assert session.venue.core.violations() == []
+            assert session.venue.host.core.violations() == []
     with (
         LocalVenue(seed=3, speed=30) as other,
         other.serve() as served,
@@ -306,9 +306,9 @@ def test_a_deep_fall_liquidates_in_the_answer_only(upstream: LocalVenue) -> None
     with toolkit.connect(venue=upstream) as session:
         session.exchange.set_leverage("BTCUSDC", "20")
         session.buy("BTCUSDC", "1.5")
-        digest = upstream.state_hash()
+        digest = upstream.control.state_hash()
         assert session.what_if("BTCUSDC", -0.2)["liquidated"].tolist() == [False, True]
-        assert upstream.state_hash() == digest
+        assert upstream.control.state_hash() == digest
         for wrong, text in ((-1, "leaves no price"), ("nan", "not an exact amount")):
             with pytest.raises(InputError, match=text):
                 session.what_if("BTCUSDC", wrong)

@@ -50,7 +50,7 @@ LATEST_EXECUTION_MS = 60_000
 
 
 @dataclass(slots=True)
-class Settlement:
+class Reconciler:
     """Settles intents of one ledger.
 
     `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew` returns this
@@ -260,7 +260,7 @@ def proves_no_execution(error: ExchangeError) -> bool:
 
     A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
     in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
-    an earlier one may have been, or may be under way: `Settlement.is_over`.
+    an earlier one may have been, or may be under way: `Reconciler.is_over`.
     """
     return isinstance(error, ActionRejected | BadRequest | UnsupportedAction) and not _leaves_open(error)
 

@@ -1,0 +1,406 @@
+"""The machinery of a local venue: one core behind one lock, with clock, journal, gateway and feed around it.
+
+The core only sees commands that carry a time; this module supplies that time. With a real clock the core catches up
+before every command and query, and in a thread while the venue is served or its feed is read. `LocalVenue` is what
+users hold; the server, the feed, the gateway and the controls work on its host.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ..errors import VenueError
+from . import development
+from .api.gateway import Gateway, Submission
+from .clocks import Clock
+from .engine.codec import hash_of, joined
+from .engine.commands import Advance, Command, Control, Outcome, Submit
+from .engine.core import Core
+from .lab.faults import Faults
+from .lab.journal import SLICE_MS, Journal, apply, plain
+from .lab.player import Player
+from .lab.progress import advance_bar
+from .lab.sigint import defer_sigint
+from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker
+
+if TYPE_CHECKING:
+    from .feed.hub import Hub, Wire
+    from .model.genesis import Genesis
+
+T = TypeVar("T")
+
+IDLE_MS = 3_600_000
+"""A longer time without any step counts as idle."""
+
+Idle = Literal["simulate", "skip"]
+
+
+class VenueHost:
+    """Runs one core: applies commands and queries under its lock, lets time pass, publishes and records what happened.
+
+    `first` are the commands that open the venue, `journal` the file that every command is written to first. The
+    arguments are explained at `LocalVenue`.
+    """
+
+    def __init__(
+        self,
+        genesis: Genesis,
+        first: Sequence[Command],
+        clock: Clock,
+        *,
+        mnemonic: str,
+        journal: Journal | None = None,
+        player: Player | None = None,
+        idle: Idle = "simulate",
+        wire: Wire = "published",
+    ) -> None:
+        self.clock = clock
+        self.player = player
+        self.idle = idle
+        self.lock = threading.RLock()
+        """Held while a command is applied or the state is read; take it to read several things at one instant."""
+        self.journal = journal
+        self.core = self._begun(genesis, first) if journal is None else self._replayed(journal)
+        self.core.events.clear()
+        self.core.record_events(False)
+        self.masters = development.opened(mnemonic, self.core.state.accounts)
+        """Addresses of the development accounts, by number."""
+        self.keys_are_public = mnemonic == development.MNEMONIC
+        self.closing = False
+        """True ends a long advance at its next step."""
+        self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
+        self.faults = Faults(self)
+        self.gateway = Gateway(self, self.faults.requests, extended=wire == "extended")
+        self.record: Callable[[Command], None] | None = None
+        """Called with every command except the passing of time, under the lock, before the command is applied."""
+        self._hub: Hub | None = None
+        self._wire: Wire = wire
+        self._runners = 0
+        self._ticker: Ticker | None = None
+        self._snapshots: dict[int, bytes] = {}
+        self._last_snapshot = 0
+        self._closed = False
+
+    def _begun(self, genesis: Genesis, first: Sequence[Command]) -> Core:
+        core = Core(genesis)
+        for command in (*first, *(self.player.begin(genesis.time) if self.player is not None else ())):
+            apply(core, command)
+        return core
+
+    def _replayed(self, journal: Journal) -> Core:
+        try:
+            core = journal.replay()
+        except BaseException:
+            journal.close()
+            raise
+        # a running clock may be ahead of the journal's last entry; a manual clock continues from that entry
+        self.clock.set(max(core.state.time, self.clock.now_ms() if self.clock.runs else 0))
+        return core
+
+    def now_ms(self) -> int:
+        """Return the venue's time in Unix ms."""
+        return max(self.core.state.time, self.clock.now_ms())
+
+    def behind_ms(self) -> int:
+        """Return how far the state is behind the clock, in ms; above 0 while it catches up, or between two ticks."""
+        return max(0, self.clock.now_ms() - self.core.state.time)
+
+    def settled_ms(self) -> int:
+        """Return the time at which every action that was answered so far is executed; see `settle_delay`."""
+        with self.lock:
+            return max([self.now_ms(), *(waiting.due for waiting in self.core.state.unsettled)])
+
+    def advance_to(self, target: int, progress: bool | None = None) -> None:
+        """Let time pass until a moment in Unix ms; see `LocalVenue.advance`."""
+        steps = Steps()
+        with advance_bar(self.core.state.time, target, progress) as moved:
+            while (reached := self._step_towards(target, steps.span_ms)) < target:
+                moved(reached)
+                if not self._ring(reached):
+                    steps.pause()
+            moved(reached)
+        self._ring(target)
+
+    def _step_towards(self, target: int, span_ms: int) -> int:
+        """Do a step of at most `span_ms`, which ends at the next alarm, and return the time that was reached."""
+        now = self.core.state.time
+        return self._step(self.alarms.between(now, min(target, now + span_ms)))
+
+    def _ring(self, now_ms: int) -> bool:
+        """Do what is due after a step of an advance; return whether an alarm rang."""
+        self.gateway.execute_delayed(now_ms)  # outside the lock, like any other request
+        self._deliver()
+        return self.alarms.ring(now_ms)
+
+    def _step(self, target: int) -> int:
+        """Advance to a moment, with a journal entry, and return the time that was reached. Raises VenueError on the
+        way when the venue is closing."""
+        with self.lock:
+            if self.core.state.time <= target:  # also to leave an entry where no time passes
+                if self.closing:
+                    raise VenueError(f"the venue is closing; time passed up to {self.core.state.time} (Unix ms)")
+                self._journaled_advance(target)
+            self.clock.set(max(target, self.clock.now_ms()))
+            return target
+
+    def catch_up(self) -> int:
+        """Advance the core to the clock's time, publish what happened, and return that time."""
+        with self.lock:
+            now = self._catch_up()
+        self._deliver()
+        return now
+
+    def try_catch_up(self, timeout: float) -> bool:
+        """Do one step of catching up, unless the lock is not free within `timeout` seconds; return whether it is done.
+
+        While the venue runs by itself, nothing else catches up further than one step: requests are answered in between.
+        """
+        if not self.lock.acquire(timeout=timeout):
+            return False
+        try:
+            done = self._catch_up() >= self.clock.now_ms() - TICK_MS
+        finally:
+            self.lock.release()
+        self._deliver()
+        return done
+
+    def _catch_up(self) -> int:
+        """Advance towards the clock's time, all the way unless the venue runs by itself; return the time reached."""
+        now, core = self.now_ms(), self.core
+        if now - core.state.time > IDLE_MS and self.idle == "skip":
+            self._apply(Control(core.state.time, "stand_still", {"until": now}))
+        deadline = time.monotonic() + STEP_SECONDS if self._ticker is not None else None
+        while core.state.time < now and (deadline is None or time.monotonic() < deadline):
+            self._advance_to(min(now, core.state.time + SLICE_MS))
+        if self.player is not None:
+            self._advance_to(core.state.time)  # what a recording begins with happens at the first instant
+        return core.state.time
+
+    def _advance_to(self, target: int) -> None:
+        core, player = self.core, self.player
+        while player is not None and player.next_ms <= target:
+            with defer_sigint():
+                core.apply(player.take())
+                self._publish()
+        while core.state.time < target:
+            with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
+                core.apply(Advance(min(target, core.state.time + SLICE_MS)))
+                self._publish()
+
+    def _journaled_advance(self, target: int) -> None:
+        """Advance, with a journal entry; an interrupt adds the state it left, since a replay would go to the target."""
+        written = False
+        try:
+            with defer_sigint():
+                self._write([Advance(target)])
+                written = True
+            self._advance_to(target)
+        except BaseException:
+            if written and self.journal is not None:
+                with defer_sigint():
+                    self.journal.append_state(self.core.dump())
+            raise
+
+    def _publish(self) -> None:
+        events = self.core.events
+        if events:
+            if self._hub is not None:
+                self._hub.publish(events)
+            events.clear()
+
+    def _deliver(self) -> None:
+        """Run the in-process readers of the feed; outside the lock, because they may send commands themselves."""
+        if self._hub is not None:
+            self._hub.deliver()
+
+    def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
+        """Apply actions in order, as one group: the journal writes all of them at once, before the first is applied.
+
+        Returns the outcome of each, or the exception that refused it.
+        """
+        with self.lock:
+            now = self._catch_up()
+            outcomes: list[Outcome | Exception | None] = []
+            commands: list[Command] = []
+            for each in submissions:
+                try:
+                    if each.admit is not None:
+                        each.admit(self.core)
+                except Exception as refusal:
+                    outcomes.append(refusal)
+                else:
+                    outcomes.append(None)
+                    signer = each.signer.lower()
+                    commands.append(Submit(now, each.action, signer, *each[2:6]))
+            applied = iter(self._apply_many(commands))
+            found = [next(applied) if outcome is None else outcome for outcome in outcomes]
+        self._deliver()
+        return found
+
+    def query(self, question: Callable[[Core], T]) -> T:
+        """Return question(core), computed on the current state under the lock."""
+        with self.lock:
+            self._catch_up()
+            answer = question(self.core)
+        self._deliver()
+        return answer
+
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
+        """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused.
+
+        Raises InputError, before there is a command, for arguments that the journal can't store.
+        """
+        args = plain(args)
+        with self.lock:
+            outcome = self._apply(Control(self._catch_up(), name, args))
+        self._deliver()
+        if outcome.code:
+            raise VenueError(f"{name}: {outcome.message}")
+        return outcome.data or {}
+
+    def _apply(self, command: Command) -> Outcome:
+        [outcome] = self._apply_many([command])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _apply_many(self, commands: Sequence[Command]) -> list[Outcome | Exception]:
+        if not commands:
+            return []
+        outcomes: list[Outcome | Exception] = []
+        with defer_sigint():
+            try:
+                self._write(commands)
+            except Exception as error:
+                return [error for _ in commands]
+            for command in commands:
+                try:
+                    outcomes.append(self.core.apply(command))
+                except Exception as error:
+                    outcomes.append(error)
+                finally:
+                    self._publish()  # also after an error, because the command may have changed something before it
+        return outcomes
+
+    def _write(self, commands: Sequence[Command]) -> None:
+        """Record commands before they are applied; when this raises, none of them must be applied."""
+        if self.record is not None:
+            for command in commands:
+                self.record(command)
+        if self.journal is not None:
+            self.journal.keep_dump(self.core)  # before `append`: the dump is the state after the entries so far
+            self.journal.append(commands)
+
+    @property
+    def feed(self) -> Hub:
+        """The live feed, for connections in this process and for the server's WebSocket route."""
+        with self.lock:
+            if self._hub is None:
+                from .feed.hub import Hub
+
+                self._hub = Hub(self, self.faults.feed, self._wire)
+                self.core.record_events(True)
+            return self._hub
+
+    def start_running(self) -> None:
+        """Let time pass by itself (with a real clock) until `stop_running` was called as often as this."""
+        with self.lock:
+            self._runners += 1
+            if self._ticker is None and self.clock.runs and not self._closed:
+                self._ticker = Ticker(self.try_catch_up, lambda: self.gateway.execute_delayed(self.now_ms()))
+
+    def stop_running(self) -> None:
+        """End one `start_running`; the last one stops the thread, within a bounded time."""
+        with self.lock:
+            self._runners = max(0, self._runners - 1)
+            ticker = None
+            if not self._runners:
+                ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.stop()
+
+    def close(self) -> None:
+        """Stop the ticker and close the journal. Queries still work; closing again does nothing."""
+        self.closing = True
+        with self.lock:
+            self._closed, self._runners = True, 0
+            ticker, self._ticker = self._ticker, None
+            if self.journal is not None:
+                self.journal.close(self.core)
+        if ticker is not None:
+            ticker.stop()  # without the lock, which its thread may be waiting for
+
+    def state_hash(self) -> str:
+        """Return the hash of the whole state, 64 hex digits. The same seed, commands and times give the same hash."""
+        with self.lock:
+            slices = self.core.slices()
+        return hash_of(slices)
+
+    def snapshot(self) -> int:
+        """Keep the whole state, and return the number to `revert` to."""
+        data = self.dumped()
+        with self.lock:
+            self._last_snapshot += 1
+            self._snapshots[self._last_snapshot] = data
+            return self._last_snapshot
+
+    def dumped(self) -> bytes:
+        """Return a dump of the present state; while it is encoded, others' requests are answered."""
+        with self.lock:
+            self._catch_up()
+            slices = self.core.slices()
+        return joined(slices)
+
+    def revert(self, snapshot: int) -> None:
+        """Restore the state of a snapshot, clock included; later snapshots are dropped.
+
+        Raises VenueError for an unknown number.
+        """
+        with self.lock:
+            data = self._snapshots.get(snapshot)
+            if data is None:
+                known = ", ".join(map(str, self._snapshots)) or "none"
+                raise VenueError(f"there is no snapshot {snapshot}; there are: {known}")
+        core = Core.load(data)  # without the lock: a large one takes a while
+        with self.lock:
+            self._restore(core, data)
+            self._snapshots = {number: kept for number, kept in self._snapshots.items() if number <= snapshot}
+        self._deliver()
+
+    def forget(self, snapshot: int) -> None:
+        """Drop a snapshot; an unknown number is no error."""
+        with self.lock:
+            self._snapshots.pop(snapshot, None)
+
+    @contextmanager
+    def sandbox(self) -> Iterator[VenueHost]:
+        """Restore the present state at the end of a `with` block, clock included, also after an error."""
+        number = self.snapshot()
+        try:
+            yield self
+        finally:
+            self.revert(number)
+            self.forget(number)
+
+    def restore(self, data: bytes) -> None:
+        """Continue from a dumped state, clock included. Raises VenueError for bytes that are no dump."""
+        core = Core.load(data)
+        with self.lock:
+            self._restore(core, data)
+        self._deliver()
+
+    def _restore(self, core: Core, data: bytes) -> None:
+        with defer_sigint():
+            if self.journal is not None:
+                self.journal.append_state(data)  # first, so that nothing has changed when it fails
+            core.record_events(self._hub is not None)
+            self.core = core
+            if self.player is not None:
+                self.player.seek(core.state.time)
+            self.clock.set(self.core.state.time)
+            if self._hub is not None:
+                self._hub.resync()
