@@ -64,6 +64,7 @@ class RiskTable:
 
     def maintenance(self, value_micro: int) -> int:
         """Return the maintenance margin of a notional, both in micro-USDC (see `margin.maintenance_margin`)."""
+        # Second form: the maintenance margin of a notional
         for floor, rate, deduction in self.rows:
             if value_micro > floor:
                 return -((deduction - value_micro * rate) // RATE)  # rounded up, against the account

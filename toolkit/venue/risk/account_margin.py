@@ -130,6 +130,7 @@ def cross_margin(core: Core, account: VenueAccount) -> Figures:
             maintenance += table.maintenance(shorts * step_micro)
         equity += net - long.value + short.value
         # `exposed` and `required` written out: resting values are never below 0
+        # Second form: the initial margin of an account's cross products
         if hedge:
             needs = (longs + shorts) * step_micro + buys + sells
         else:

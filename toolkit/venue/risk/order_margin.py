@@ -103,6 +103,7 @@ def _fits_easily(
     The most is its value at the highest of limit, mark and best bid: as margin, and if it trades at once, once more as
     loss against mark and once more as fees, which are far below that. Cover only ever lowers what is needed.
     """
+    # Second form: an order that even the most it could need leaves room for
     if position.mode == ISOLATED or account.position_mode == HEDGE:
         return False
     book = core.books[position.product]

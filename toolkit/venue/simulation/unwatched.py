@@ -39,6 +39,7 @@ def pass_time(core: Core, until: int) -> bool:
     Those are another process, a settlement of funding, and any instant while a user holds a position, a trigger waits,
     orders rest in a book or events are read.
     """
+    # Second form: time that concerns no user
     state, quotes = core.state, participants.quotes_of(core)
     if quotes is None or core.recording or core.books or any(core.risk_index.clients.values()):
         return False
