@@ -1,9 +1,9 @@
 """Figures of frames with matplotlib: candles, depth, equity and drawdown, funding, positions over time.
 
-Each function takes a frame as the session gives it and returns the Axes it drew on (two of them where it says so). The
-colours are those of Okabe and Ito, which are distinguishable with colour blindness; rising candles are also hollow and
-falling ones filled. `theme` is "light", "dark" or a `Theme`; `EAST_ASIAN` shows a rise in red, `use` sets
-the default.
+Each function takes a frame as the session gives it, of pandas or of any library with the Arrow interface. It returns
+the Axes it drew on (two of them where it says so). The colours are those of Okabe and Ito, which are distinguishable
+with colour blindness; rising candles are also hollow and falling ones filled. `theme` is "light", "dark" or a `Theme`;
+`EAST_ASIAN` shows a rise in red, `use` sets the default.
 
 >>> LIGHT.up, EAST_ASIAN.up
 ('#009E73', '#D55E00')
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, require
 from .guards import no_keys
+from .interchange import to_pandas
 from .pictures.panes import DARK, LIGHT, Bars, Level, Line, Pane, Theme
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
 
@@ -72,7 +73,7 @@ def candles(
     of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
     time without candles stays empty.
     """
-    _require_columns(klines, "klines", ("open", "high", "low", "close"), "session.klines")
+    klines = _frame(klines, "klines", ("open", "high", "low", "close"), "session.klines")
     colours = theme_named(theme)
     with styled(colours):
         frame = _by_time(klines)
@@ -105,7 +106,7 @@ def depth(
     """
     import numpy as np
 
-    _require_columns(book, "book", ("side", "price", "quantity"), "session.order_book")
+    book = _frame(book, "book", ("side", "price", "quantity"), "session.order_book")
     colours = theme_named(theme)
     with styled(colours):
         ax = ax or figure_of(colours, height=4.2).subplots()
@@ -177,9 +178,9 @@ def funding(
     `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `session.funding_payments` (bars
     are USDC; negative is paid). The line is the sum so far.
     """
-    _require_columns(rates, "rates", (), "session.funding_rate_history or session.funding_payments")
+    rates = _frame(rates, "rates", (), "session.funding_rate_history or session.funding_payments")
     paid = "amount" in rates.columns
-    _require_columns(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
+    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
     frame = _by_time(rates)
     values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
     summed = values.groupby(level=0).sum()
@@ -198,7 +199,7 @@ def positions(
     `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
     and times as index.
     """
-    _require_columns(held, "held", (), "session.fills")
+    held = _frame(held, "held", (), "session.fills")
     sizes = _sizes(held)
     lines = [
         Line(sizes[symbol], str(symbol), number, steps=True, area=0.0, opacity=0.14)
@@ -208,9 +209,11 @@ def positions(
     return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
 
-def _require_columns(frame: object, field: str, columns: Sequence[str], source: str) -> None:
+def _frame(data: object, field: str, columns: Sequence[str], source: str) -> pd.DataFrame:
+    """Return a table of any library as a frame that has the columns."""
     import pandas as pd
 
+    frame = to_pandas(data, field)
     require(frame, pd.DataFrame, field, f"a DataFrame, as {source} returns it")
     assert isinstance(frame, pd.DataFrame)
     if missing := [column for column in columns if column not in frame.columns]:
@@ -219,6 +222,7 @@ def _require_columns(frame: object, field: str, columns: Sequence[str], source: 
             field=field,
             rule="columns",
         )
+    return frame
 
 
 def _by_time(frame: pd.DataFrame) -> pd.DataFrame:
@@ -324,6 +328,7 @@ def _span_name(seconds: int) -> str:
 def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd
 
+    curve = to_pandas(curve, "curve")
     require(curve, (pd.Series, pd.DataFrame), "curve", "a Series by time, or a frame with a column equity or balance")
     if isinstance(curve, pd.Series):
         return curve.astype("float64").sort_index(kind="stable")

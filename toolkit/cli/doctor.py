@@ -179,7 +179,9 @@ def outdated() -> Iterator[tuple[str, str, str, str]]:
         minimum = re.search(r">=([\d.]+)", wanted)
         needs = re.search(r"extra == ['\"](\w+)", marker)
         extra = needs[1] if needs else ""
-        if minimum is None or extra in NOT_OURS:
+        python = re.search(r"python_version (<|>=) ['\"]([\d.]+)", marker)
+        of_another = python and (sys.version_info[:2] < _numbers(python[2])) != (python[1] == "<")
+        if minimum is None or extra in NOT_OURS or of_another:
             continue
         name = re.split(r"[^\w.-]", wanted.strip())[0]
         try:

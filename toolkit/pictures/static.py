@@ -98,8 +98,8 @@ def draw(ax: Axes, pane: Pane, theme: Theme) -> None:
     if named and len(pane.parts) > 1:  # above the pane, where no line is
         corner = (0.022 + 0.0105 * len(pane.title), 0.97) if pane.note else (1.0, 0.97)
         ax.legend(
-            frameon=False, labelcolor=theme.ink, fontsize=8.5, loc="lower left" if pane.note else "lower right", ncols=6,
-            bbox_to_anchor=corner, handletextpad=0.5, columnspacing=1.4, markerscale=0.7,
+            frameon=False, labelcolor=theme.ink, fontsize=8.5, ncols=6, bbox_to_anchor=corner,
+            loc="lower left" if pane.note else "lower right", handletextpad=0.5, columnspacing=1.4, markerscale=0.7,
         )  # fmt: skip
 
 

@@ -231,8 +231,8 @@ class _Driver:
             matcher.now = ctx.now = closed
             # All bars of an instant are in the histories before the strategy sees the first of them.
             for state, bar in members:
-                state.unapplied = bar
-                state.add_bar(bar)
+                state.unapplied, add = bar, state.add_bar
+                add(bar)
             if feeds:
                 for state, _ in members:
                     for push, values in feeds.get(state.symbol, ()):
