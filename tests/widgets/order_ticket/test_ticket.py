@@ -397,7 +397,7 @@ def real(venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         transport=venue.transport(),
         clock=venue.host.clock,
     )
-    here = SimpleNamespace(venue=venue, environment=MAINNET, account=development.account)
+    here = SimpleNamespace(venue=venue, _local=venue, environment=MAINNET, account=development.account)
     made.__dict__["stream"] = Stream(here)
     yield made
     made.close()

@@ -53,11 +53,11 @@ def test_the_liquidation_map_agrees_with_the_positions(session: Session) -> None
         assert abs(number(row[3]) / price - 1) < Decimal("0.005")
     stress = widget.view["tables"][1]["rows"]
     assert len(stress) == len(SHOCKS)
-    wallet, size = widget._wallet.value, known["size"]
+    wallet, size = widget._account.wallet.value, known["size"]
     worst = stress[SHOCKS.index(Decimal("-0.1"))]
     moved = sum(
         (size[one["symbol"]] if one["symbol"] == "BTCUSDC" else -abs(size[one["symbol"]])) * one["mark_price"]
-        for one in widget._rows()
+        for one in widget._account.marked_positions(widget._tickers)
     )
     assert abs(number(worst[1]) - (wallet["equity"] - moved / 10)) < Decimal("0.01")
 
