@@ -102,9 +102,6 @@ a package's table holds its own public names, and the rest are tables of command
 REGISTRIES = {"venue.api.info", "venue.engine.registry"}
 """Tables of modules that register what they define when they are loaded; only their names are known here."""
 
-MADE_BY_NAME = {("research.data.events", "research.data.replaying")}
-"""A class that is made from objects of the module which loads it by name."""
-
 
 @cache
 def modules() -> dict[str, Path]:
@@ -160,7 +157,7 @@ def named_modules(name: str) -> set[str]:
         else:  # what a program was given, such as a strategy's module
             assert "toolkit" not in ast.unparse(given), f"{name} loads {ast.unparse(given)}"
     found = {text.removeprefix("toolkit.") for text in found} & modules().keys()
-    return {other for other in found if other != name and (name, other) not in MADE_BY_NAME}
+    return found - {name}
 
 
 LOADERS = {"importlib.import_module", "import_module", "__import__"}

@@ -242,7 +242,7 @@ def test_what_can_not_be_recorded_is_refused(
 CRASH = """
 import os, sys
 from datetime import datetime, UTC
-from toolkit.research.recording_store import Store
+from toolkit.research.data.recording_store import Store
 store = Store(__import__("pathlib").Path(sys.argv[1]), rows_per_file=7)
 if sys.argv[2] == "torn":
     replace = os.replace

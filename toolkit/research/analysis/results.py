@@ -126,7 +126,7 @@ def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.Data
     return table.groupby(level=0).last()
 
 
-class Source(Protocol):
+class ResultsSource(Protocol):
     """What a run leaves behind: each frame of `Results` by a method of its name, and the arrays of its measures."""
 
     def equity(self) -> pd.DataFrame: ...
@@ -169,7 +169,7 @@ class Results:
     recipe: Recipe | PackedRecipe | NotRepeatable = field(default=NOT_KEPT, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: Source, name: str, params: Mapping[str, Any], settings: Mapping[str, Any]) -> Results:
+    def of(cls, source: ResultsSource, name: str, params: Mapping[str, Any], settings: Mapping[str, Any]) -> Results:
         """Return Results whose frames are made when they are first read.
 
         A sweep reads only the measures of its runs, and making frames would take it longer than the runs themselves.
@@ -195,7 +195,7 @@ class Results:
         return {**self.__dict__, **values, "_source": None}
 
     def _curve(self) -> Curve:
-        source: Source | None = self.__dict__.get("_source")
+        source: ResultsSource | None = self.__dict__.get("_source")
         if source is not None:
             return source.curve()
         return formulas.curve_of(self.equity["equity"], self.fills, self.funding, self.exposure["gross"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import BOOK_KINDS, MS, Events, Kind, whole_units_of
+from .event_array import BOOK_KINDS, MS, EventArray, Kind, whole_units_of
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, int], ...]
@@ -27,7 +27,7 @@ class BookUpdates:
     events' array), `bids`, `asks` (best price, 0: none), `crossed`.
     """
 
-    def __init__(self, events: Events, times: Integers) -> None:
+    def __init__(self, events: EventArray, times: Integers) -> None:
         """`times` is the clock of each row, by which messages are put in order (equal ones stay as they are)."""
         array = events.array
         rows = np.flatnonzero(np.isin(array["kind"], BOOK_KINDS))
@@ -218,7 +218,7 @@ class BookCursor:
         return tuple((found + rest)[:depth])
 
 
-def feed_times(events: Events) -> Integers:
+def feed_times(events: EventArray) -> Integers:
     """Return each event's local time on the exchange's clock, Unix ns.
 
     A recorder's clock that runs behind the exchange's would make events known before they happened. It is put forward

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,21 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ...errors import InputError
 from ...extras import need
+from .event_array import (
+    BOOK_KINDS,
+    EVENT,
+    MS,
+    ORDER_KINDS,
+    PRICED,
+    EventArray,
+    Kind,
+    bars_of_trades,
+    empty,
+    from_columns,
+    grid_of,
+    whole_units_of,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,63 +34,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from .replaying import Tape
+
+__all__ = [
+    "BOOK_KINDS", "EVENT", "METADATA", "MS", "ORDER_KINDS", "PRICED", "Events", "Kind", "empty", "from_columns",
+    "grid_of", "merge", "to_arrow", "whole_units_of",
+]  # fmt: skip
+
 METADATA = b"toolkit.events"
 """Key of the description in a Parquet file's metadata."""
 ROW_GROUP = 100_000
 _SIDES = {1: "buy", -1: "sell"}
 
-MS = 1_000_000
-"""Nanoseconds in a millisecond."""
 
-
-class Kind(IntEnum):
-    """What an event is; `price` and `quantity` mean what the comment says."""
-
-    DEPTH = 1
-    """The new total of a price level; quantity 0 removes it."""
-    TRADE = 2
-    """A public trade; side is the taker's."""
-    CLEAR = 3
-    """The levels of one side (0: both) from the best up to `price` are void (price 0: all of them)."""
-    SNAPSHOT = 4
-    """A level of a snapshot, which follows a CLEAR."""
-    QUOTE = 5
-    """The best price of a side with its total, from a channel of its own."""
-    ADD = 10
-    """A single order joins the book; `id` is the order's."""
-    CANCEL = 11
-    MODIFY = 12
-    """`price` and `quantity` are the order's new ones."""
-    FILL = 13
-    """`quantity` of a single order was traded."""
-    MARK = 20
-    INDEX = 21
-    FUNDING = 22
-    """`price` is the rate, as a ratio."""
-
-
-BOOK_KINDS = (Kind.DEPTH, Kind.CLEAR, Kind.SNAPSHOT)
-ORDER_KINDS = (Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL)
-PRICED = (Kind.DEPTH, Kind.TRADE, Kind.CLEAR, Kind.SNAPSHOT, Kind.QUOTE, *ORDER_KINDS)
-"""Kinds whose prices lie on the tick grid."""
-
-EVENT = np.dtype(
-    [
-        ("exchange_ns", "i8"),
-        ("local_ns", "i8"),
-        ("kind", "u1"),
-        ("side", "i1"),
-        ("price", "f8"),
-        ("quantity", "f8"),
-        ("id", "i8"),
-        ("previous", "i8"),
-    ]
-)
-"""One event: Unix ns at the exchange and at the recorder; side +1 bid or buy, −1 ask or sell, 0 neither; `id` of the
-trade, order or book update (0: none); `previous` is the id of the update before it, where the source says so."""
-
-
-class Events:
+class Events(EventArray):
     """The events of one product in the order in which they were received.
 
     Attributes:
@@ -101,25 +69,10 @@ class Events:
         tick_size: Decimal | None = None,
         step_size: Decimal | None = None,
     ) -> None:
-        if array.dtype != EVENT:
-            raise InputError(f"events have the dtype EVENT, not {array.dtype}", field="events", rule="dtype")
-        self.array = array.view()
-        self.array.flags.writeable = False  # `cache` depends on it
-        self.symbol = symbol
+        super().__init__(array, symbol=symbol, tick_size=tick_size, step_size=step_size)
         self.exchange = exchange
         self.source = source
         self.notes = tuple(notes)
-        priced = np.isin(array["kind"], PRICED)
-        self.tick_size = tick_size or grid_of(array["price"][priced])
-        self.step_size = step_size or grid_of(array["quantity"][priced])
-        self.cache: dict[Any, Any] = {}
-        """What was computed from the array and would be computed again, such as the books of a backtest."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "cache": {}}
-
-    def __len__(self) -> int:
-        return len(self.array)
 
     def __getitem__(self, rows: slice) -> Events:
         """Return a slice of the events, by row number."""
@@ -145,11 +98,6 @@ class Events:
         if end is not None:
             kept &= local < _utc_ns(end)
         return self._with(self.array[kept])
-
-    def of(self, *kinds: Kind) -> NDArray[Any]:
-        """Return the rows of the array that are of some kinds."""
-        found: NDArray[Any] = self.array[np.isin(self.array["kind"], kinds)]
-        return found
 
     def counts(self) -> dict[str, int]:
         """Return how many events there are of each kind that occurs, by its name in lower case."""
@@ -180,10 +128,11 @@ class Events:
         pq.write_table(to_arrow(self), temporary, row_group_size=ROW_GROUP, compression="zstd")
         os.replace(temporary, target)
 
-    def tape(self, tick_size: Decimal, step_size: Decimal) -> Any:
+    def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
         """Return the `Tape` that a venue replays, in ticks and steps of its product."""
-        # loaded by name, because tapes are made of events
-        return importlib.import_module(".replaying", __package__).Tape(self, tick_size, step_size)
+        from .replaying import Tape
+
+        return Tape(self, tick_size, step_size)
 
     def bars(self, interval: str = "1m") -> pd.DataFrame:
         """Return OHLCV bars of the trades by exchange time; intervals without trades have none.
@@ -191,14 +140,9 @@ class Events:
         Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
         """
         trades = self.of(Kind.TRADE)
-        stamps = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True)).dt.floor(pd.Timedelta(interval))
-        grouped = pd.DataFrame({"price": trades["price"], "quantity": trades["quantity"]}).groupby(stamps.to_numpy())
-        made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
-        made["volume"] = grouped["quantity"].sum()
-        made = made.reset_index(names="time")
-        made["time"] = pd.to_datetime(made["time"], utc=True).astype("datetime64[ms, UTC]")
-        made.insert(1, "symbol", pd.Series([self.symbol] * len(made), dtype="string"))
-        return made
+        times = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True))
+        frame = pd.DataFrame({"time": times, "price": trades["price"], "quantity": trades["quantity"]})
+        return bars_of_trades(frame, self.symbol, interval)
 
     def __repr__(self) -> str:
         if not len(self):
@@ -261,36 +205,6 @@ def merge(parts: Iterable[Events]) -> Events:
     notes = [note for part in parts for note in part.notes]
     exchange = next((part.exchange for part in parts if part.exchange), "")
     return Events(array, symbol=first.symbol, exchange=exchange, source=source, notes=notes)
-
-
-def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
-    """Return the finest power of ten that all values are multiples of; 1 for none."""
-    values = np.unique(values)
-    values = values[np.isfinite(values)]
-    for places in range(most_places):
-        scaled = values * 10.0**places
-        if np.all(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
-            return Decimal(1).scaleb(-places)
-    return Decimal(1).scaleb(-most_places)
-
-
-def whole_units_of(values: NDArray[np.float64], size: float) -> NDArray[np.int64]:
-    """Return values as whole numbers of ticks or steps; what is no number is 0, what is too large is bounded."""
-    with np.errstate(over="ignore"):
-        return np.rint(np.nan_to_num(values / size)).clip(-(2**52), 2**52).astype(np.int64)
-
-
-def empty(count: int = 0) -> NDArray[Any]:
-    """Return an array of `count` events whose fields are zero."""
-    return np.zeros(count, dtype=EVENT)
-
-
-def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """Return an array of events from columns by field name; the fields that are left out are zero."""
-    array = empty(count)
-    for name, values in columns.items():
-        array[name] = values
-    return array
 
 
 def _utc_ns(when: str | datetime) -> int:

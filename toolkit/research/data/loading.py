@@ -82,7 +82,7 @@ def load(
 
 def guess_format(path: Path) -> str:
     """Return the format of a file by its name and first bytes. Raises InputError when it is none that is known."""
-    from .event_files import holds_events
+    from .formats.event_files import holds_events
 
     if path.is_dir():
         return "recording"
@@ -149,8 +149,8 @@ def _read(
     path: Path, format: str, columns: Mapping[str, str] | None, damaged: Damaged, progress: bool | None
 ) -> Mapping[str, Any]:
     """Return what one file holds, by symbol."""
-    from . import event_files
-    from .formats import binance, bybit, candles, hftbacktest, recordings, tardis
+
+    from .formats import binance, bybit, candles, event_files, hftbacktest, recordings, tardis
 
     if path.is_dir() != (format == "recording"):
         kind = "directory" if path.is_dir() else "file"

@@ -114,7 +114,8 @@ class Recording:
         Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
         The last bar holds what had happened when the recording ended; `end` leaves it out.
         """
-        import pandas as pd
+
+        from .event_array import bars_of_trades
 
         names = ["time", "symbol", "open", "high", "low", "close", "volume"]
         seconds = int(interval_text(interval))
@@ -124,13 +125,7 @@ class Recording:
             last = candles.drop_duplicates("time", keep="last").sort_values("time")
             return last[names].reset_index(drop=True)
         trades = self.frame("trades", symbol, start=start, end=end)
-        opened = trades["time"].dt.floor(f"{seconds}s")
-        grouped = trades.groupby(opened, sort=True)
-        made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
-        made["volume"] = grouped["quantity"].sum()
-        made = made.reset_index(names="time")
-        made["symbol"] = pd.array([symbol] * len(made), dtype="string")
-        return made[names]
+        return bars_of_trades(trades, symbol, f"{seconds}s")
 
     def recover(self) -> list[Path]:
         """Write what a broken off recording left in its journal, and return the new parts.

@@ -21,7 +21,7 @@ from ...venue.simulation.replay import Replay, ReplayBar, Track
 from .bar_path import ExtremeOrder, Path
 from .bars import Bars, read_bars
 from .books import BookUpdates
-from .events import MS, Events, Kind, whole_units_of
+from .event_array import MS, EventArray, Kind, whole_units_of
 from .recording import Recording
 from .single_orders import as_levels
 
@@ -38,7 +38,7 @@ class Tape:
     Attributes: `times` (Unix ms of each batch, increasing).
     """
 
-    def __init__(self, events: Events, tick_size: Decimal, step_size: Decimal) -> None:
+    def __init__(self, events: EventArray, tick_size: Decimal, step_size: Decimal) -> None:
         """Raises InputError for prices that are no multiples of the tick."""
         if events.tick_size % tick_size:
             raise InputError(
@@ -47,7 +47,7 @@ class Tape:
                 rule="tick_size",
                 value=str(events.tick_size),
             )
-        gridded = as_levels(Events(events.array, tick_size=tick_size, step_size=step_size))
+        gridded = as_levels(EventArray(events.array, tick_size=tick_size, step_size=step_size))
         array = gridded.array
         updates = BookUpdates(gridded, array["exchange_ns"])
         messages, *levels = updates.changes()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import BOOK_KINDS, ORDER_KINDS, Events, Kind, empty, whole_units_of
+from .event_array import BOOK_KINDS, ORDER_KINDS, EventArray, Kind, empty, whole_units_of
 
 Integers = NDArray[np.int64]
 
@@ -30,20 +30,20 @@ class OrderFills(NamedTuple):
     """Of every row of the events with levels: the row of the given events that it comes from."""
 
 
-def has_single_orders(events: Events) -> bool:
+def has_single_orders(events: EventArray) -> bool:
     """Return whether the book is one of single orders, without totals of levels."""
     kinds = events.array["kind"]
     return bool((kinds == Kind.ADD).any()) and not np.isin(kinds, (Kind.DEPTH, Kind.SNAPSHOT)).any()
 
 
-def as_levels(events: Events) -> Events:
+def as_levels(events: EventArray) -> EventArray:
     """Return events whose book is one of levels: as they are, else with those that best prices or orders make."""
     if has_single_orders(events):
         return with_levels(events)[0]
     return events if np.isin(events.array["kind"], BOOK_KINDS).any() else _quotes_as_levels(events)
 
 
-def _quotes_as_levels(events: Events) -> Events:
+def _quotes_as_levels(events: EventArray) -> EventArray:
     """Return best prices as snapshots of a book of one level."""
     quotes = np.flatnonzero(events.array["kind"] == Kind.QUOTE)
     clears = empty(len(quotes))
@@ -54,15 +54,15 @@ def _quotes_as_levels(events: Events) -> Events:
     rest["kind"][quotes] = Kind.SNAPSHOT
     places = np.concatenate([quotes, np.arange(len(rest))])
     joined = np.concatenate([clears, rest])[np.argsort(places, kind="stable")]
-    return Events(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size)
+    return EventArray(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size)
 
 
-def with_levels(events: Events) -> tuple[Events, OrderFills]:
+def with_levels(events: EventArray) -> tuple[EventArray, OrderFills]:
     """Return events with the totals of levels in place of the single orders, and the orders' fills.
 
     Fills are trades where the events have no others.
     """
-    book = _Book(events)
+    book = _OrdersByLevel(events)
     array = events.array
     for row in np.argsort(array["exchange_ns"], kind="stable").tolist():
         book.take(row)
@@ -84,13 +84,13 @@ def with_levels(events: Events) -> tuple[Events, OrderFills]:
         np.concatenate([others, sources])[order],
     )
     joined = np.concatenate([array[others], made])[order]
-    return Events(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size), fills
+    return EventArray(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size), fills
 
 
-class _Book:
+class _OrdersByLevel:
     """The orders while their events are read; one item in each list for each row that is made."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: EventArray) -> None:
         self.events = events
         array = events.array
         self._ticks = whole_units_of(array["price"], float(events.tick_size)).tolist()

@@ -17,7 +17,8 @@ from ....venue.engine.core import Core
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
-from ...data.events import BOOK_KINDS, MS, Events, Kind
+from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind
+from ...data.events import Events
 from ...data.single_orders import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
@@ -343,7 +344,7 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
 def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
     key = "market", state.product.tick_size, state.product.step_size, feed_ns
     if key not in events.cache:
-        gridded = _on_grid(state, events)
+        gridded: EventArray = _on_grid(state, events)
         gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
         events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
     found: HistoricalMarket = events.cache[key]

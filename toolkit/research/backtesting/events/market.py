@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....venue.simulation.queues import QueueEntry, QueueModel
 from ...data.books import BookCursor, BookUpdates, Levels, feed_times
-from ...data.events import Events, Kind, whole_units_of
+from ...data.event_array import EventArray, Kind, whole_units_of
 from ...data.single_orders import OrderFills
 
 FAR = 1 << 62
@@ -49,7 +49,7 @@ class HistoricalMarket:
     cursor: BookCursor
     feed_cursor: BookCursor
 
-    def __init__(self, events: Events, feed_latency_ns: int | None, fills: OrderFills | None = None) -> None:
+    def __init__(self, events: EventArray, feed_latency_ns: int | None, fills: OrderFills | None = None) -> None:
         array = events.array
         received = feed_times(events)
         if feed_latency_ns is not None:

@@ -27,7 +27,7 @@ PARTIAL = re.compile(r"@depth(5|10|20)(@|$)")
 EXPECTED = 'a local time and a JSON message, such as 1723161255030314667 {"stream":…,"data":{"e":"trade",…}}'
 
 
-class Message(msgspec.Struct, gc=False):
+class BinanceMessage(msgspec.Struct, gc=False):
     """The members that are read, of any message; letters as on the wire."""
 
     e: str = ""
@@ -53,7 +53,7 @@ class Message(msgspec.Struct, gc=False):
     bids: Levels | None = None
     asks: Levels | None = None
     stream: str = ""
-    data: Message | list[Message] | None = None
+    data: BinanceMessage | list[BinanceMessage] | None = None
 
 
 def read(source: TextFile) -> dict[str, Events]:
@@ -69,7 +69,7 @@ class _Reader:
         self.source = source
         self.columns: dict[str, Columns] = {}
         self.unread: dict[str, int] = {}
-        self._decode = msgspec.json.Decoder(Message | list[Message]).decode
+        self._decode = msgspec.json.Decoder(BinanceMessage | list[BinanceMessage]).decode
         self._depths: dict[str, set[int]] = {}
         """Levels a side of the depthUpdates without a stream's name, by symbol; 0 for those that are changes."""
 
@@ -97,7 +97,7 @@ class _Reader:
         named = [symbol for symbol, columns in self.columns.items() if symbol and len(columns)]
         return named[0] if len(named) == 1 else ""
 
-    def _add(self, columns: Columns, message: Message, local_ns: int, stream: str) -> None:
+    def _add(self, columns: Columns, message: BinanceMessage, local_ns: int, stream: str) -> None:
         kind = message.e
         time = message.E if kind == "markPriceUpdate" else message.T or message.E  # its T is the next funding's time
         if time:
@@ -128,7 +128,7 @@ class _Reader:
         else:
             self._leave_out(kind or "without a type")
 
-    def _add_depth(self, columns: Columns, message: Message, time: int, local: int, stream: str) -> None:
+    def _add_depth(self, columns: Columns, message: BinanceMessage, time: int, local: int, stream: str) -> None:
         bids, asks = message.b, message.a
         if not isinstance(bids, list) or not isinstance(asks, list):
             raise TypeError("a depthUpdate has lists of levels")

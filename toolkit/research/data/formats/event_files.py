@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ...errors import InputError
-from ...extras import need
-from .events import METADATA, Events, Kind, from_columns
+from ....errors import InputError
+from ....extras import need
+from ..events import METADATA, Events, Kind, from_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,0 +1,149 @@
+"""Arrays of events: what an event is, and the grid of its prices and quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MS = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+
+class Kind(IntEnum):
+    """What an event is; `price` and `quantity` mean what the comment says."""
+
+    DEPTH = 1
+    """The new total of a price level; quantity 0 removes it."""
+    TRADE = 2
+    """A public trade; side is the taker's."""
+    CLEAR = 3
+    """The levels of one side (0: both) from the best up to `price` are void (price 0: all of them)."""
+    SNAPSHOT = 4
+    """A level of a snapshot, which follows a CLEAR."""
+    QUOTE = 5
+    """The best price of a side with its total, from a channel of its own."""
+    ADD = 10
+    """A single order joins the book; `id` is the order's."""
+    CANCEL = 11
+    MODIFY = 12
+    """`price` and `quantity` are the order's new ones."""
+    FILL = 13
+    """`quantity` of a single order was traded."""
+    MARK = 20
+    INDEX = 21
+    FUNDING = 22
+    """`price` is the rate, as a ratio."""
+
+
+BOOK_KINDS = (Kind.DEPTH, Kind.CLEAR, Kind.SNAPSHOT)
+ORDER_KINDS = (Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL)
+PRICED = (Kind.DEPTH, Kind.TRADE, Kind.CLEAR, Kind.SNAPSHOT, Kind.QUOTE, *ORDER_KINDS)
+"""Kinds whose prices lie on the tick grid."""
+
+EVENT = np.dtype(
+    [
+        ("exchange_ns", "i8"),
+        ("local_ns", "i8"),
+        ("kind", "u1"),
+        ("side", "i1"),
+        ("price", "f8"),
+        ("quantity", "f8"),
+        ("id", "i8"),
+        ("previous", "i8"),
+    ]
+)
+"""One event: Unix ns at the exchange and at the recorder; side +1 bid or buy, −1 ask or sell, 0 neither; `id` of the
+trade, order or book update (0: none); `previous` is the id of the update before it, where the source says so."""
+
+
+class EventArray:
+    """Events of one product in the order in which they were received.
+
+    Attributes:
+        array: structured NumPy array of dtype `EVENT`, read-only.
+        symbol: as the source names it ("" where it does not).
+        tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
+    """
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        *,
+        symbol: str = "",
+        tick_size: Decimal | None = None,
+        step_size: Decimal | None = None,
+    ) -> None:
+        if array.dtype != EVENT:
+            raise InputError(f"events have the dtype EVENT, not {array.dtype}", field="events", rule="dtype")
+        self.array = array.view()
+        self.array.flags.writeable = False  # `cache` depends on it
+        self.symbol = symbol
+        priced = np.isin(array["kind"], PRICED)
+        self.tick_size = tick_size or grid_of(array["price"][priced])
+        self.step_size = step_size or grid_of(array["quantity"][priced])
+        self.cache: dict[Any, Any] = {}
+        """What was computed from the array and would be computed again, such as the books of a backtest."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "cache": {}}
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def of(self, *kinds: Kind) -> NDArray[Any]:
+        """Return the rows of the array that are of some kinds."""
+        found: NDArray[Any] = self.array[np.isin(self.array["kind"], kinds)]
+        return found
+
+
+def bars_of_trades(trades: pd.DataFrame, symbol: str, interval: str) -> pd.DataFrame:
+    """Return OHLCV bars of trades (time, price, quantity); intervals without trades have none.
+
+    Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
+    """
+    stamps = trades["time"].dt.floor(pd.Timedelta(interval)).astype("datetime64[ms, UTC]")
+    grouped = trades.groupby(stamps)
+    made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
+    made = made.assign(volume=grouped["quantity"].sum()).reset_index(names="time")
+    made.insert(1, "symbol", pd.Series([symbol] * len(made), dtype="string"))
+    return made
+
+
+def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
+    """Return the finest power of ten that all values are multiples of; 1 for none."""
+    values = np.unique(values)
+    values = values[np.isfinite(values)]
+    for places in range(most_places):
+        scaled = values * 10.0**places
+        if np.all(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
+            return Decimal(1).scaleb(-places)
+    return Decimal(1).scaleb(-most_places)
+
+
+def whole_units_of(values: NDArray[np.float64], size: float) -> NDArray[np.int64]:
+    """Return values as whole numbers of ticks or steps; what is no number is 0, what is too large is bounded."""
+    with np.errstate(over="ignore"):
+        return np.rint(np.nan_to_num(values / size)).clip(-(2**52), 2**52).astype(np.int64)
+
+
+def empty(count: int = 0) -> NDArray[Any]:
+    """Return an array of `count` events whose fields are zero."""
+    return np.zeros(count, dtype=EVENT)
+
+
+def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
+    """Return an array of events from columns by field name; the fields that are left out are zero."""
+    array = empty(count)
+    for name, values in columns.items():
+        array[name] = values
+    return array
