@@ -136,7 +136,7 @@ def _write_journal(path: Path) -> None:
         venue.control.set_oracle("BTCUSDC", "61000")
         venue.control.add_liquidity("BTCUSDC", "SELL", "61100", "0.5")
         venue.advance("1m")
-        venue.control.fund(venue.masters[0], "250")
+        venue.control.fund(venue.host.masters[0], "250")
 
 
 def _write_ledger(path: Path) -> None:

@@ -44,7 +44,8 @@ MAY_IMPORT = {
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
     "interchange": {"errors", "extras"},
-    "plots": {"errors", "guards", "extras", "interchange"},
+    "pictures": {"extras"},
+    "plots": {"errors", "guards", "extras", "interchange", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 
@@ -72,6 +73,7 @@ LAYERS = {
         "report classroom learn",
         "widgets",
         "research plots",
+        "pictures",
         "session",
         "session_methods connecting",
         "following",

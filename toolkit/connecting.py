@@ -7,15 +7,18 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
-from .client.io.transport import HttpTransport, read_envelope
+from .client.io.transport import RETRY, HttpTransport, Retry, read_envelope
+from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm
+from .client.orders.intents import Ledger
 from .environments import LOCAL, Environment
 from .errors import InputError, UnknownProduct
 from .protocol.hexbytes import is_address
 from .secrecy import is_like_key
+from .suggestions import unknown_keyword
 from .wallet import Wallet
 
 if TYPE_CHECKING:
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
 
 
 S = TypeVar("S", bound=Any)
+
+CONNECT = (
+    "environment", "wallet", "account", "venue", "clock", "seed", "market", "base_url", "control_token", "transport",
+    "follow", "fork",
+)  # fmt: skip
+"""The other parameters of `connect`, for suggestions."""
 
 YEAR_SECONDS = 365 * 24 * 3600
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
@@ -59,17 +68,61 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     return "environment must be the name of one, or an Environment" if is_like_key(environment) else ""
 
 
-def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_timeout: object) -> None:
-    """Raise InputError for values that would otherwise fail later, while an order is being sent."""
+class Sending(TypedDict, total=False):
+    """How a session sends requests: keywords of `connect` that most programs leave at their defaults."""
+
+    ws_url: str | None
+    """Address of the feed; with `base_url` of a local venue it follows from that (default: the environment's)."""
+    timeout: float
+    """Seconds without an answer after which a request has failed (default: 10)."""
+    intents: Ledger | str | os.PathLike[str] | None
+    """SQLite file of the ledger of orders (default: one an account in the user's data folder; none in process)."""
+    confirm: Confirm
+    """Needed to write on Mainnet: True, or a function that confirms each request, such as `ask` (default: None)."""
+    rates: Mapping[str, Rate] | Rate | None
+    """Limits of requests by action, kept on this side (default: those of the published API; in process none)."""
+    retry: Retry
+    """How often and when a failed query is repeated (default: `RETRY`)."""
+    expiry_ms: int
+    """Lifetime of a signed action in ms, the default of expiryAfter (default: 60,000)."""
+    settle_timeout: float
+    """Longest time, in seconds, that a call waits for the execution of what it submitted (default: 5). 0 returns at
+    submission. With a manual clock a `settle_delay` passes."""
+    approve: bool
+    """Whether the agent is approved at once, on a local venue in this process (default: True)."""
+    when_stale: str
+    """With `follow`: "pause" trading, or "continue", without the other venue's feed (default: "pause")."""
+
+
+def sending_with_defaults(given: Sending) -> Sending:
+    """Return all settings. Raises TypeError for an unknown one, and InputError for a value that would fail later."""
+    for name in given.keys() - Sending.__annotations__.keys():
+        raise unknown_keyword("connect()", name, [*CONNECT, *Sending.__annotations__])
+    chosen: Sending = {
+        "ws_url": None,
+        "timeout": 10.0,
+        "intents": None,
+        "confirm": None,
+        "rates": None,
+        "retry": RETRY,
+        "expiry_ms": DEFAULT_EXPIRY_MS,
+        "settle_timeout": SETTLE_SECONDS,
+        "approve": True,
+        "when_stale": "pause",
+        **given,
+    }
+    timeout, settle_timeout, rates = chosen["timeout"], chosen["settle_timeout"], chosen["rates"]
     if not isinstance(timeout, int | float) or not timeout > 0:
         raise InputError(f"timeout {timeout!r} must be seconds above 0", field="timeout", rule="positive")
     if isinstance(settle_timeout, bool) or not isinstance(settle_timeout, int | float) or not settle_timeout >= 0:
         what = f"settle_timeout {settle_timeout!r} must be seconds, 0 or more"
         raise InputError(what, field="settle_timeout", rule="not negative")
+    expiry_ms: object = chosen["expiry_ms"]
     if type(expiry_ms) is not int or expiry_ms < 1:
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
+    return chosen
 
 
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:

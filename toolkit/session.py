@@ -8,35 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
 from .client.io.control import ServedVenue
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
-from .client.io.rate_limits import Rate, RateLimiter
-from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
+from .client.io.rate_limits import RateLimiter
+from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import VenueClock
-from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
+from .client.orders.delivery import Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, frame, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
     NOBODY,
+    Sending,
     accounts_listed,
     check_following,
-    check_numbers,
     is_in_process,
     keys_and_account,
     new_venue,
     prepared,
     rate_limiter,
     runtime_of,
+    sending_with_defaults,
     what_if,
     wrong_type,
 )
@@ -71,47 +71,35 @@ def connect(
     seed: int = 7,
     market: str | Market | bool | None = "usual",
     base_url: str | None = None,
-    ws_url: str | None = None,
     control_token: str | None = None,
     transport: AnyTransport | None = None,
-    timeout: float = 10.0,
-    intents: Ledger | str | os.PathLike[str] | None = None,
-    confirm: Confirm = None,
-    rates: Mapping[str, Rate] | Rate | None = None,
-    retry: Retry = RETRY,
-    expiry_ms: int = DEFAULT_EXPIRY_MS,
-    settle_timeout: float = SETTLE_SECONDS,
-    approve: bool = True,
     follow: str | Session | None = None,
     fork: str | None = None,
-    when_stale: str = "pause",
+    **sending: Unpack[Sending],
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
     `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name. With
-    `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too. Its keys
-    are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.venue`. Locally in process:
-    `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm",
-    "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once. `follow`
-    ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it, `when_stale` is
-    "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
-    for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
-    function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
-    seconds, `expiry_ms` (the default of expiryAfter) in ms. `transport` is one of httpx or httpx2. A call waits
-    `settle_timeout` seconds at most until what was submitted is executed; 0 returns at submission. (With a manual
-    clock a `settle_delay` passes.)
+    `base_url` the local venue is one that is served elsewhere, with its feed; its keys are the public ones or those of
+    TOOLKIT_KEYS_FILE, and `control_token` opens `session.venue`. Locally in process: `clock` "real" or "manual" (time
+    moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm", "stressed", a `Market`, None), `venue` to
+    join. `follow` ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it.
+    `transport` is one of httpx or httpx2.
+    How requests are sent, such as `timeout` and `confirm`, is explained at `toolkit.connecting.Sending`.
+
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
-    check_numbers(timeout, expiry_ms, rates, settle_timeout)
+    chosen = sending_with_defaults(sending)
+    ws_url, timeout = chosen["ws_url"], chosen["timeout"]
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = check_following(follow, fork, in_process and venue is None)
     if owns_venue:
-        venue = new_venue(_reader(follow, timeout), when_stale, seed=seed, clock=clock, market=market)
+        venue = new_venue(_reader(follow, timeout), chosen["when_stale"], seed=seed, clock=clock, market=market)
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -122,16 +110,11 @@ def connect(
         owns_venue=owns_venue,
         control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
-        timeout=timeout,
-        intents=intents,
-        confirm=confirm,
-        limiter=rate_limiter(rates, local=in_process),
-        retry=retry,
-        expiry_ms=expiry_ms,
-        settle_timeout=settle_timeout,
+        sending=chosen,
+        limiter=rate_limiter(chosen["rates"], local=in_process),
         runtime=runtime_of(venue, clock),
     )
-    return prepared(session, in_process and approve, fork)
+    return prepared(session, in_process and chosen["approve"], fork)
 
 
 def _reader(follow: str | Session | None, timeout: float) -> Session | None:
@@ -169,13 +152,8 @@ class Session(SessionMethods):
         owns_venue: bool,
         control_token: str | None = None,
         transport: Any,
-        timeout: float,
-        intents: Ledger | str | os.PathLike[str] | None,
-        confirm: Confirm,
+        sending: Sending,
         limiter: RateLimiter,
-        retry: Retry,
-        expiry_ms: int,
-        settle_timeout: float,
         runtime: Runtime,
     ) -> None:
         self.environment = environment
@@ -186,13 +164,13 @@ class Session(SessionMethods):
         self._panels: WeakSet[Any] = WeakSet()
         """Widgets that follow this session; closing it stops them."""
         self._transport = transport
-        self._timeout = timeout
+        self._timeout = sending["timeout"]
         # A venue in this process is asked for its time; that of any other is known from its answers.
         jumps = environment.name == LOCAL.name
         self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
         self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
-        self._http = HttpTransport(environment.base_url, transport, timeout)
+        self._http = HttpTransport(environment.base_url, transport, self._timeout)
         served = ServedVenue(self._http, control_token) if environment.name == LOCAL.name else None
         self.venue: LocalVenue | ServedVenue | None = served if venue is None else venue
         send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
@@ -202,14 +180,14 @@ class Session(SessionMethods):
             environment=environment,
             wallet=wallet,
             account=self._account,
-            ledger=self._ledger(intents),
+            ledger=self._ledger(sending["intents"]),
             nonces=NonceSources(self._local),
             limiter=limiter,
-            confirm=confirm,
-            retry=retry,
-            expiry_ms=expiry_ms,
-            check=PreTradeChecks(self._catalogue, self._account, retry).check,
-            settle_timeout=settle_timeout,
+            confirm=sending["confirm"],
+            retry=sending["retry"],
+            expiry_ms=sending["expiry_ms"],
+            check=PreTradeChecks(self._catalogue, self._account, sending["retry"]).check,
+            settle_timeout=sending["settle_timeout"],
             clock_skew=lambda: self.clock_skew_ms,
         )
 

@@ -82,6 +82,8 @@ OURS = {
 MOVED = {
     "session.control": "session.venue.control",
     **{f"venue.{name}": f"venue.control.{name}" for name in ("market", "state_hash")},
+    **{f"session.stream.{name}": f"session.stream.health.{name}" for name in ("state", "reason", "reconnects", "live")},
+    "session.stream.aio": "session.aio.stream",
     "venue.faults": "venue.control.add_fault(…)",
     "venue.handle": "venue.host.gateway.handle",
     "venue.hooks": "venue.host.gateway.hooks",
@@ -108,6 +110,17 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
             message += f"; did you mean {nearest}?"
     # With `name` set, Python's own traceback does not add a second suggestion.
     return AttributeError(message, name=name)
+
+
+def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> TypeError:
+    """Return the error for a keyword argument that a function does not take, with the nearest one that it takes.
+
+    >>> str(unknown_keyword("connect()", "time_out", ["timeout", "transport"]))
+    "connect() got an unexpected keyword argument 'time_out'; did you mean 'timeout'?"
+    """
+    nearest = _nearest(name, names)
+    hint = f"; did you mean {nearest}?" if nearest else ""
+    return TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
 
 
 class Suggesting:

@@ -1,7 +1,7 @@
 """The questions of the walkthroughs, by lesson and by the name of the answer.
 
-What depends on the venue is computed from it when somebody asks, so that an answer is right after any number of tries;
-what is always the same is kept as a digest.
+An answer that depends on the venue is computed from it at each check, so it is right after any number of tries.
+An answer that is always the same is kept as a digest.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _five_minutes(answer: Any, session: Any) -> str:
     if not times:
         raise LookupError
     sums, first, after = set(), 0, 0
-    # A window changes only where a trade enters or leaves it; it holds what came after its begin, its end included.
+    # A window changes only where a trade enters or leaves it; it holds the trades after its begin and until its end.
     for begin in sorted({*times, *(time - FIVE_MINUTES_MS for time in times), session.now_ms() - FIVE_MINUTES_MS}):
         if times[0] <= begin <= session.now_ms() - FIVE_MINUTES_MS:
             while first < len(times) and times[first] <= begin:

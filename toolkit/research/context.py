@@ -138,8 +138,7 @@ class Context(ABC):
 
     def _follow_fills(self) -> None:
         """Cancel the orders that a fill makes void."""
-        if self._groups:
-            cancel_others(self, self._groups)
+        cancel_others(self, self._groups)
 
     def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps; None for a target of 0."""
@@ -149,7 +148,7 @@ class Context(ABC):
         from ..orders import Order
 
         text = f"{abs(size):.8f}".rstrip("0")
-        placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"), 0)
+        placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"))
         reason = f"a target of {text} {symbol} is less than half a step of {step:g}; the smallest is {step:g}"
         return self._reject(placed, reason)
 

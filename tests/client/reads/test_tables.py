@@ -284,7 +284,7 @@ def test_one_line_reads_of_the_market(session: Session, venue: LocalVenue) -> No
     assert rates.loc["BTCUSDC"].to_dict() == {"maker_fee_rate": 0.0001, "taker_fee_rate": 0.0006}
     exact = session.fee_rates(exact=True)
     assert exact.loc["ETHUSDC", "taker_fee_rate"] == Decimal("0.0006")
-    assert session.stream.live == []
+    assert session.stream.health.live == []
     with pytest.raises(UnknownProduct):
         session.ticker("NOSUCH")
 

@@ -272,7 +272,7 @@ def test_all_channels_are_live_on_a_socket_that_sends_what_is_published(publishe
             assert len(one.frame())
         asked = [one["subscription"]["type"] for one in published.received if one["method"] != "ping"]
         assert sorted(asked) == sorted(wire.CHANNELS)
-        assert stream.reconnects == 0
+        assert stream.health.reconnects == 0
         (leverage,) = stream.leverages().rows()
         assert (leverage.position_mode, str(leverage.leverage)) == ("ONE_WAY", "15")
 

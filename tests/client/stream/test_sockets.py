@@ -115,7 +115,7 @@ def test_live_objects_over_a_websocket_are_those_of_the_venue(venue: LocalVenue,
         book.wait(lambda live: live.best_bid == 62009)
         orders.wait(lambda live: len(live) == 10)
         assert levels(book) == truth(venue)
-        stream.assert_healthy()
+        stream.health.assert_healthy()
     assert not threads()
 
 
@@ -222,9 +222,9 @@ def test_through_a_storm_of_faults_it_ends_up_right(venue: LocalVenue, proxy: Pr
         await_true(lambda: len(orders) == len(venue.host.core.state.accounts[alice.address].orders))
         done = venue.host.core.state.history.trades[1]
         await_true(lambda: trades.last is not None and trades.last.tx_hash == done[-1].tx_hash)
-        assert stream.reconnects
+        assert stream.health.reconnects
         assert book.resyncs
-        await_true(lambda: all(not live.stale for live in stream.live))
+        await_true(lambda: all(not live.stale for live in stream.health.live))
 
 
 def descriptors() -> int:
@@ -250,7 +250,7 @@ def test_reconnecting_leaks_no_thread_task_or_socket(
         before = (threading.active_count(), tasks(stream), descriptors())
         for turn in range(1, times + 1):
             venue.host.feed.faults.cut()
-            await_true(lambda turn=turn: stream.reconnects >= turn)
+            await_true(lambda turn=turn: stream.health.reconnects >= turn)
             await_true(lambda: book.is_live and fills.is_live)
         alice.place("BUY", "62000", "0.001")
         await_true(lambda: is_right(book, venue))
@@ -273,7 +273,7 @@ def test_fifty_subscriptions_at_the_venues_own_limits(venue: LocalVenue, served:
             assert levels(book) == truth(venue, book.depth)
             assert (book.gaps, book.resyncs) == (0, 0)
         assert not connection.closed
-        stream.assert_healthy()
+        stream.health.assert_healthy()
 
 
 @pytest.fixture
@@ -336,7 +336,7 @@ def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
             alice.place("BUY", "60000", "0.001")
             orders.wait(lambda live: len(live) == 1)
             venue.host.feed.faults.cut()
-            await_true(lambda: stream.reconnects == 1 and book.state == ticker.state == "live")
+            await_true(lambda: stream.health.reconnects == 1 and book.state == ticker.state == "live")
             venue.advance("10s")
             await_true(lambda: is_right(book, venue))
         assert not threads()
@@ -377,7 +377,7 @@ def test_an_unforeseen_error_costs_a_connection_and_not_the_feed(
 
         monkeypatch.setattr(stream._open().protocol, "received", failing)
         alice.place("BUY", "60000", "0.001")
-        await_true(lambda: stream.reconnects == 1 and is_right(book, venue))
+        await_true(lambda: stream.health.reconnects == 1 and is_right(book, venue))
         alice.place("BUY", "60001", "0.001")
         await_true(lambda: is_right(book, venue))
 
@@ -397,6 +397,6 @@ def test_the_thread_ends_with_the_last_subscription(served: Served) -> None:
     with stream_to(served.environment.feed_url, settings) as stream:
         stream.tickers().wait().close()
         await_true(lambda: not threads())
-        assert stream.state == "idle"
+        assert stream.health.state == "idle"
         stream.tickers().wait()
         assert threads()

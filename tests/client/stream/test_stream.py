@@ -15,7 +15,7 @@ import pytest
 from tests.venue.traders import Trader
 from toolkit.client.stream.live import Live
 from toolkit.client.stream.state import FeedRow
-from toolkit.client.stream.stream import LIVE_NAMES, Stream, interval_text
+from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream, interval_text
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused
 from toolkit.venue.local import LocalVenue
@@ -50,10 +50,10 @@ def all_of(stream: Stream) -> dict[str, Live]:
 
 
 def test_nothing_is_connected_before_the_first_live_object(venue: LocalVenue, stream: Stream) -> None:
-    assert (stream.state, stream.live) == ("idle", [])
+    assert (stream.health.state, stream.health.live) == ("idle", [])
     assert not venue.host.feed.open_connections
     book = stream.order_book("BTCUSDC")
-    assert (stream.state, book.state, stream.live) == ("open", "live", [book])
+    assert (stream.health.state, book.state, stream.health.live) == ("open", "live", [book])
     assert len(venue.host.feed.open_connections) == 1
 
 
@@ -219,7 +219,7 @@ def test_exceptions_of_callbacks_are_kept_shown_and_raised_by_the_health_check(s
     assert [type(error) for error in book.errors] == [ZeroDivisionError]
     assert "errors 1, last ZeroDivisionError" in repr(book)
     with pytest.raises(FeedError, match="1 callbacks failed, the first with ZeroDivisionError") as caught:
-        stream.assert_healthy()
+        stream.health.assert_healthy()
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
@@ -267,7 +267,7 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     assert book.state == "live"
     assert book.best_bid == 62500
     assert states == ["reconnecting", "subscribing", "live"]
-    assert stream.reconnects == 1
+    assert stream.health.reconnects == 1
 
 
 def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
@@ -313,7 +313,7 @@ def test_a_revert_removes_what_it_undoes(stream: Stream, alice: Trader, bob: Tra
     assert wallet.value.equity == equity
     alice.place("BUY", "62400", "0.001")
     assert book.best_bid == 62400
-    stream.assert_healthy()
+    stream.health.assert_healthy()
 
 
 def test_a_refused_subscription_raises_wherever_it_is_used(stream: Stream) -> None:
@@ -334,7 +334,7 @@ def test_wrong_arguments_are_refused_immediately(stream: Stream, venue: LocalVen
         stream.candles("BTCUSDC", "fast")
     with pytest.raises(InputError, match="whose account"):
         Stream(SimpleNamespace(venue=venue, environment=None, account=None)).fills()
-    assert stream.live == []
+    assert stream.health.live == []
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: Loca
     assert trades.state == "closed"
     stream.close()
     stream.close()
-    assert (book.state, stream.state) == ("closed", "idle")
+    assert (book.state, stream.health.state) == ("closed", "idle")
     assert not venue.host.feed.open_connections
     assert not venue.host.feed.after
     assert stream.order_book("BTCUSDC").state == "live"
@@ -394,8 +394,8 @@ def test_the_asynchronous_twin_has_the_same_names_and_shares_the_connection(
     stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
 ) -> None:
     async def cell() -> list[FeedRow]:
-        async with stream.aio.order_book("BTCUSDC") as book:
-            trades = stream.aio.trades("BTCUSDC")
+        async with AsyncStream(stream).order_book("BTCUSDC") as book:
+            trades = AsyncStream(stream).trades("BTCUSDC")
             assert len(await book.frame()) == 0
             seen: list[FeedRow] = []
 
@@ -421,5 +421,5 @@ def test_the_asynchronous_twin_has_the_same_names_and_shares_the_connection(
         return seen
 
     assert [trade.price for trade in asyncio.run(cell())] == [62500, 62501]
-    assert set(LIVE_NAMES) <= set(dir(stream.aio))
+    assert set(LIVE_NAMES) <= set(dir(AsyncStream(stream)))
     assert len(venue.host.feed.open_connections) == 1

@@ -141,8 +141,8 @@ class Watch:
         assert (ticker.mark_price, ticker.oracle_price) == (Decimal(rate["markPx"]), Decimal(rate["oraclePx"]))
         assert ticker.last == Decimal(records.price(product, core.state.markets[1].last))
         assert self.tickers["BTCUSDC"] == ticker
-        self.stream.assert_healthy()
-        assert all(live.gaps == live.duplicates == 0 for live in self.stream.live)
+        self.stream.health.assert_healthy()
+        assert all(live.gaps == live.duplicates == 0 for live in self.stream.health.live)
 
 
 def raw(live: Live) -> list[dict[str, Any]]:
@@ -191,5 +191,5 @@ def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> Non
             answer = venue.host.gateway.handle("GET", "/info/kline/last", query)
             assert raw(candles) == json.loads(answer.body)["data"][::-1]
             assert height["block"] == venue.host.core.height - 1
-        stream.assert_healthy()
+        stream.health.assert_healthy()
         stream.close()

@@ -197,7 +197,7 @@ def test_a_recording_that_goes_on_says_since_when_nothing_was_recorded(
 def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
         venue_of(session).host.feed.faults.cut("maintenance")
-        assert session.stream.state == "waiting"
+        assert session.stream.health.state == "waiting"
         with pytest.raises(FeedError, match="maintenance"):
             recorder.assert_healthy()
         advance(session)

@@ -264,8 +264,8 @@ def test_a_slow_reader_of_trades_is_disconnected_and_delays_no_other(venue: Loca
 
 def test_time_runs_by_itself_while_there_are_connections(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
     running: list[int] = []
-    monkeypatch.setattr(venue, "start_running", lambda: running.append(1))
-    monkeypatch.setattr(venue, "stop_running", lambda: running.append(-1))
+    monkeypatch.setattr(venue.host, "start_running", lambda: running.append(1))
+    monkeypatch.setattr(venue.host, "stop_running", lambda: running.append(-1))
     reader = Reader(venue.host.feed)
     assert running == [1]
     reader.connection.close()
@@ -358,4 +358,4 @@ def test_the_feed_changes_nothing_in_the_venue(venue: LocalVenue, alice: Trader)
     for trader in (alice, other):
         trader.place("BUY", "62000", "0.5")
         trader.venue.advance("5m")
-    assert venue.control.state_hash() == silent.state_hash()
+    assert venue.control.state_hash() == silent.control.state_hash()

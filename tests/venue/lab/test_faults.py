@@ -136,7 +136,7 @@ def test_a_with_block_removes_its_fault(venue: LocalVenue) -> None:
         assert repr(fault) == "<Fault refuse count=all; struck 2>"
     assert get(venue).broken == ""
     fault.remove()
-    venue.host.faults.remove(venue.control.add_fault("refuse"))
+    venue.control.add_fault("refuse").remove()
     assert get(venue).broken == ""
     venue.control.add_fault("refuse", count=None)
     venue.control.clear_faults()
@@ -181,10 +181,10 @@ def test_faults_can_be_written_as_text(venue: LocalVenue) -> None:
     shown = venue.control.add_fault(
         "lose-answer action=withdraw after=1 count=all chance=0.5 delay=2s status=502 code=1 peer=p"
     )
-    assert shown == (
+    assert repr(shown) == (
         "<Fault lose-answer action=withdraw peer=p after=1 count=all chance=0.5 delay=2000 status=502 code=1; struck 0>"
     )
-    assert venue.control.add_fault("refuse") == "<Fault refuse; struck 0>"
+    assert repr(venue.control.add_fault("refuse")) == "<Fault refuse; struck 0>"
 
 
 @pytest.mark.parametrize(

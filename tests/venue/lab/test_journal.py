@@ -88,7 +88,7 @@ def test_it_continues_identically_whether_it_crashed_or_not(tmp_path: Path) -> N
             venue.advance("5s")
         crash(broken)
         broken = made(tmp_path / "b")
-    assert straight.control.state_hash() == broken.state_hash()
+    assert straight.control.state_hash() == broken.control.state_hash()
     straight.close()
     broken.close()
 

@@ -43,7 +43,7 @@ def venue() -> Iterator[LocalVenue]:
 @pytest.fixture
 def groups(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Groups:
     counted = Groups(venue)
-    monkeypatch.setattr(venue, "submit_many", counted)
+    monkeypatch.setattr(venue.host, "submit_many", counted)
     return counted
 
 

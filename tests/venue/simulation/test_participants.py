@@ -308,7 +308,7 @@ def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
         with pytest.raises(InputError, match="market 'wild' is not known; there are calm, usual, stressed"):
             venue.control.market("wild")
         again = Core.load(venue.host.core.dump())
-        assert again.control.state_hash() == venue.control.state_hash()
+        assert again.state_hash() == venue.control.state_hash()
 
 
 def test_a_market_is_a_value_that_is_varied_and_saved_with_the_venue() -> None:

@@ -56,6 +56,9 @@ class Stream(Suggesting):
     is the randomness of its back-off; `observe` is given every update.
     """
 
+    _path = "session.stream"
+    _parts = ("health",)
+
     def __init__(
         self,
         session: SessionLike,
@@ -69,7 +72,6 @@ class Stream(Suggesting):
         self._settings = settings
         self._rng = rng
         self._client: FeedClient | None = None
-        self._aio: AsyncStream | None = None
 
     def order_book(self, symbol: str, depth: int = 20) -> LiveBook:
         """Return the live order book of a product, `depth` levels a side (1–200)."""
@@ -145,13 +147,6 @@ class Stream(Suggesting):
         return LiveLog(self._open(), wire.CHANNELS["tx"], {})
 
     @property
-    def aio(self) -> AsyncStream:
-        """The asynchronous twin, on the same connection: the same live objects, awaited."""
-        if self._aio is None:
-            self._aio = AsyncStream(self)
-        return self._aio
-
-    @property
     def settings(self) -> Settings:
         """The connection's time-outs and limits. Can be set before the first live object."""
         return self._settings or Settings()
@@ -163,33 +158,13 @@ class Stream(Suggesting):
         self._settings = settings
 
     @property
-    def state(self) -> str:
-        """idle (no subscriptions, not connected), waiting (to connect), connecting or open."""
-        if self._client is None:
-            return "idle"
-        self._client.shell.pump()
-        return self._client.protocol.phase
-
-    @property
-    def reason(self) -> str:
-        """Why the last connection ended, in words."""
-        return "" if self._client is None else self._client.protocol.reason
-
-    @property
-    def reconnects(self) -> int:
-        """Connections that were lost so far."""
-        return 0 if self._client is None else self._client.protocol.reconnects
-
-    @property
-    def live(self) -> list[Live]:
-        """All open live objects."""
-        listeners = [] if self._client is None else self._client.listeners()
-        return [one for one in listeners if isinstance(one, Live)]
+    def health(self) -> StreamHealth:
+        """How the connection and its live objects are: `state`, `reason`, `reconnects`, `live`, `assert_healthy()`."""
+        return StreamHealth(self._client)
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
-        for one in self.live:
-            one.assert_healthy(max_age_ms)
+        """As `health.assert_healthy`."""
+        self.health.assert_healthy(max_age_ms)
 
     def close(self) -> None:
         """Close all live objects, the connection and its thread. The stream can be used again."""
@@ -207,8 +182,12 @@ class Stream(Suggesting):
         self.close()
 
     def __repr__(self) -> str:
-        names = ", ".join(one.subject for one in self.live)
-        return f"<Stream {self.state}{': ' + names if names else ''}>"
+        health = self.health
+        names = ", ".join(one.subject for one in health.live)
+        return f"<Stream {health.state}{': ' + names if names else ''}>"
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name != "assert_healthy"]  # its place is `health`
 
     def _open(self) -> FeedClient:
         if self._client is None:
@@ -243,6 +222,47 @@ class Stream(Suggesting):
 
     def _log(self, channel: str, address: str | None) -> LiveLog:
         return LiveLog(self._open(), wire.CHANNELS[channel], {"userAddress": self._account(address)})
+
+
+class StreamHealth(Suggesting):
+    """How a stream's connection and its live objects are at the moment of each question."""
+
+    _path = "session.stream.health"
+
+    def __init__(self, client: FeedClient | None) -> None:
+        self._client = client
+
+    @property
+    def state(self) -> str:
+        """idle (no subscriptions, not connected), waiting (to connect), connecting or open."""
+        if self._client is None:
+            return "idle"
+        self._client.shell.pump()
+        return self._client.protocol.phase
+
+    @property
+    def reason(self) -> str:
+        """Why the last connection ended, in words."""
+        return "" if self._client is None else self._client.protocol.reason
+
+    @property
+    def reconnects(self) -> int:
+        """Connections that were lost so far."""
+        return 0 if self._client is None else self._client.protocol.reconnects
+
+    @property
+    def live(self) -> list[Live]:
+        """All open live objects."""
+        listeners = [] if self._client is None else self._client.listeners()
+        return [one for one in listeners if isinstance(one, Live)]
+
+    def assert_healthy(self, max_age_ms: int | None = None) -> None:
+        """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
+        for one in self.live:
+            one.assert_healthy(max_age_ms)
+
+    def __repr__(self) -> str:
+        return f"<StreamHealth {self.state}, {len(self.live)} live objects, {self.reconnects} reconnects>"
 
 
 class AsyncLive(Generic[L]):
@@ -297,10 +317,7 @@ class AsyncStream:
 
     if TYPE_CHECKING:
         # Written out for type checkers and editors, which can't follow `__getattr__`.
-        state: str
-        reason: str
-        reconnects: int
-        live: list[Live]
+        health: StreamHealth
 
         def assert_healthy(self, max_age_ms: int | None = None) -> None: ...
         def close(self) -> None: ...
@@ -339,7 +356,7 @@ class AsyncStream:
             return open_live
 
     def __dir__(self) -> list[str]:
-        return sorted({*LIVE_NAMES, "assert_healthy", "close", "live", "reason", "reconnects", "state"})
+        return sorted({*LIVE_NAMES, "close", "health"})
 
     def __repr__(self) -> str:
         return repr(self._stream).replace("<Stream", "<AsyncStream")

@@ -120,7 +120,7 @@ class Endpoint:
         )
 
     def as_published(self, data: Any) -> Any:
-        """Return an answer's data without the fields that are not published; its rows are changed in place."""
+        """Return an answer's data without the fields that are not published. Its rows are changed in place."""
         hidden = [one.wire for one in self.record.fields if not (one.published or one.wire in ALWAYS_SENT)]
         if hidden and self.published:
             for row in self.rows(data):

@@ -254,7 +254,7 @@ RECORDS: dict[str, Record] = {
     "userFunding": FEED_FUNDING,
     "userEvent": FEED_EVENT,
 }
-"""Channel → record of its items; aopState has a record for each of its parts, see AOP_RECORDS."""
+"""Channel → record of its items. The channel aopState has a record for each of its parts, see AOP_RECORDS."""
 
 AOP_RECORDS: dict[str, Record] = {
     "accounts": FEED_WALLET,

@@ -29,10 +29,11 @@ KINDS: dict[str, str] = {
 }
 """Kind of a field → dtype of its column.
 
-price, quantity, money and ratio are decimal text on the wire (floats in frames, Decimal objects when exact); ms and s
-are milliseconds and seconds since 1970; code is a product code and becomes the product's symbol; currency 1 becomes
-USDC; id is a 64-bit number; key is an identifier of unspecified form; `enum:NAME` is the number or name of an enum's
-member and becomes the name (dtype string).
+- price, quantity, money and ratio are decimal text on the wire: floats in frames, Decimal objects when exact.
+- ms and s are milliseconds and seconds since 1970.
+- code is a product code and becomes the product's symbol. currency 1 becomes USDC.
+- id is a 64-bit number, key an identifier of unspecified form.
+- `enum:NAME` is the number or name of an enum's member and becomes the name (dtype string).
 """
 
 UNITS: dict[str, str] = {

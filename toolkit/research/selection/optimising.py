@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,15 @@ from ...extras import need
 from ...interchange import to_pandas
 from ...suggestions import check_known
 from ..analysis.luck import overfitting
-from ..analysis.page import Page, page_of_points
 from ..analysis.results import Results
+from ..analysis.run_report import page_of_points
 from ..analysis.trials import trials
 from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point
 from .sweeps import evaluate, make_points, prepared, progress_bar, table_of
 from .workers import runner
+
+if TYPE_CHECKING:
+    from ...pictures.interactive import Page
 
 Constraint = Callable[..., bool]
 Measure = str | Callable[[Mapping[str, Any]], float]

@@ -201,7 +201,7 @@ class Gateway:
         self.routes: dict[str, Callable[[Incoming], Answer]] = {}
         """Further paths, path → function; a venue that is served with controls registers them here."""
 
-    def handle(self, method: str, path: str, query: Query | str, body: bytes, peer: str = "") -> Answer:
+    def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
         """Answer one request. `query` is a list of pairs or the raw query text; `peer` is the caller's address.
 
         Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.

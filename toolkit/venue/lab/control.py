@@ -257,7 +257,7 @@ class Controls(Suggesting):
         self._venue.faults.clear()
 
     def state_hash(self) -> str:
-        """Return the hash of the whole state, 64 hex digits. Same seed and commands, same hash."""
+        """Return the hash of the whole state, 64 hex digits. The same seed, commands and times give the same hash."""
         return self._venue.state_hash()
 
     def _do(self, name: str, /, **args: Any) -> dict[str, Any]:

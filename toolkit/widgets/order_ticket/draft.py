@@ -6,15 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ...numerals import meanings
 from ...products import Product
 from ..base_panel.number_format import WIDE
-
-if TYPE_CHECKING:
-    from ...client.orders.delivery import Prepared
-    from ...client.orders.receipts import Receipt
 
 Level = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
@@ -207,31 +203,6 @@ class Validation:
     def valid(self) -> bool:
         """True when every check passed."""
         return not self.problems and self.order is not None
-
-
-class Tracker(Protocol):
-    """Follows what a ticket has sent."""
-
-    receipt: Receipt | None
-
-    @property
-    def status(self) -> str:
-        """Its status in one word, "" before it is sent."""
-
-    def send(self, session: Any, prepared: Prepared) -> Any:
-        """Send the confirmed request, and return the response."""
-
-    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Add the events of the feed that belong to it."""
-
-    def record_failure(self, error: BaseException) -> bool:
-        """Take the error of sending; return whether the tracker shows it."""
-
-    def words(self) -> str:
-        """Return the status in one sentence."""
-
-    def view(self) -> Mapping[str, Any] | None:
-        """Return what the front end draws."""
 
 
 def meant(name: str, text: str) -> tuple[Choice, ...]:

@@ -14,13 +14,13 @@ from ..base_panel import static_view
 from ..base_panel.number_format import short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Tracker, Validation
+from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .fields import Amount
 from .holdings import holdings_of
 from .kinds.kind import OrderKind
 from .kinds.registry import KINDS, KindFields
 from .live_account import LiveAccount
-from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker
+from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, Tracker
 from .ticket_view import form_view, market_view, preview_view, problem_view
 from .validation import largest_quantity
 

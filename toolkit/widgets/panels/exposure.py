@@ -1,4 +1,4 @@
-"""Widgets of what may cost money while one waits: funding of a product, and where the account would be liquidated."""
+"""Widgets of what an open position may cost: the funding of a product, and the account's liquidation prices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _YEAR_SECONDS = 365 * 24 * 3600
 
 
 class Funding(Panel):
-    """The funding of a product: the running rate, when it settles, what it costs one's position, and what was settled.
+    """The funding of a product: the running rate, its settlement, the cost for your position, and settled rates.
 
     The settled rates are loaded when the panel is made and after each settlement.
     """
@@ -107,7 +107,7 @@ class Funding(Panel):
 class LiquidationMap(Panel):
     """Where the account would be liquidated: the price of each position, and what a move of all prices would leave.
 
-    Prices are estimates; a position's assumes that the other marks stay, the moves are of all marks at once.
+    Prices are estimates. The price of a position assumes that the other mark prices stay. A move changes all of them.
     """
 
     _esm = module("base_panel/common.js", "panels/sheet.js")

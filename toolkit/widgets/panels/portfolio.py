@@ -40,7 +40,7 @@ FILLS = 12
 PARENTS = 5
 """Parent orders that have ended are shown up to this number."""
 PARENTS_SECONDS = 1.0
-"""Their children come seconds apart, and each look reads the ledger's file."""
+"""Time between two reads of the parent orders, because each one reads the ledger's file."""
 HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)

@@ -10,10 +10,10 @@ from ....numerals import plain_decimal
 from ....orders import Bracket, Order
 from ....products import Product
 from ..buying_power import account_rules
-from ..draft import Draft, KindRules, Problem, TicketInputs, TicketMarket, Tracker, Validation
+from ..draft import Draft, KindRules, Problem, TicketInputs, TicketMarket, Validation
 from ..exits import exit_results, with_exit_prices
 from ..fields import Row, TicketFields
-from ..order_tracker import OrderTracker
+from ..order_tracker import OrderTracker, Tracker
 from ..preview import preview_order
 from ..validation import (
     best_prices,
