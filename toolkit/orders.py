@@ -36,7 +36,7 @@ TIMES_IN_FORCE: tuple[str, ...] = get_args(TimeInForce)
 REDUCE_ONLY: tuple[str, ...] = get_args(ReduceOnly)
 TRIGGERS: tuple[str, ...] = get_args(TriggerBy)
 BUILDER_TYPES: tuple[str, ...] = get_args(ConditionalType)
-"""Types that only a builder's orders may have, besides LIMIT and MARKET."""
+"""Types that only a builder's orders may have, other than LIMIT and MARKET."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -369,7 +369,7 @@ def test_new_records_tell_the_outcome_of_a_placement(intent: Any, records: list[
         ),
         (outcome.ACCOUNT_EVENTS, [{"eventType": "perpOrder", "event": [one]} for one in records]),
     ):
-        found = outcome.told_by_feed(intent, channel, items)
+        found = outcome.outcome_in_records(intent, channel, items)
         if expected is None:
             assert found is None
             continue
@@ -394,7 +394,7 @@ def test_new_records_tell_the_outcome_of_a_placement(intent: Any, records: list[
 )
 def test_an_acknowledgement_tells_the_outcome_of_what_it_names(intent: Any, change: dict[str, Any], code: Any) -> None:
     row = ACK | change
-    found = outcome.told_by_feed(intent, outcome.ACCOUNT_EVENTS, [{"eventType": "actionAck", "event": [row]}])
+    found = outcome.outcome_in_records(intent, outcome.ACCOUNT_EVENTS, [{"eventType": "actionAck", "event": [row]}])
     if code is None:
         assert found is None
         return
@@ -402,7 +402,7 @@ def test_an_acknowledgement_tells_the_outcome_of_what_it_names(intent: Any, chan
     assert (found.accepted, found.code, found.data["txHash"]) == (code == 0, code, HASH)
     refused = [result(5000, None, 7, "no margin")] if intent is BUY else None
     assert found.data.get("results") == refused
-    assert outcome.told_by_feed(intent, outcome.ORDER_EVENTS, [row]) is None
+    assert outcome.outcome_in_records(intent, outcome.ORDER_EVENTS, [row]) is None
 
 
 def test_a_failed_query_is_repeated_and_a_foreign_transaction_ends_the_search() -> None:
@@ -417,7 +417,7 @@ def test_ids_that_do_not_match_the_orders_are_not_guessed() -> None:
     with pytest.raises(ValueError, match="zip"):
         ask(outcome.query_outcome(odd), states=only(5000, SHOWN))
     with pytest.raises(ValueError, match="zip"):
-        outcome.told_by_feed(odd, outcome.ORDER_EVENTS, [NEWS])
+        outcome.outcome_in_records(odd, outcome.ORDER_EVENTS, [NEWS])
 
 
 def test_the_events_of_a_transaction_without_a_time_are_read_to_the_end() -> None:

@@ -38,10 +38,10 @@ SYMBOL_FIRST = ("klines", "ticker", "order_book", "trades", "funding_rate_histor
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
     with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
-        venue.advance("3m")
+        venue.advance("1m")
         made.buy("BTCUSDC", "0.02")
         made.buy("BTCUSDC", "0.01", price="50000")
-        venue.advance("8h")
+        venue.advance("1m")
         yield made
 
 

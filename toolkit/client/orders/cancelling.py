@@ -1,4 +1,4 @@
-"""`cancel_all`: cancel every order that was open when it was called, and say what became of it instead."""
+"""`cancel_all`: cancel every order that was open when it was called, and report those that triggered or filled."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _cancel_by_id(session: Cancelling, rows: Rows, vault: str | None) -> Flow[li
         try:
             receipts.append((yield from subflow(session.exchange.cancel_order, batch, vault_address=vault)))
         except ActionRejected:
-            continue  # some have ended by themselves; the next read shows whether all have
+            continue  # some have ended meanwhile; the next read shows whether all have
     return receipts
 
 

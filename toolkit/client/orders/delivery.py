@@ -167,7 +167,7 @@ class Delivery:
         except RequestExpired as error:
             now: int = yield Now()
             elapsed_ms: int = yield Elapsed()
-            # The refusal has told the venue's time. Where that shows that the clock was wrong, and not that this call
+            # The refusal has shown the venue's time. Where that shows that the clock was wrong, and not that this call
             # took too long, the action is made once more: the refused one is REJECTED, so it can't be executed twice.
             expired = prepared.expiry_after is not None and now > prepared.expiry_after
             late = elapsed_ms - began_ms > self.expiry_ms // 2
@@ -336,7 +336,7 @@ class Delivery:
         return (yield from self._reconciler.give_up(intent, failure, in_doubt))
 
     def take_records(self, channel: str, owner: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
-        """Settle what was submitted and is told by new records of a channel of the feed, those of this account."""
+        """Settle submitted requests of this account whose outcome new records of a channel of the feed show."""
         if self.closed or channel not in (ORDER_EVENTS, ACCOUNT_EVENTS):
             return
         submitted: list[Intent] = []
@@ -352,7 +352,7 @@ class Delivery:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
 
         The venue is asked for the orders' client ids, else for the nonce; what it does not know is sent again as the
-        identical bytes. `resend` None does so while it is safe: the request expires by itself, or is under a minute
+        identical bytes. `resend` None does so while it is safe: the request expires, or is under a minute
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
         self._require_open("resolve")
@@ -405,9 +405,9 @@ class Delivery:
                 pass  # the venue has taken it, and will execute it
             elif intent.code in LAST_REFUSALS and not resend:
                 # No further copy is executed, so none is sent; one that was taken before shows in time, or never.
-                told: int = yield Now()  # the answers have told the venue's time by now
-                if found.certain and reconciler.is_over(intent, told):
-                    reconciler.update(intent, told, state=IntentState.REJECTED)
+                later: int = yield Now()  # the answers have shown the venue's time by now
+                if found.certain and reconciler.is_over(intent, later):
+                    reconciler.update(intent, later, state=IntentState.REJECTED)
             elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
                 yield from self._post(intent, intent.body)
         except (ExchangeError, TransportError, OutcomeUnknown) as error:
@@ -493,7 +493,7 @@ def _with_client_id(item: Mapping[str, Any], nonce: int, position: int) -> dict[
 
 
 def is_safe_to_resend(intent: Intent, now: int) -> bool:
-    """Return whether repeating the identical bytes can't surprise: they expire by themselves, or are recent."""
+    """Return whether repeating the identical bytes can't surprise: they expire, or are recent."""
     return intent.expiry_after is not None or now - intent.created <= SAFE_RESEND_MS
 
 

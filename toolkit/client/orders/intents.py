@@ -131,7 +131,7 @@ class Ledger(Protocol):
         """Return the intents in these states (default: all), oldest first."""
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
-        """Set a text that is kept beside the intents, from `before` to `after` (None: there is none).
+        """Set a text that is kept with the intents, from `before` to `after` (None: there is none).
 
         Returns False, and changes nothing, when it is not `before` any more; check and change are atomic.
         """
@@ -451,7 +451,7 @@ def account_ledger(environment: Environment, who: Callable[[], str]) -> AccountL
 
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Return what tells a file from another of the same name; None for one in memory."""
+    """Return what distinguishes a file from another of the same name; None for one in memory."""
     if str(path) == ":memory:":
         return None
     found = os.stat(path)
@@ -461,7 +461,7 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
 def _connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
     """Return a connection to the file, with its tables. Closes it again when that fails."""
     if str(path) != ":memory:":
-        # SQLite would create the file readable by everybody that the umask allows.
+        # SQLite would create the file readable by every user that the umask allows.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     database = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
     try:

@@ -70,7 +70,7 @@ class OrderCalls:
     def live(self, sending: Flow[Receipt]) -> Flow[Receipt]:
         """Return the receipt of a flow, or raise its error, with the receipt as a live handle.
 
-        What became of an IOC or FOK order is read at once, so that its receipt shows it.
+        The outcome of an IOC or FOK order is read immediately, so that its receipt shows it.
         """
         try:
             made = self.bind((yield from sending))
@@ -201,7 +201,7 @@ class OrderCalls:
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
         if "Bracket" in made.action:
-            # With the entry the venue cancels the others; once the entry is filled, they are cancelled by themselves.
+            # With the entry the venue cancels the others; once the entry is filled, they are cancelled separately.
             yield from self.refresh(made)
             still_open = [at for at in wanted if str(made.rows.get(at, {}).get("status")) not in ENDED]
             wanted = [0] if 0 in still_open or not still_open else still_open

@@ -17,8 +17,8 @@ from .receipts import parse_id, parse_tx_code
 
 _DONE = ("SUCCESS", "FAILED")
 ORDER_EVENTS, ACCOUNT_EVENTS = "orderHist", "userEvent"
-"""Channels of the feed that tell outcomes."""
-_TELLING = ("NEW", "PARTIALLY_FILLED", "FILLED", "ORDER_STATUS_UNTRIGGERED", "REJECTED")
+"""Channels of the feed that show outcomes."""
+_CONCLUSIVE = ("NEW", "PARTIALLY_FILLED", "FILLED", "ORDER_STATUS_UNTRIGGERED", "REJECTED")
 """Statuses of a first event. An end alone may be that of an earlier order with the same client id."""
 PAGE_SIZE, PAGES = 100, 10
 """How far back transactions, and the events of one transaction, are searched."""
@@ -160,10 +160,10 @@ def _found(results: list[dict[str, Any]]) -> Found:
     )
 
 
-def told_by_feed(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Found | None:
+def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Found | None:
     """Return the outcome of a submitted request that new records of a channel of the feed show, None without one.
 
-    A placement is told by the events of its orders, of which each must be among the records; anything else by its
+    A placement is shown by the events of its orders, of which each must be among the records; anything else by its
     acknowledgement, where that names signer and nonce. A cancellation of all orders is left to the queries.
     """
     events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
@@ -175,8 +175,8 @@ def told_by_feed(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]
                 return Found(not code, code, message, {**data, "results": results} if results else data)
     results = []
     for item, cl_ord_id in zip(_orders(intent.payload) if intent.client_ids else [], intent.client_ids, strict=True):
-        told = [row for row in events if parse_id(row.get("clOrdId")) == cl_ord_id and _same_side(row, item)]
-        first = next((row for row in told if str(row.get("execStatus")) in _TELLING), None)
+        own = [row for row in events if parse_id(row.get("clOrdId")) == cl_ord_id and _same_side(row, item)]
+        first = next((row for row in own if str(row.get("execStatus")) in _CONCLUSIVE), None)
         if first is None:
             return None
         rejected = str(first["execStatus"]) == "REJECTED"
@@ -285,8 +285,8 @@ def _shown(row: Mapping[str, Any]) -> tuple[int, str, dict[str, Any]]:
     code = parse_tx_code(row.get("txCode")) or int(str(row.get("status")).upper() == "FAILED")
     message = str(row.get("txMsg") or ("failed" if code else "success"))
     returned = row.get("data")  # such as a new vault's address
-    told = returned if isinstance(returned, Mapping) else {}
-    return code, message, {**told, "txHash": row.get("txHash"), "txCode": code, "txMsg": message}
+    shown = returned if isinstance(returned, Mapping) else {}
+    return code, message, {**shown, "txHash": row.get("txHash"), "txCode": code, "txMsg": message}
 
 
 _ORDER_ACTIONS = frozenset(

@@ -142,7 +142,6 @@ class PermissionFlows:
                 "may": _AGENT_MAY,
                 "since": row["approved_at"],
                 "until": row["expires_at"],
-                "max_fee_rate": float("nan"),
                 "status": _agent_status(row),
             }
             for row in records(table)
@@ -166,7 +165,6 @@ class PermissionFlows:
                 "address": row["agent"],
                 "of": row["builder"],
                 "may": _BUILDER_MAY,
-                "since": None,
                 "until": row["expires_at"],
                 "max_fee_rate": row["max_fee_rate"],
                 "status": _builder_status(row),
@@ -199,8 +197,6 @@ class PermissionFlows:
                         "of": row["owner"],
                         "may": _LEADER_MAY if leads else _DEPOSIT_MAY,
                         "since": row["created"],
-                        "until": None,
-                        "max_fee_rate": float("nan"),
                         "status": row["status"],
                     }
                 )

@@ -1,4 +1,4 @@
-"""Receipts: what came of a request, and the orders that it placed, as live handles."""
+"""Receipts: the outcome of a request, and the orders that it placed, as live handles."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class AsyncReceipt(Receipt):
 
 
 def words(row: Mapping[str, Any]) -> str:
-    """Return what became of an order, e.g. "filled 0.01 at 60000" or "IOC not filled: no price within its limit"."""
+    """Return the outcome of an order, e.g. "filled 0.01 at 60000" or "IOC not filled: no price within its limit"."""
     status, tif = str(row.get("status")), ENUMS["tif"].text(row.get("timeInForce"))
     filled, quantity = (Decimal(str(row.get(name) or "0")) for name in ("filledQty", "qty"))
     reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""

@@ -37,10 +37,10 @@ from .outcome import (
     Found,
     Missing,
     asked_items,
+    outcome_in_records,
     poll_execution,
     poll_outcome,
     query_outcome,
-    told_by_feed,
 )
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
 
@@ -65,7 +65,7 @@ class Reconciler:
         """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
 
         A refusal is the outcome only if no copy was executed. Where that is open the venue is asked, and the intent
-        stays UNKNOWN when it can't tell. Raises ExchangeError or OutcomeUnknown.
+        stays UNKNOWN when it does not show it. Raises ExchangeError or OutcomeUnknown.
         """
         now: int = yield Now()
         if refusal := _refused_inside(answer):
@@ -127,10 +127,11 @@ class Reconciler:
         known = yield from poll_execution(intent, self.timeout, lambda: self.ledger.get(intent.id).settled)
         now: int = yield Now()
         if isinstance(known, Found):
-            told = intent.data or {}
-            if told.get("txHash") and told.get("txHash") == known.data.get("txHash"):
+            answered = intent.data or {}
+            if answered.get("txHash") and answered.get("txHash") == known.data.get("txHash"):
                 # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
-                known = replace(known, data={**known.data, **{name: told[name] for name in told.keys() - known.data}})
+                rest = {name: answered[name] for name in answered.keys() - known.data}
+                known = replace(known, data={**known.data, **rest})
             return self.record_found(intent, now, known)
         if isinstance(known, Missing):
             intent = self.ledger.get(intent.id)
@@ -147,10 +148,10 @@ class Reconciler:
         raise unknown_outcome(intent, BadAnswer(message))
 
     def settle_by_feed(self, intent: Intent, channel: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
-        """Settle a submitted intent if new records of a channel of the feed tell its outcome."""
-        told = told_by_feed(intent, channel, items)
-        if told is not None:
-            self._found(intent, now, told)
+        """Settle a submitted intent if new records of a channel of the feed show its outcome."""
+        found = outcome_in_records(intent, channel, items)
+        if found is not None:
+            self._found(intent, now, found)
 
     def give_up(self, intent: Intent, failure: ToolkitError, in_doubt: bool) -> Flow[Receipt]:
         """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
@@ -300,7 +301,7 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
 def _shows_execution(intent: Intent, answer: Envelope) -> bool:
     """Return whether an answer of code 0 shows the result of an execution, and by its ids that it is this request's.
 
-    Without ids in it that the request named, it may be another request's: its transaction tells.
+    Without ids in it that the request named, it may be another request's: its transaction shows whose it is.
     """
     data = answer.data if isinstance(answer.data, Mapping) else {}
     echoed = [item for item, _ in _items(data)] or [data]

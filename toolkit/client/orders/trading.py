@@ -342,7 +342,7 @@ class TradingFlows:
         """Settle intents with an unknown outcome (None: all of them), and return the receipt of each, oldest first.
 
         The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
-        identical bytes: by default only while that is safe (it expires by itself, or is under a minute old), with
+        identical bytes: by default only while that is safe (it expires, or is under a minute old), with
         `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
         """
         ids: list[str] | None = None

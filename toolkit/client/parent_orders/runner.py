@@ -1,7 +1,7 @@
 """Works on the parent orders of one session: places each child order when it is due, exactly once.
 
 A slice is claimed in the ledger, with the intent that will trade it, before that is recorded and sent. So wherever the
-program stops, the ledger tells which slices may have traded; `settle` asks the venue what became of them.
+program stops, the ledger shows which slices may have traded; `settle` queries the venue for their outcome.
 
 Where the clock runs a thread waits for the next slice; a venue in this process also wakes the runner at its moment of
 an advance, so that with a manual clock the same happens at the same times.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PREFIX = "parent-"
 SETTLE_MS = 2_000
-"""How often it is asked again what became of the last child orders."""
+"""Interval between two queries for the outcome of the last child orders."""
 POLL_SECONDS = 0.2
 """Longest sleep of the thread: the session's clock may run faster than this machine's, or be set forward."""
 STOP_SECONDS = 5.0
@@ -59,7 +59,7 @@ class ParentRunner:
         self._owner = owner
         self._clock_runs = clock_runs
         self._due: dict[str, int] = {}
-        """Own parent order → the moment of its next slice, or of the next question what became of its children."""
+        """Own parent order → the moment of its next slice, or of the next query for the outcome of its children."""
         self._lock = threading.RLock()
         self._awake = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -239,7 +239,7 @@ class ParentRunner:
         self._settle(self.plan(plan.id))
 
     def _settle(self, plan: Plan) -> Plan:
-        """Ask what became of children whose fills are not known yet, and return the plan with the answers."""
+        """Query the outcome of children whose fills are not known yet, and return the plan with the answers."""
         found = {}
         for child in plan.children:
             if child.filled is None and (answer := self._outcome(child)) is not None:

@@ -36,7 +36,7 @@ class CandleCache:
     def path(self, symbol: str, interval: int) -> Path:
         """Return the file of a product and interval (seconds)."""
         readable = re.sub(r"[^A-Za-z0-9_-]+", "_", f"{self.scope}_{symbol}").strip("_")[:60]
-        # The readable name drops characters, so two scopes may share it; the digest tells them apart.
+        # The readable name drops characters, so two scopes may share it; the digest distinguishes them.
         digest = hashlib.sha256(f"{self.scope}\n{symbol}".encode()).hexdigest()[:8]
         return self.directory / f"{readable}_{digest}_{interval}.parquet"
 

@@ -120,7 +120,7 @@ def _fetch(
     """Append the responses for candles that start in [begin, end) to `pages`, and their frames to `parts`.
 
     A venue may return fewer candles than a window has. After a response that may be cut off the next window begins
-    after its last candle, and the part before its first candle is requested by itself.
+    after its last candle, and the part before its first candle is requested separately.
     """
     at = begin
     while at < end:

@@ -146,10 +146,11 @@ def from_rows(
 
 
 def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
-    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes; None is NA."""
+    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes; None, and
+    a column that a row lacks, is NA."""
     columns: dict[str, Any] = {}
     for name, dtype in dtypes.items():
-        values = [None if row[name] is pd.NA else row[name] for row in rows]
+        values = [None if (value := row.get(name)) is pd.NA else value for row in rows]
         if dtype == "float64":
             columns[name] = _decimals(values)[0] if exact else _floats(values)[0]
             continue

@@ -122,8 +122,8 @@ class PagedRead:
     def _ignores_pages(self, fetch: FetchPage, rows: list[Mapping[str, Any]], total: int | None) -> Flow[bool]:
         """Return whether the venue ignores the page number; warn where rows may be missing for that.
 
-        Repeated pages alone do not tell: when a whole page of new rows arrives before each request, the list moves on
-        just as fast as it is read. Then its first page holds the new rows, and the read goes on.
+        Repeated pages alone are no proof: when a whole page of new rows arrives before each request, the list moves on
+        just as fast as it is read. Then its first page holds the new rows, and the read continues.
         """
         reply = yield from fetch(self._query_for(1))
         if [identity(self.endpoint, row) for row in self._rows_of(data_of(reply.body))] != self._last_page:

@@ -88,7 +88,7 @@ class ReadingSession(Protocol):
 
 
 class InfoSession(ReadingSession, Protocol):
-    """What `session.info` needs of its session: besides reading, what runs its flows."""
+    """What `session.info` needs of its session: what a reader needs, and what runs its flows."""
 
     environment: Environment
     _driver: Any

@@ -118,7 +118,7 @@ class TableFlows:
                     frame = yield from candles.read_last(self._reader, request, limit + 1, known, bar)
                 else:
                     frame = yield from candles.read(self._reader, request, known, bar)
-                # The answers tell the venue's time, which may have been further on than was known before.
+                # The answers show the venue's time, which may be later than was known before.
                 later_ms: int = yield Now()
                 last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
                 if last_ms // length_ms <= request.last_ms // length_ms:
@@ -146,7 +146,7 @@ class TableFlows:
             if refreshed or end is not None:
                 until = "now" if end is None else f"end {end}"
                 raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
-            self._catalogue.forget()  # an answer tells the venue's time, which may be further on than was known
+            self._catalogue.forget()  # an answer shows the venue's time, which may be later than was known
             yield from self._catalogue.table()
         return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
 
@@ -183,7 +183,7 @@ class TableFlows:
         """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
 
         Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
-        feed, as `ticker`; `session.stream.trades` goes on. Your own are `fills()`.
+        feed, as `ticker`; `session.stream.trades` keeps it up to date. Your own are `fills()`.
         """
         name = (yield from self._catalogue.find(symbol)).symbol
         return (yield from self._first(lambda stream: stream.trades(name), exact, index))

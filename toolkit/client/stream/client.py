@@ -52,7 +52,7 @@ class FeedClient:
     """The subscriptions of one connection and their listeners.
 
     Attributes: `protocol`; `condition` (its lock guards protocol and live objects; notified after every event);
-    `shell` (set by the creator of the client); `history` (reads from the Info API what a topic's messages can't tell,
+    `shell` (set by the creator of the client); `history` (reads from the Info API what a topic's messages do not show,
     None where there is no Info API).
     """
 
@@ -118,7 +118,7 @@ class FeedClient:
         data, failure = None, ""
         try:
             data = self.history(topic) if self.history is not None else None
-        except Exception as error:  # whatever went wrong is said in the topic's `reason`; the feed goes on without
+        except Exception as error:  # whatever went wrong is the topic's `reason`; the feed continues without
             failure = f"earlier records are not known: {error}"
 
         def apply() -> None:

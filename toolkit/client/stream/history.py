@@ -1,4 +1,4 @@
-"""What a channel of the feed can't tell, read from the Info API: earlier records, and those lost in a break.
+"""What a channel of the feed does not show, read from the Info API: earlier records, and those lost in a break.
 
 The rows get the names of the feed, so that they go the same way as a message. Source: docs/published.md, "Info API".
 """

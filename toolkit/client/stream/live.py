@@ -101,7 +101,7 @@ class Live:
 
     @property
     def reason(self) -> str:
-        """Why it is not live, or what a live-unsequenced one can't tell, in words; "" otherwise."""
+        """Why it is not live, or what a live-unsequenced one does not show, in words; "" otherwise."""
         return "closed" if self._closed else self._topic.reason
 
     @property
@@ -227,7 +227,7 @@ class Live:
 
         `until`: None waits for the first data, or for the next update when there is data; a number for so many further
         updates; a function of the object until it returns true. `timeout` in seconds (10 by default; with a manual
-        clock it does not wait, because nothing arrives by itself).
+        clock it does not wait, because nothing arrives without an advance).
         Raises StaleData after the timeout, SubscriptionRefused when the venue refused, FeedError when it is closed.
         """
         done = self._predicate(until)

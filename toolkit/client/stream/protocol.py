@@ -6,7 +6,7 @@ A shell owns the connection (a WebSocket, or a venue in this process). It report
 reconnect, and a fresh snapshot after a gap, a damaged message or silence. Times are whole milliseconds of one
 monotonic clock.
 
-What a channel can't tell is read elsewhere (`take_fills`, `filled`): history before the subscription, and what was
+What a channel does not show is read elsewhere (`take_fills`, `filled`): history before the subscription, and what was
 lost in a break, a gap or a long silence. `updates` has what a message does to its topic.
 """
 

@@ -263,7 +263,7 @@ class AppendState(ChannelState):
         return known
 
     def _name(self, item: Record) -> tuple[str, ...]:
-        """Return what tells a record apart from others, as text: feed and Info API may write numbers differently."""
+        """Return what distinguishes a record from others, as text: feed and Info API may write numbers differently."""
         return tuple(_key_text(item.get(name)) for name in self.channel.identity or item)
 
     def records(self) -> list[Record]:

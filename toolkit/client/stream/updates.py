@@ -1,7 +1,7 @@
 """What messages, silence and time do to one topic: sequences, snapshots, gaps, and what to request next. No I/O.
 
 Not every channel sends a snapshot, `type` or `sequence` (see `protocol.reads.feed`). One without snapshots is live once
-the venue acknowledges it; what it can't tell is then read elsewhere. One without sequences is live-unsequenced.
+the venue acknowledges it; what it does not show is then read elsewhere. One without sequences is live-unsequenced.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TopicUpdates:
 
     Attributes: `must_close` (a reason to drop the connection now, or ""); `needs_shell` (a received message made
     something to send, a reason to close or a new deadline); `fills_history` (a shell reads from the Info API what the
-    feed can't tell).
+    feed does not show).
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
