@@ -309,7 +309,7 @@ def test_what_is_shown_is_what_is_signed(session: Session, signed: list[bytes]) 
     shown = ticket.view["review"]
     receipt = ticket.confirm()
     assert ["0x" + digest.hex() for digest in signed] == [shown["digest"]]
-    body = session.intent(receipt.intent).body
+    body = session.intents.get(receipt.intent).body
     assert body is not None
     request = envelope.parse(body)
     assert "0x" + signing.content_digest(request, session.environment.chain).hex() == shown["digest"]

@@ -96,7 +96,7 @@ def _symbols(session: Any, rows: list[Data]) -> dict[str, str]:
     """Return the symbols by product code, as text; {} without a request when there are no rows."""
     if not rows:
         return {}
-    return {str(product.code): product.symbol for product in session.product_table().values()}
+    return {str(product.code): product.symbol for product in session._product_table().values()}
 
 
 def _renamed(row: Mapping[str, Any], names: Mapping[str, str], symbols: Mapping[str, str]) -> Data:

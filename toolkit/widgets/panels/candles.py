@@ -66,7 +66,7 @@ class Candles(ReviewedPanel):
         self, session: Session, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()
     ) -> None:
         self._product = session.product(symbol)
-        self._products = session.product_table()
+        self._products = session._product_table()
         self._data = ChartData()
         self._base = 0
         self._complete = False

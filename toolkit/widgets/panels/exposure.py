@@ -114,7 +114,7 @@ class LiquidationMap(Panel):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "liquidation map")
-        self._products = session.product_table()
+        self._products = session._product_table()
         stream = session.stream
         self.live = stream.positions()
         self._wallet, self._orders, self._leverages = stream.account(), stream.orders(), stream.leverages()
