@@ -116,7 +116,7 @@ def test_a_small_position_can_be_closed_as_a_whole(venue: LocalVenue, trader: Se
 
 def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, trader: Session) -> None:
     before = len(trader.intents())
-    for call in (trader.set_leverage, trader.exchange.set_leverage):
+    for call in (trader.exchange.set_leverage,):
         with pytest.raises(CheckFailed, match="leverage 41x is above 40x, the most BTCUSDC allows") as caught:
             call("BTCUSDC", "41")
         assert caught.value.failures[0].nearest == ("40",)

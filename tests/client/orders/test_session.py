@@ -306,7 +306,8 @@ def test_the_awaited_twin_trades_too(venue: LocalVenue, alice: toolkit.Session) 
 def test_over_loopback_a_session_approves_and_trades() -> None:
     with LocalVenue(seed=3) as venue, venue.serve(0) as served:
         with toolkit.connect(served.environment) as s:
-            assert s.venue is None
+            assert s._local is None
+            assert repr(s.venue).startswith("<ServedVenue at http://127.0.0.1:")
             assert "at http://127.0.0.1" in repr(s)
             with pytest.raises(errors.SignatureRejected):
                 s.buy("BTCUSDC", "0.001", price="50000")
@@ -324,15 +325,15 @@ def test_over_loopback_a_session_approves_and_trades() -> None:
 def test_a_served_venue_is_reached_even_at_the_preset_address() -> None:
     from dataclasses import replace
 
-    assert toolkit.connect(toolkit.LOCAL).venue is not None
-    assert toolkit.connect(replace(toolkit.LOCAL, base_url="http://127.0.0.1:8645")).venue is None
-    assert toolkit.connect(base_url="http://127.0.0.1:8645").venue is None
+    assert toolkit.connect(toolkit.LOCAL)._local is not None
+    assert toolkit.connect(replace(toolkit.LOCAL, base_url="http://127.0.0.1:8645"))._local is None
+    assert toolkit.connect(base_url="http://127.0.0.1:8645")._local is None
 
 
 def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_BASE_URL", "http://127.0.0.1:8645")
     s = toolkit.connect()
-    assert s.venue is None
+    assert s._local is None
     assert s.environment.base_url == "http://127.0.0.1:8645"
 
 

@@ -397,7 +397,7 @@ def real(venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         transport=venue.transport(),
         clock=venue.host.clock,
     )
-    here = SimpleNamespace(venue=venue, environment=MAINNET, account=development.account)
+    here = SimpleNamespace(_local=venue, environment=MAINNET, account=development.account)
     made.__dict__["stream"] = Stream(here)
     yield made
     made.close()
@@ -547,7 +547,7 @@ def test_an_interrupt_before_the_intent_was_recorded_does_not_lock_the_ticket(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "send_prepared", interrupted)
+        patch.setattr(session.intents, "send", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ticket.confirm()
     assert ticket.status == "UNKNOWN"
