@@ -43,7 +43,9 @@ MAY_IMPORT = {
     "protocol": {"errors", "environments", "ethereum", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": {"errors", "guards", "extras"},
+    "interchange": {"errors", "extras"},
+    "pictures": {"extras"},
+    "plots": {"errors", "guards", "extras", "interchange", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 
@@ -71,6 +73,7 @@ LAYERS = {
         "report classroom learn",
         "widgets",
         "research plots",
+        "pictures",
         "session",
         "session_methods connecting",
         "following",

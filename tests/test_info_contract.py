@@ -282,19 +282,19 @@ def test_an_order_is_found_by_any_client_id() -> None:
 
 def test_the_ledger_adds_up_to_the_balance(world: World) -> None:
     for session in (world.trader, world.invitee, world.leader):
-        shown = session.info.ledger(page="all", exact=True)
+        shown = session.info.ledger(exact=True)
         account = world.account(session)
         entries = ledger.entries(world.core, account.address)
         assert shown["id"].tolist() == [entry.id for entry in entries]
         assert sum(shown["amount"]) == shown["balance"].iloc[-1] == text(account.balance)
         assert shown["kind"].tolist() == [entry.kind for entry in entries]
-    fees = world.trader.info.ledger(page="all", kind="TRADING_FEE")
+    fees = world.trader.info.ledger(kind="TRADING_FEE")
     assert set(fees["kind"]) == {"TRADING_FEE"}
     assert len(fees) == len(world.trader.fills())
     one = fees.iloc[0]
     for given in (one["tx_hash"], one["tx_hash"][2:].upper()):
-        assert one["tx_hash"] in world.trader.info.ledger(page="all", tx_hash=given)["tx_hash"].tolist()
-    assert "ISOLATED_MARGIN" in set(world.trader.info.ledger(page="all")["kind"])
+        assert one["tx_hash"] in world.trader.info.ledger(tx_hash=given)["tx_hash"].tolist()
+    assert "ISOLATED_MARGIN" in set(world.trader.info.ledger()["kind"])
 
 
 def test_every_balance_is_the_sum_of_its_ledger_and_all_money_is_somewhere(world: World) -> None:
@@ -388,10 +388,10 @@ def test_an_account_without_positions_has_an_empty_frame_with_the_same_columns(w
 
 def test_funding_payments(world: World) -> None:
     paid = world.core.state.history.funding_payments.of(world.address())
-    shown = world.trader.info.funding_payments(page="all", exact=True)
+    shown = world.trader.info.funding_payments(exact=True)
     assert shown["amount"].tolist() == [text(payment.amount) for payment in paid]
     assert shown["side"].tolist() == ["LONG" if payment.side > 0 else "SHORT" for payment in paid]
-    eth = world.trader.info.funding_payments(page="all", symbol="ETHUSDC")
+    eth = world.trader.info.funding_payments(symbol="ETHUSDC")
     assert set(eth["symbol"]) == {"ETHUSDC"}
     assert len(eth) == sum(payment.product == 2 for payment in paid)
 
@@ -439,13 +439,13 @@ def test_order_filters(world: World) -> None:
 
 def test_order_events(world: World) -> None:
     wanted = world.core.state.history.order_events.of(world.address())
-    shown = world.trader.info.order_events(page="all", exact=True)
+    shown = world.trader.info.order_events(exact=True)
     assert shown["id"].astype("int64").tolist() == [event.id for event in wanted]
     assert shown["tx_hash"].tolist() == [event.tx_hash for event in wanted]
-    rejected = world.trader.info.order_events(page="all", status="REJECTED")
+    rejected = world.trader.info.order_events(status="REJECTED")
     assert len(rejected) == 1
     assert rejected["reason"].iloc[0]
-    assert set(world.trader.info.order_events(page="all", symbol="ETHUSDC", side="SELL")["symbol"]) == {"ETHUSDC"}
+    assert set(world.trader.info.order_events(symbol="ETHUSDC", side="SELL")["symbol"]) == {"ETHUSDC"}
 
 
 def test_fills(world: World) -> None:
@@ -526,11 +526,11 @@ def test_referrals(world: World) -> None:
     assert (bound["inviter"], bound["inviter_code"]) == (world.trader.account, code["code"])
     invited = info.referrals()
     assert invited["account"].tolist() == [world.invitee.account]
-    fees = -world.invitee.info.ledger(page="all", kind="TRADING_FEE")["amount"].sum()
+    fees = -world.invitee.info.ledger(kind="TRADING_FEE")["amount"].sum()
     assert invited["fees"].iloc[0] == pytest.approx(fees)
     assert len(info.referrals(search="zz")) == 0
     payouts = info.referral_payouts()
-    received = world.trader.info.ledger(page="all", kind="REFERRAL_REBATE")
+    received = world.trader.info.ledger(kind="REFERRAL_REBATE")
     assert payouts["amount"].sum() == pytest.approx(received["amount"].sum())
     assert payouts["source"].tolist() == [world.invitee.account]
     summary = info.referral_summary().iloc[0]
@@ -681,14 +681,14 @@ def test_a_query_answers_to_its_earlier_name_which_is_listed_nowhere(world: Worl
 
 
 @pytest.mark.parametrize("name", ["order_states", "order_events", "fills", "ledger", "funding_payments"])
-def test_all_pages_of_a_query_are_the_rows_of_the_session_s_table(world: World, name: str) -> None:
+def test_a_query_without_a_page_has_the_rows_of_the_session_s_table(world: World, name: str) -> None:
     table = {"order_states": "orders"}.get(name, name)
-    whole = getattr(world.trader.info, name)(page="all")
+    whole = getattr(world.trader.info, name)()
     columns = [column for column in whole.columns if column not in ("role", "type")]  # a venue may not send them
     pd.testing.assert_frame_equal(whole[columns], getattr(world.trader, table)()[columns])
     assert whole["time"].is_monotonic_increasing
     since = whole["time"].iloc[len(whole) // 2]
-    later = getattr(world.trader.info, name)(page="all", start=since)
+    later = getattr(world.trader.info, name)(start=since)
     pd.testing.assert_frame_equal(later, whole[whole["time"] >= since].reset_index(drop=True))
 
 
@@ -727,6 +727,7 @@ def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
             "self",
             "exact",
             "index",
+            *(["progress"] if endpoint.windowed else []),
             *(param.name for param in endpoint.params.values()),
         }
         for field in endpoint.record.fields:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from matplotlib import colors, dates, pyplot
 from matplotlib.collections import LineCollection, PolyCollection
@@ -157,10 +158,20 @@ def test_empty_frames_draw_empty_axes(theme: str) -> None:
     assert plots.candles(empty["klines"], theme=theme)
     assert plots.funding(empty["funding_payments"], theme=theme)
     assert plots.funding(empty["funding_rate_history"], theme=theme)
-    assert plots.positions(empty["trades"], theme=theme)
+    assert plots.positions(empty["fills"], theme=theme)
     assert plots.equity(empty["ledger"], theme=theme)
     assert plots.depth(pd.DataFrame({"side": [], "price": [], "quantity": []}), theme=theme)
     pyplot.gcf().canvas.draw()
+
+
+def test_tables_of_other_libraries_are_drawn_alike() -> None:
+    index = pd.date_range("2026-01-01", periods=3, freq="h", tz="UTC", name="time")
+    table = pa.Table.from_pandas(pd.DataFrame({"equity": [100.0, 99.0, 101.0]}, index=index).reset_index())
+    assert list(plots.equity(table)[0].lines[0].get_ydata()) == [100, 99, 101]
+    upper = plots.candles(pa.Table.from_pandas(klines(), preserve_index=False), volume=False)
+    assert upper.get_title(loc="left") == plots.candles(klines(), volume=False).get_title(loc="left")
+    book = pa.table({"side": ["BID", "ASK"], "price": [99.0, 101.0], "quantity": [1.0, 2.0]})
+    assert list(plots.depth(book).lines[0].get_xdata()) == [99, 99]
 
 
 def test_every_figure_has_title_and_labels() -> None:

@@ -277,7 +277,7 @@ def test_the_client_reads_every_answer() -> None:
         assert positions.loc["BTCUSDC", "entry_price"] == Decimal(62_500)
         assert positions.loc["XRPUSDC", ["side", "margin"]].tolist() == ["SHORT", Decimal(276)]
         assert s.orders(open=True)["order_id"].tolist() == [7700214, 7700213]
-        assert s.info.order_events(page="all")["status"].tolist() == ["PARTIALLY_FILLED"]
+        assert s.info.order_events()["status"].tolist() == ["PARTIALLY_FILLED"]
         assert s.fills(exact=True)[["value", "fee"]].iloc[0].tolist() == [Decimal(9_375), Decimal("0.9375")]
         assert s.klines("BTCUSDC", "1m", 1780999980000, 1781000099000)["close"].tolist() == [63120.5, 63139.0]
         assert s.info.vault("0x" + "c3" * 20)["price"].tolist() == [1.0825]
@@ -350,7 +350,7 @@ def test_what_fills_do_not_send_is_read_elsewhere() -> None:
             other.sell("BTCUSDC", "0.01")
             other.buy("BTCUSDC", "0.005", price="61000")
             session.sell("BTCUSDC", "0.005")
-            placed = session.info.order_events(page="all").groupby("order_id")["time"].min()
+            placed = session.info.order_events().groupby("order_id")["time"].min()
             shown[form] = (
                 session.fills(), session.fills(role="MAKER"), session.fills(side="SELL"),
                 order_rows(session.orders(), placed, {}),

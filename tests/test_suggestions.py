@@ -63,7 +63,7 @@ def test_no_name_of_another_library_stands_twice() -> None:
         ("exchange", "plaace_order", "did you mean 'place_order' or 'replace_order'?"),
         ("exchange", "cancel_all_orders", "use session.cancel_all(symbol)"),
         ("exchange", "futures_create_order", "use session.buy(symbol, quantity, price) or session.sell(…)"),
-        ("info", "positons", "did you mean 'positions'?"),
+        ("info", "ledgers", "did you mean 'ledger'?"),
         ("info", "user_state", "use session.positions()"),
         ("info", "get_klines", "use session.klines(symbol, interval)"),
         ("stream", "orderbook", "did you mean 'order_book'?"),

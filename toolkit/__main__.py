@@ -8,6 +8,8 @@ import io
 import sys
 from collections.abc import Sequence
 
+from toolkit.errors import ToolkitError
+
 COMMANDS = {
     "quickstart": "the first trade, from faucet to closed position, on the local venue",
     "lab": "open JupyterLab at the walkthroughs",
@@ -43,7 +45,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage."""
+    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage or an error, which is printed."""
     words = list(sys.argv[1:] if argv is None else argv)
     chosen = next((word for word in words if word in COMMANDS), None)
     _never_fail_to_print()
@@ -54,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except (ToolkitError, OSError) as error:
+        print(f"toolkit {args.command}: {error}", file=sys.stderr, flush=True)
+        return 2
 
 
 def _never_fail_to_print() -> None:

@@ -17,7 +17,7 @@ EXTRAS = {
     "optuna": ("optimise", 'optimise(method="bayes")'),
     "psutil": ("class", "the limits of graded notebooks"),
     "ipykernel": ("class", "the kernel of graded notebooks"),
-    "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
+    "pyarrow": ("data", "Parquet files (recordings, the candle cache) and frames of other libraries"),
     "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab"),

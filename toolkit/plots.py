@@ -1,9 +1,9 @@
 """Figures of frames with matplotlib: candles, depth, equity and drawdown, funding, positions over time.
 
-Each function takes a frame as the session gives it and returns the Axes it drew on (two of them where it says so). The
-colours are those of Okabe and Ito, which are distinguishable with colour blindness; rising candles are also hollow and
-falling ones filled. `theme` is "light", "dark" or a `Theme`; `EAST_ASIAN` shows a rise in red, `use` sets
-the default.
+Each function takes a frame as the session gives it, of pandas or of any library with the Arrow interface. It returns
+the Axes it drew on (two of them where it says so). The colours are those of Okabe and Ito, which are distinguishable
+with colour blindness; rising candles are also hollow and falling ones filled. `theme` is "light", "dark" or a `Theme`;
+`EAST_ASIAN` shows a rise in red, `use` sets the default.
 
 >>> LIGHT.up, EAST_ASIAN.up
 ('#009E73', '#D55E00')
@@ -11,52 +11,23 @@ the default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, require
-from .extras import need
 from .guards import no_keys
+from .interchange import to_pandas
+from .pictures.panes import DARK, LIGHT, Bars, Level, Line, Pane, Theme
+from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+__all__ = [
+    "DARK", "EAST_ASIAN", "LIGHT", "Theme", "candles", "depth", "equity", "funding", "positions", "theme_named", "use",
+]  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class Theme:
-    """Colours of a figure. `up` and `down` are rise and fall, gain and loss, bid and ask; `lines` are for series."""
-
-    paper: str = "#ffffff"
-    ink: str = "#1d2530"
-    faint: str = "#66707c"
-    grid: str = "#e4e8ec"
-    up: str = "#009E73"
-    down: str = "#D55E00"
-    lines: tuple[str, ...] = ("#0072B2", "#E69F00", "#CC79A7", "#009E73", "#D55E00", "#56B4E9")
-
-    def with_colours(self, **colours: Any) -> Theme:
-        """Return the theme with other colours, e.g. `LIGHT.with_colours(up="navy", down="orange")`."""
-        return replace(self, **colours)
-
-    def swapped(self) -> Theme:
-        """Return the theme with the colours of rise and fall exchanged."""
-        return replace(self, up=self.down, down=self.up)
-
-
-LIGHT = Theme()
-DARK = Theme(
-    paper="#14181f",
-    ink="#e8ecf1",
-    faint="#9aa5b1",
-    grid="#2b323c",
-    up="#2ec4a0",
-    down="#ff8a4c",
-    lines=("#56B4E9", "#E69F00", "#e59bc6", "#2ec4a0", "#ff8a4c", "#F0E442"),
-)
 EAST_ASIAN = LIGHT.swapped()
 """Rise in red, fall in green, as usual in East Asia."""
 
@@ -67,8 +38,6 @@ BIDS = frozenset({"BID", "BUY", "BIDS"})
 MANY = 400
 """From this many candles on, bodies are drawn without outlines."""
 HEADROOM = 0.04
-DPI = 110
-"""Dots an inch of a figure, where `plt.rcParams["figure.dpi"]` says nothing else."""
 
 
 def use(theme: Theme | str) -> Theme:
@@ -104,7 +73,7 @@ def candles(
     of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
     time without candles stays empty.
     """
-    _require_columns(klines, "klines", ("open", "high", "low", "close"), "session.klines")
+    klines = _frame(klines, "klines", ("open", "high", "low", "close"), "session.klines")
     colours = theme_named(theme)
     with styled(colours):
         frame = _by_time(klines)
@@ -137,7 +106,7 @@ def depth(
     """
     import numpy as np
 
-    _require_columns(book, "book", ("side", "price", "quantity"), "session.order_book")
+    book = _frame(book, "book", ("side", "price", "quantity"), "session.order_book")
     colours = theme_named(theme)
     with styled(colours):
         ax = ax or figure_of(colours, height=4.2).subplots()
@@ -169,7 +138,7 @@ def depth(
         ax.set_xlabel("price (USDC)")
         plain_numbers(ax.xaxis)
         if best:
-            _legend(ax, colours)
+            ax.legend(frameon=False, labelcolor=colours.ink, fontsize=9, loc="best", ncols=3)
         return ax
 
 
@@ -181,35 +150,24 @@ def equity(
     `curve` is a Series by time, or a frame with a column equity (or balance, as the ledger's; USDC) and index or column
     time. Returns the Axes of the equity and that of the drawdown.
     """
-    colours = theme_named(theme)
-    with styled(colours):
-        values = _equity_series(curve)
-        peak = values.cummax()
-        drawdown = ((values - peak) / peak.where(peak > 0)).fillna(0.0) * 100
-        upper, lower = figure_of(colours, height=5.2).subplots(
-            2, sharex=True, height_ratios=(2.6, 1), gridspec_kw={"hspace": 0.08}
-        )
-        line = colours.lines[0]
-        upper.plot(values.index, values.to_numpy(), color=line, linewidth=1.7, drawstyle="steps-post")
-        if len(values):
-            upper.axhline(values.iloc[0], color=colours.faint, linewidth=0.8, linestyle=(0, (4, 3)))
-            change = values.iloc[-1] - values.iloc[0]
-            upper.annotate(
-                f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", (1, 1), xycoords="axes fraction", xytext=(0, 6),
-                textcoords="offset points", ha="right", color=colours.up if change >= 0 else colours.down,
-                fontsize=9.5, fontweight="bold",
-            )  # fmt: skip
-            lower.fill_between(
-                drawdown.index, drawdown.to_numpy(), 0, step="post", color=colours.down, alpha=0.3, linewidth=0
-            )
-            lower.plot(drawdown.index, drawdown.to_numpy(), color=colours.down, linewidth=1.1, drawstyle="steps-post")
-        lower.set_ylim(min(float(drawdown.min()) * 1.15 if len(drawdown) else 0.0, -0.01), 0)
-        finish(upper, title or "Equity", "equity (USDC)", colours)
-        finish(lower, "", "drawdown (%)", colours)
-        plain_numbers(upper.yaxis)
-        upper.tick_params(labelbottom=False)
-        lower.set_xlabel("time (UTC)")
-        return upper, lower
+    values = _equity_series(curve)
+    peak = values.cummax()
+    fall = ((values - peak) / peak.where(peak > 0)).fillna(0.0) * 100
+    lowest = min(float(fall.min()) * 1.15 if len(fall) else 0.0, -0.01)
+    change = values.iloc[-1] - values.iloc[0] if len(values) else 0.0
+    note = (f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", "up" if change >= 0 else "down") if len(values) else None
+    start = [Level(float(values.iloc[0]), dashed=True)] if len(values) else []
+    panes = (
+        Pane(title or "Equity", (Line(values, width=1.7, steps=True), *start), "equity (USDC)", 2.6, note),
+        Pane(
+            "",
+            (Line(fall, role="down", width=1.1, steps=True, area=0.0, opacity=0.3),),
+            "drawdown (%)",
+            limits=(lowest, 0),
+        ),
+    )
+    upper, lower = draw_all(panes, theme_named(theme), height=5.2)
+    return upper, lower
 
 
 def funding(
@@ -220,28 +178,17 @@ def funding(
     `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `info.funding_payments` (bars
     are USDC; negative is paid). The line is the sum so far.
     """
-    _require_columns(rates, "rates", (), "session.funding_rate_history or session.info.funding_payments")
+    rates = _frame(rates, "rates", (), "session.funding_rate_history or session.info.funding_payments")
     paid = "amount" in rates.columns
-    _require_columns(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
-    colours = theme_named(theme)
-    with styled(colours):
-        ax = ax or figure_of(colours, height=4.2).subplots()
-        frame = _by_time(rates)
-        values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
-        summed = values.groupby(level=0).sum()
-        fill = [colours.up if value >= 0 else colours.down for value in summed]
-        ax.bar(summed.index, summed.to_numpy(), width=_bar_width(summed.index), color=fill, alpha=0.85, linewidth=0)
-        ax.axhline(0, color=colours.faint, linewidth=0.8)
-        ax.plot(
-            summed.index, summed.cumsum().to_numpy(), color=colours.lines[0], linewidth=1.5, drawstyle="steps-post",
-            label="sum so far",
-        )  # fmt: skip
-        unit = "USDC, negative is paid" if paid else "% an interval"
-        finish(ax, title or _funding_title(frame, paid), f"funding ({unit})", colours)
-        ax.set_xlabel("time (UTC)")
-        if len(summed):
-            _legend(ax, colours)
-        return ax
+    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
+    frame = _by_time(rates)
+    values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
+    summed = values.groupby(level=0).sum()
+    sums = Line(summed.cumsum(), "sum so far", steps=True)
+    unit = "USDC, negative is paid" if paid else "% an interval"
+    parts = (Bars(summed, _bar_width(summed.index)), Level(0), sums)
+    pane = Pane(title or _funding_title(frame, paid), parts, f"funding ({unit})")
+    return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
 
 def positions(
@@ -252,94 +199,21 @@ def positions(
     `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
     and times as index.
     """
-    _require_columns(held, "held", (), "session.fills")
-    colours = theme_named(theme)
-    with styled(colours):
-        ax = ax or figure_of(colours, height=4.2).subplots()
-        sizes = _sizes(held)
-        shown = list(sizes.columns)
-        for number, symbol in enumerate(shown):
-            colour = colours.lines[number % len(colours.lines)]
-            values = sizes[symbol].to_numpy()
-            ax.plot(sizes.index, values, color=colour, linewidth=1.6, drawstyle="steps-post", label=str(symbol))
-            ax.fill_between(sizes.index, values, 0, step="post", color=colour, alpha=0.14, linewidth=0)
-        ax.axhline(0, color=colours.faint, linewidth=0.9)
-        finish(ax, title or "Positions", "size (base units, short below 0)", colours)
-        ax.set_xlabel("time (UTC)")
-        if shown:
-            _legend(ax, colours)
-        return ax
+    held = _frame(held, "held", (), "session.fills")
+    sizes = _sizes(held)
+    lines = [
+        Line(sizes[symbol], str(symbol), number, steps=True, area=0.0, opacity=0.14)
+        for number, symbol in enumerate(sizes.columns)
+    ]
+    pane = Pane(title or "Positions", (*lines, Level(0)), "size (base units, short below 0)")
+    return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
 
-@contextmanager
-def styled(colours: Theme) -> Iterator[None]:
-    """Draw with the fonts and colours of a theme inside a `with` block; the user's own settings come back after it."""
-    need("matplotlib")
-    import matplotlib as mpl
-
-    with mpl.rc_context(
-        {
-            "font.size": 9.5,
-            "axes.edgecolor": colours.grid,
-            "axes.labelcolor": colours.faint,
-            "text.color": colours.ink,
-            "xtick.color": colours.faint,
-            "ytick.color": colours.faint,
-            "axes.facecolor": colours.paper,
-            "figure.facecolor": colours.paper,
-            "savefig.facecolor": colours.paper,
-        }
-    ):
-        yield
-
-
-def figure_of(colours: Theme, *, height: float) -> Figure:
-    """Return an empty figure; in a notebook it shows at the end of its cell."""
-    from matplotlib import pyplot, rcParams, rcParamsDefault
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    chosen = rcParams["figure.dpi"]
-    dpi = DPI if chosen == rcParamsDefault["figure.dpi"] else chosen
-    figure = pyplot.figure(figsize=(9.2, height), dpi=dpi, facecolor=colours.paper, layout="constrained")
-    engine = figure.get_layout_engine()
-    if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(w_pad=0.14, h_pad=0.12)
-    return figure
-
-
-def finish(ax: Axes, title: str, label: str, colours: Theme) -> None:
-    """Give an Axes its title, label, grid and time format."""
-    import matplotlib.dates as dates
-
-    ax.set_facecolor(colours.paper)
-    ax.set_title(title, loc="left", fontsize=11.5, fontweight="bold", color=colours.ink, pad=8)
-    ax.set_ylabel(label, color=colours.faint)
-    ax.grid(True, color=colours.grid, linewidth=0.7)
-    ax.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    ax.spines["bottom"].set_color(colours.grid)
-    ax.tick_params(length=0, colors=colours.faint)
-    ax.margins(x=0.015)
-    locator = ax.xaxis.get_major_locator()
-    if isinstance(locator, dates.AutoDateLocator):
-        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-
-
-def _legend(ax: Axes, colours: Theme) -> None:
-    ax.legend(frameon=False, labelcolor=colours.ink, fontsize=9, loc="best", ncols=3)
-
-
-def plain_numbers(axis: Any) -> None:
-    """Show the numbers of an axis grouped by thousands, never in powers of ten."""
-    from matplotlib.ticker import StrMethodFormatter
-
-    axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-
-
-def _require_columns(frame: object, field: str, columns: Sequence[str], source: str) -> None:
+def _frame(data: object, field: str, columns: Sequence[str], source: str) -> pd.DataFrame:
+    """Return a table of any library as a frame that has the columns."""
     import pandas as pd
 
+    frame = to_pandas(data, field)
     require(frame, pd.DataFrame, field, f"a DataFrame, as {source} returns it")
     assert isinstance(frame, pd.DataFrame)
     if missing := [column for column in columns if column not in frame.columns]:
@@ -348,6 +222,7 @@ def _require_columns(frame: object, field: str, columns: Sequence[str], source: 
             field=field,
             rule="columns",
         )
+    return frame
 
 
 def _by_time(frame: pd.DataFrame) -> pd.DataFrame:
@@ -453,6 +328,7 @@ def _span_name(seconds: int) -> str:
 def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd
 
+    curve = to_pandas(curve, "curve")
     require(curve, (pd.Series, pd.DataFrame), "curve", "a Series by time, or a frame with a column equity or balance")
     if isinstance(curve, pd.Series):
         return curve.astype("float64").sort_index(kind="stable")

@@ -1,4 +1,4 @@
-"""Progress bars that appear by themselves when something takes long."""
+"""Progress bars that appear when something takes long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
-    """Return tqdm's bar, which appears after `seconds`; at once when `shown` is True.
+    """Return tqdm's bar, which appears after `seconds`, or immediately when `shown` is True.
 
     The variable TQDM_DISABLE keeps away one that was not asked for. It is read here because tqdm's form for notebooks,
     in which whether a bar appears would depend on the machine, ignores it.

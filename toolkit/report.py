@@ -16,6 +16,8 @@ from . import plots
 from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
+from .pictures.panes import Bars, Level, Line, Marks, Pane
+from .pictures.static import draw_all
 from .protocol.enums import OrderType
 
 if TYPE_CHECKING:
@@ -78,24 +80,29 @@ def account_day(
     The title of the equity panel shows its last value and the profit or loss, without deposits and withdrawals.
     Arguments and errors as in `account_frames`; `theme` as in `plots`.
     """
+    import pandas as pd
+
     frames = account_frames(source, account, day=day)
     core = _core(source)
     start, end = _span(core, day)
+    first = min((frame.index.min() for frame in frames.values() if len(frame)), default=_moment(start))
+    last = max(_moment(min(end, core.state.time)), first + pd.Timedelta(minutes=1))
+    days = (last - first) / pd.Timedelta(days=1)
+    panes = (
+        _equity_pane(frames["equity"]),
+        _ratio_pane(frames["equity"]),
+        _fills_pane(frames["fills"]),
+        _funding_pane(frames["funding"], days * 0.013),
+    )
     colours = plots.theme_named(theme)
-    with plots.styled(colours):
-        figure = plots.figure_of(colours, height=8.2)
-        panels = figure.subplots(4, sharex=True, height_ratios=(2.3, 1.3, 1.3, 1.1), gridspec_kw={"hspace": 0.06})
-        _draw_equity(panels[0], frames["equity"], colours)
-        _draw_ratio(panels[1], frames["equity"], colours)
-        _draw_fills(panels[2], frames["fills"], colours)
-        days = _set_time(panels[3], frames, start, min(end, core.state.time))
-        _draw_funding(panels[3], frames["funding"], colours, days * 0.013)
-        _clock(panels[3], days)
-        address = _address(source, account, core)
-        figure.suptitle(
-            f"{address[:6]}…{address[-4:]} · {_moment(start):%A %d %B %Y}",
-            x=0.012, ha="left", fontsize=13, fontweight="bold", color=colours.ink,
-        )  # fmt: skip
+    panels = draw_all(panes, colours, height=8.2)
+    _clock(panels[-1], first, last)
+    address = _address(source, account, core)
+    figure: Figure = panels[0].figure  # type: ignore[assignment]
+    figure.suptitle(
+        f"{address[:6]}…{address[-4:]} · {_moment(start):%A %d %B %Y}",
+        x=0.012, ha="left", fontsize=13, fontweight="bold", color=colours.ink,
+    )  # fmt: skip
     return figure
 
 
@@ -218,119 +225,68 @@ def _funding(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
     return _frame(rows, {"symbol": "str", "rate": "float64", "amount": "float64"})
 
 
-def _draw_equity(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
-    plots.finish(ax, "Equity", "USDC", colours)
+def _equity_pane(frame: pd.DataFrame) -> Pane:
     if not len(frame):
-        return
-    values = frame["equity"]
-    ax.plot(frame.index, frame["balance"], color=colours.faint, linewidth=1.1, linestyle=(0, (4, 2)), label="balance")
-    ax.plot(frame.index, values, color=colours.lines[0], linewidth=1.8, label="equity")
-    ax.fill_between(frame.index, values, frame["balance"], color=colours.lines[0], alpha=0.12, linewidth=0)
-    plots.plain_numbers(ax.yaxis)
+        return Pane("Equity", unit="USDC", share=2.3)
+    values, balance = frame["equity"], frame["balance"]
+    lines = (Line(balance, "balance", "faint", 1.1, True), Line(values, "equity", width=1.8, area=balance))
     brought = frame["deposits"].iloc[-1]
     change = values.iloc[-1] - values.iloc[0] - brought
     if abs(change) < 0.005:
         change = 0.0
     moved = f", and {abs(brought):,.2f} {'deposited' if brought > 0 else 'withdrawn'}" if brought else ""
     words = f"{values.iloc[-1]:,.2f}  ({change:+,.2f}{moved})"
-    _total(ax, words, colours.up if change > 0 else colours.down if change < 0 else colours.faint)
-    _legend(ax, colours, at=(0.085, 0.985))
+    return Pane("Equity", lines, "USDC", 2.3, (words, "up" if change > 0 else "down" if change < 0 else "faint"))
 
 
-def _total(ax: Axes, words: str, colour: str) -> None:
-    """Write the panel's number above its right end."""
-    ax.annotate(
-        words, (1, 1), xycoords="axes fraction", xytext=(0, 7), textcoords="offset points", ha="right", color=colour,
-        fontsize=10, fontweight="bold",
-    )  # fmt: skip
-
-
-def _legend(ax: Axes, colours: Theme, *, at: tuple[float, float], markerscale: float = 1.0) -> None:
-    """Put the legend in one row above the panel, after its title."""
-    ax.legend(
-        frameon=False, labelcolor=colours.ink, fontsize=8.5, loc="lower left", bbox_to_anchor=at, ncols=3,
-        markerscale=markerscale, handletextpad=0.5, columnspacing=1.4,
-    )  # fmt: skip
-
-
-def _draw_ratio(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
-    plots.finish(ax, "Margin ratio", "%", colours)
-    ax.axhline(100, color=colours.down, linewidth=1.2)
-    ax.annotate(
-        "liquidation", (0, 100), xycoords=("axes fraction", "data"), xytext=(4, 3), textcoords="offset points",
-        color=colours.down, fontsize=8.5,
-    )  # fmt: skip
-    ax.set_ylim(0, 122)
-    if not len(frame):
-        return
+def _ratio_pane(frame: pd.DataFrame) -> Pane:
     ratio = (frame["ratio"] * 100).clip(upper=130)
-    ax.fill_between(frame.index, ratio, 0, color=colours.lines[2], alpha=0.22, linewidth=0, step="post")
-    ax.plot(frame.index, ratio, color=colours.lines[2], linewidth=1.5, drawstyle="steps-post")
-    ax.set_ylim(0, max(122, float(ratio.max()) * 1.05))
-    highest = float(frame["ratio"].max() * 100)
-    if not highest:  # no position, or none that was open at a sample
-        return
-    words = f"highest {highest:,.1f} %" if highest < 1_000 else "no equity left"
-    _total(ax, words, colours.down if highest >= 95 else colours.faint)
+    line = Line(ratio, role=2, steps=True, area=0.0, opacity=0.22)
+    highest = float(frame["ratio"].max() * 100) if len(frame) else 0.0
+    note = None
+    if highest:  # else there was no position, or none that was open at a sample
+        words = f"highest {highest:,.1f} %" if highest < 1_000 else "no equity left"
+        note = (words, "down" if highest >= 95 else "faint")
+    limits = (0, max(122, float(ratio.max()) * 1.05) if len(ratio) else 122)
+    return Pane("Margin ratio", (line, Level(100, "liquidation", "down")), "%", 1.3, note, limits)
 
 
-def _draw_fills(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
+def _fills_pane(frame: pd.DataFrame) -> Pane:
     symbols = sorted(frame["symbol"].unique())
     lanes = {symbol: len(symbols) - 1 - at for at, symbol in enumerate(symbols)}
     largest = float(frame["value"].max()) if len(frame) else 1.0
-    for side, marker, colour, lift in (("BUY", "^", colours.up, 0.16), ("SELL", "v", colours.down, -0.16)):
-        own = frame[frame["side"] == side]
-        if len(own):
-            sizes = 18 + 130 * (own["value"] / largest) ** 0.5
-            ax.scatter(
-                own.index, own["symbol"].map(lanes) + lift, s=sizes, marker=marker, color=colour,
-                alpha=0.75, linewidths=0, label=side.lower(),
-            )  # fmt: skip
-    forced = frame[frame["kind"] != ""]
-    if len(forced):
-        lifts = forced["side"].map({"BUY": 0.16, "SELL": -0.16})
-        ax.scatter(
-            forced.index, forced["symbol"].map(lanes) + lifts, s=190, marker="o", facecolors="none",
-            edgecolors=colours.ink, linewidths=1.3, label="liquidation, ADL",
-        )  # fmt: skip
-    plots.finish(ax, "Fills", "", colours)
-    ax.set_yticks(list(lanes.values()), list(lanes))
-    ax.set_ylim(-0.6, max(len(symbols), 1) - 0.4)
-    ax.margins(x=0.02)
-    if len(frame):
-        _legend(ax, colours, at=(0.07, 0.965), markerscale=0.7)
+    places = frame["symbol"].map(lanes).astype("float64") + frame["side"].map({"BUY": 0.16, "SELL": -0.16}).astype(
+        "float64"
+    )
+    sizes = 18 + 130 * (frame["value"] / largest) ** 0.5
+    kinds = (("BUY", "up", "up"), ("SELL", "down", "down"))
+    chosen = [(side.lower(), role, shape, frame["side"] == side, sizes) for side, role, shape in kinds]
+    chosen.append(("liquidation, ADL", "ink", "ring", frame["kind"] != "", sizes * 0 + 190))
+    marks = [
+        Marks(places[rows], name, role, shape, size[rows].to_numpy())
+        for name, role, shape, rows, size in chosen
+        if rows.any()
+    ]
+    return Pane("Fills", marks, share=1.3, limits=(-0.6, max(len(symbols), 1) - 0.4), lanes=lanes)
 
 
-def _draw_funding(ax: Axes, frame: pd.DataFrame, colours: Theme, width: float) -> None:
-    paid = frame["amount"].groupby(level=0).sum()
-    fill = [colours.up if amount >= 0 else colours.down for amount in paid]
-    if len(paid):
-        ax.bar(paid.index, paid, width=width, color=fill, alpha=0.85, linewidth=0)
-    ax.axhline(0, color=colours.faint, linewidth=0.8)
-    plots.finish(ax, "Funding received (+) and paid (−)", "USDC", colours)
-    if len(paid):
-        room = float(paid.abs().max()) * 1.25
-        ax.set_ylim(-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
-        total = float(paid.sum())
-        _total(ax, f"{total:+,.2f}", colours.up if total >= 0 else colours.down)
+def _funding_pane(frame: pd.DataFrame, width: float) -> Pane:
+    paid, title = frame["amount"].groupby(level=0).sum(), "Funding received (+) and paid (−)"
+    if not len(paid):
+        return Pane(title, (Level(0),), "USDC", 1.1)
+    room, total = float(paid.abs().max()) * 1.25, float(paid.sum())
+    limits = (-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
+    return Pane(
+        title, (Bars(paid, width), Level(0)), "USDC", 1.1, (f"{total:+,.2f}", "up" if total >= 0 else "down"), limits
+    )
 
 
-def _set_time(ax: Axes, frames: dict[str, pd.DataFrame], start: int, end: int) -> float:
-    """Set the axis from the first event to the end; return its length in days."""
+def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
+    """Set the time axis from the first event to the end, and show times of day."""
     import matplotlib.dates as dates
-    import pandas as pd
 
-    times = [frame.index.min() for frame in frames.values() if len(frame)]
-    first = min(times, default=_moment(start))
-    last = max(_moment(end), first + pd.Timedelta(minutes=1))
     left, right = (dates.date2num(moment.to_pydatetime()) for moment in (first, last))  # type: ignore[no-untyped-call]
     ax.xaxis_date()
     ax.set_xlim(left - (right - left) * 0.015, right + (right - left) * 0.015)
-    ax.set_xlabel("time (UTC)")
-    return float(right - left)
-
-
-def _clock(ax: Axes, days: float) -> None:
-    import matplotlib.dates as dates
-
-    ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M" if days * DAY > _SECONDS else "%H:%M:%S"))  # type: ignore[no-untyped-call]
+    seconds = (right - left) * DAY <= _SECONDS
+    ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M:%S" if seconds else "%H:%M"))  # type: ignore[no-untyped-call]

@@ -95,6 +95,7 @@ def connect(
     TOOLKIT_KEYS_FILE, and `control_token` opens `session.venue`. Locally in process: `clock` "real" or "manual" (time
     moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm", "stressed", a `Market`, None), `venue` to
     join. `follow` ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it.
+    `transport` is one of httpx or httpx2.
     How requests are sent, such as `timeout` and `confirm`, is explained at `toolkit.connecting.Sending`.
 
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.

@@ -21,7 +21,7 @@ OURS = {
     ),
     "session.funding_rates()": "fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs",
     "session.funding_rate_history(symbol)": "fetch_funding_rate_history funding_history futures_funding_rate",
-    'session.info.funding_payments(page="all")': "fetch_funding_history user_funding_history",
+    "session.info.funding_payments()": "fetch_funding_history user_funding_history",
     "session.wallet_balances()": (
         "fetch_balance balance balances get_account get_asset_balance futures_account futures_account_balance"
     ),
@@ -32,7 +32,7 @@ OURS = {
     ),
     "session.order(id)": ("fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order"),
     "session.fills()": ("fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades"),
-    'session.info.ledger(page="all")': "fetch_ledger user_non_funding_ledger_updates futures_income_history",
+    "session.info.ledger()": "fetch_ledger user_non_funding_ledger_updates futures_income_history",
     "session.buy(symbol, quantity, price) or session.sell(…)": (
         "create_order create_limit_order create_market_order create_limit_buy_order create_limit_sell_order "
         "create_market_buy_order create_market_sell_order market_open order_limit order_limit_buy "
@@ -95,7 +95,7 @@ RENAMED = {
     "set_margin_mode": "exchange.set_margin_mode",
     "assign_margin": "exchange.assign_pos_margin",
     "product_table": "products",
-    **{name: f'info.{name}(…, page="all")' for name in ("ledger", "order_events", "funding_payments")},
+    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments")},
     "clock_skew_ms": "clock.skew_ms",
 }
 """Old and new names of a session, both after `session.`."""

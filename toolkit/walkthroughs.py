@@ -24,7 +24,7 @@ def folder() -> Path:
 def copy(target: Path, *, overwrite: bool = False, solutions: bool = True) -> list[Path]:
     """Copy every walkthrough into `target` (made if missing) and return the new files; `solutions` can be left out.
 
-    A file that exists there already is kept unless `overwrite`: it may hold somebody's work.
+    An existing file is kept unless `overwrite`, because it may hold the user's work.
     """
     source = folder()
     copied = []

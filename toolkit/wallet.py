@@ -1,6 +1,6 @@
 """Wallets: the keys of a session, from encrypted key files, the system's keyring, environment variables, or new.
 
-A wallet has up to two keys. The agent key trades and can't withdraw; the master key controls funds and permissions
+A wallet has up to two keys. The agent key trades and can't withdraw. The master key controls funds and permissions
 and is only needed to approve, claim and withdraw. Keys never appear in reprs, errors, logs, pickles or `vars()`.
 """
 
@@ -31,12 +31,12 @@ KEYRING_NAME = "toolkit"
 
 
 class Wallet:
-    """The keys of one account: `agent` trades, `master` approves and withdraws; either may be missing.
+    """The keys of one account: `agent` trades, `master` approves and withdraws. Either may be missing.
 
     Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: that of the master key,
     else as given, else read from the venue when it is needed.
 
-    Raises WalletError for an invalid key; the message never contains it.
+    Raises WalletError for an invalid key. The message never contains it.
     """
 
     __slots__ = ("_agent", "_master", "account")
@@ -111,7 +111,7 @@ class Wallet:
     ) -> Wallet:
         """Read the keys from the environment variables with these names, and the account from TOOLKIT_ACCOUNT.
 
-        Other programs of the same user can read a process's environment; a key file or the keyring is safer.
+        Other programs of the same user can read a process's environment. A key file or the keyring is safer.
 
         Raises WalletError if neither variable is set, or one has no valid key.
         """
@@ -243,12 +243,6 @@ class Wallet:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise WalletError("a wallet is never pickled or copied; make it where it is used, e.g. with Wallet.from_env()")
 
-    def __copy__(self) -> NoReturn:
-        self.__reduce_ex__(2)
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__reduce_ex__(2)
-
     def __getstate__(self) -> NoReturn:
         self.__reduce_ex__(2)
 
@@ -266,7 +260,7 @@ def _address(given: str | Secret | None, what: str = "the account") -> str | Non
 
 
 def _password(given: str | Secret | None, *questions: str) -> Secret:
-    """Return the password; if none is given, ask for it, unseen. Raises WalletError if two answers differ."""
+    """Return the password. If none is given, ask for it, unseen. Raises WalletError if two answers differ."""
     from getpass import getpass
 
     if (secret := Secret(given)).reveal() is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,7 @@ def test_a_folder_that_can_not_be_written_is_named(tmp_path: Path, monkeypatch: 
 def test_a_package_that_is_too_old_is_named_with_the_version_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     version = importlib.metadata.version
     old = {"pandas": "2.1.4", "matplotlib": "3.8.0rc1", "protobuf": "6.31.1", "pytest": "1.0"}
+    old["eth-account" if sys.version_info >= (3, 15) else "eth-keyfile"] = "0.1"  # not wanted on this Python
     monkeypatch.setattr(importlib.metadata, "version", lambda name: old.get(name) or version(name))
     [found] = [one for one in doctor.versions() if one.name == "packages"]
     assert (found.state, found.text) == (
@@ -314,3 +316,15 @@ def test_an_address_in_place_of_a_key_and_a_missing_keyring_are_explained() -> N
     finally:
         keyring.set_keyring(before)
     assert "--keyfile" in found.advice
+
+
+def test_a_python_that_not_every_package_can_be_installed_on_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LAST_PYTHON", (3, 10))
+    monkeypatch.setitem(sys.modules, "eth_account", None)
+    found = {finding.name: finding for finding in doctor.versions()}
+    assert found["python"].state == "warn"
+    assert found["python"].advice == "use Python 3.11, 3.12, 3.13 or 3.14"
+    assert found["eth-account"].state == "note"
+    assert "mnemonics and class rooms need it" in found["eth-account"].text
+    assert "eth-keyfile" in found["versions"].text
+    assert "packages" not in found

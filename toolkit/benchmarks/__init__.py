@@ -57,6 +57,13 @@ class Measurement:
         return {**asdict(self), "met": self.met, "distance": self.distance}
 
 
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Return the processor time of one call of `work`, in seconds."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def seconds(work: Callable[[], object], *, repeat: int = 5, number: int = 1) -> float:
     """Return the best time of one call of `work` in seconds, over `repeat` runs of `number` calls."""
     best = float("inf")

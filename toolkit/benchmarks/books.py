@@ -1,8 +1,7 @@
 """Backtests on books and trades: speed, and the fills of a maker next to those of hftbacktest on the same events.
 
 The events are an hour of the local venue, recorded here, or those of the file that TOOLKIT_BENCH_EVENTS names. Where
-hftbacktest is installed (2.4, which needs numba), it runs the same maker, compiled, in the
-same process.
+hftbacktest is installed (2.4, which needs numba), it runs the same maker, compiled, in the same process.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import Measurement
+from . import Measurement, processor_seconds
 
 SECONDS = 3600
 SPEED_TARGET = 2.0 / 491_973
@@ -100,7 +99,7 @@ def _array(events: Any) -> Any:
     kinds = {Kind.DEPTH: hft.DEPTH_EVENT, Kind.TRADE: hft.TRADE_EVENT, Kind.CLEAR: hft.DEPTH_CLEAR_EVENT,
              Kind.SNAPSHOT: hft.DEPTH_SNAPSHOT_EVENT}  # fmt: skip
     array = events.array[np.isin(events.array["kind"], list(kinds))]
-    local, _ = feed_times(events[:])
+    local = feed_times(events[:])
     local = local[np.isin(events.array["kind"], list(kinds))]
     sides = (1, -1)
     both = (array["kind"] == Kind.CLEAR) & (array["side"] == 0)  # theirs is of one side
@@ -166,9 +165,7 @@ def peer(events: Any) -> Callable[[str, int], tuple[int, float]]:
         }[queue]()
         asset = asset.no_partial_fill_exchange().trading_value_fee_model(0.0001, 0.0006)
         run = hft.HashMapMarketDepthBacktest([asset.tick_size(tick).lot_size(step)])
-        begun = time.process_time()
-        quote(run)
-        spent = time.process_time() - begun
+        spent = processor_seconds(lambda: quote(run))
         fills = int(run.state_values(0).num_trades)
         run.close()
         return fills, spent
@@ -183,26 +180,23 @@ def rows() -> list[Measurement]:
     known = (counts.get("depth"), counts.get("trade")) == KNOWN_FILE
     theirs = peer(events) if importlib.util.find_spec("hftbacktest") is not None else None
     found, total = [], len(events) - counts.get("quote", 0)
-    begun = time.process_time()
-    ours(events, "risk-averse", 10)
-    first = time.process_time() - begun
+    first = processor_seconds(lambda: ours(events, "risk-averse", 10))
     if theirs is not None:
         theirs("risk-averse", 10)  # compiles
     best = best_peer = float("inf")
     for _ in range(3):
-        begun = time.process_time()
-        ours(events, "risk-averse", 10)
-        best = min(best, time.process_time() - begun)
+        best = min(best, processor_seconds(lambda: ours(events, "risk-averse", 10)))
         if theirs is not None:
             best_peer = min(best_peer, theirs("risk-averse", 10)[1])
+    target = SPEED_TARGET * total if known else None
     found.append(
         Measurement(
             f"backtest of a maker on {total:,} changes and trades, decided each {EVERY_MS} ms",
             best,
             "s",
-            target=SPEED_TARGET * total if known else None,
+            target=target,
             better="lower",
-            aim=SPEED_TARGET * total / 4 if known else None,
+            aim=target and target / 4,
             peer="hftbacktest, compiled" if theirs is not None else "",
             ratio=best_peer / best if theirs is not None else None,
             note=f"{total / best:,.0f} events/s of processor time; the first run on these events {first:.2f} s",
@@ -215,17 +209,12 @@ def rows() -> list[Measurement]:
             source = "hftbacktest"
             if there is None and known:
                 there, source = KNOWN_FILLS[queue, latency_ms], "hftbacktest 2.4.4 (published)"
-            found.append(
-                Measurement(
-                    f"fills of the maker, {queue}, {latency_ms} ms each way",
-                    here,
-                    "fills",
-                    target=0.95 if there else None,
-                    most=1.05 if there else None,
-                    measure="ratio",
-                    peer=source if there else "",
-                    ratio=here / there if there else None,
-                    note="" if there is None else f"{there} there",
+            name = f"fills of the maker, {queue}, {latency_ms} ms each way"
+            if there:
+                row = Measurement(
+                    name, here, "fills", 0.95, measure="ratio", peer=source, ratio=here / there, most=1.05
                 )
-            )
+                found.append(replace(row, note=f"{there} there"))
+            else:
+                found.append(Measurement(name, here, "fills", measure="ratio"))
     return found

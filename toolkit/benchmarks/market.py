@@ -16,7 +16,7 @@ from ..venue.engine.commands import Advance
 from ..venue.model.market import Market
 from ..venue.simulation.participants import past_of
 from ..venue.simulation.past import candles
-from . import Measurement, own_orders
+from . import Measurement, own_orders, processor_seconds
 from .own_orders import mid_of, simulated
 
 DAYS = 2
@@ -151,26 +151,14 @@ def price_rows(seen: list[Observed]) -> list[Measurement]:
     returns = [np.diff(np.log(each.minute_mids), axis=0) for each in seen]
     rows = [
         _row("1-minute returns, standard deviation", [each[:, 0].std() * 1e4 for each in returns], "bp", real=9.9),
-        _row(
-            "1-minute returns, autocorrelation",
-            [_correlation(each[:, 0], 1) for each in returns],
-            "",
-            -0.05,
-            0.05,
-            0.02,
-        ),
     ]
+    found = [_correlation(each[:, 0], 1) for each in returns]
+    rows.append(_row("1-minute returns, autocorrelation", found, "", -0.05, 0.05, 0.02))
     for minutes, real, least, most in ((1, 23.0, 8.0, 30.0), (5, 14.0, None, None), (60, 5.1, None, None)):
         found = [_kurtosis(_summed(each[:, 0], minutes)) for each in returns]
         rows.append(_row(f"{minutes}-minute returns, excess kurtosis", found, "", least, most, real))
-    for lag, real, least in (
-        (1, 0.33, 0.2),
-        (5, 0.25, None),
-        (15, 0.23, None),
-        (60, 0.18, 0.1),
-        (240, 0.12, None),
-        (1440, 0.08, None),
-    ):
+    lags = ((1, 0.33, 0.2), (5, 0.25, None), (15, 0.23, None), (60, 0.18, 0.1), (240, 0.12, None), (1440, 0.08, None))
+    for lag, real, least in lags:
         found = [_correlation(np.abs(each[:, 0]), lag) for each in returns]
         rows.append(_row(f"size of 1-minute returns, autocorrelation at lag {lag}", found, "", least, real=real))
     found = [
@@ -178,18 +166,9 @@ def price_rows(seen: list[Observed]) -> list[Measurement]:
         for each, moved in zip(seen, returns, strict=True)
     ]
     rows.append(_row("volume and size of return, a minute", found, "", 0.4, real=0.61))
-    for other, name in ((1, "ETH"), (2, "SOL"), (3, "XRP")):
+    for other, name, least, typical in ((1, "ETH", 0.6, 0.85), (2, "SOL", 0.3, None), (3, "XRP", 0.3, None)):
         found = [float(np.corrcoef(_summed(each[:, 0], 5), _summed(each[:, other], 5))[0, 1]) for each in returns]
-        rows.append(
-            _row(
-                f"BTC and {name}, 5-minute returns",
-                found,
-                "",
-                0.6 if other == 1 else 0.3,
-                0.9,
-                0.85 if other == 1 else None,
-            )
-        )
+        rows.append(_row(f"BTC and {name}, 5-minute returns", found, "", least, 0.9, typical))
     return rows
 
 
@@ -216,14 +195,9 @@ def funding_rows(seed: int) -> list[Measurement]:
     core.apply(Advance(core.state.time + DAYS * 24 * _HOUR))
     rates = [rate.rate for settled in core.state.history.funding_rates.values() for rate in settled]
     signs = len({rate > 0 for rate in rates if rate})
+    differ = len(set(rates)) / len(rates)
     return [
-        Measurement(
-            "funding rates that differ, of all settlements",
-            len(set(rates)) / len(rates),
-            "",
-            0.3,
-            note="real: all; was 1 of 72",
-        ),
+        Measurement("funding rates that differ, of all settlements", differ, "", 0.3, note="real: all; was 1 of 72"),
         Measurement("signs of funding rates", signs, "", 2, note="real: both; was one"),
     ]
 
@@ -232,24 +206,13 @@ def speed_rows() -> list[Measurement]:
     """Return the rows about a day of four products that is not watched, and about long candles of the whole past."""
     signature = min(_signature_seconds() for _ in range(3))
     core = simulated(SEEDS[0])
-    start = time.process_time()
-    core.apply(Advance(core.state.time + 24 * _HOUR))
-    spent = time.process_time() - start
+    spent = processor_seconds(lambda: core.apply(Advance(core.state.time + 24 * _HOUR)))
     signature = min(signature, *(_signature_seconds() for _ in range(3)))
-    before = 20.0 / 47e-6  # seconds a day of the market before this one, in signatures
-    candles = min(_weeks_seconds(time.time_ns()) for _ in range(3))
+    ratio = spent / signature / (20.0 / 47e-6)  # a day of the market before this one took 20 s, a signature 47 µs
+    weeks, peer = min(_weeks_seconds(time.time_ns()) for _ in range(3)), "the market before it"
     return [
-        Measurement(
-            "a day of four products, nobody watching",
-            spent,
-            "s",
-            0.2,
-            "lower",
-            "ratio",
-            "the market before it",
-            spent / signature / before,
-        ),
-        Measurement("candles of 1 week over the whole history, for the first time", candles, "s", 0.3, "lower"),
+        Measurement("a day of four products, nobody watching", spent, "s", 0.2, "lower", "ratio", peer, ratio),
+        Measurement("candles of 1 week over the whole history, for the first time", weeks, "s", 0.3, "lower"),
     ]
 
 
@@ -257,19 +220,15 @@ def _weeks_seconds(seed: int) -> float:
     """Return how long all weeks of a product take, in processor time, of a seed that nothing in memory has."""
     core = simulated(seed)
     values = {"symbol_name": "BTCUSDC", "interval": 7 * 86_400, "limit": 1_000}
-    start = time.process_time()
-    info_market.klines_last(core, values)
-    return time.process_time() - start
+    return processor_seconds(lambda: info_market.klines_last(core, values))
 
 
 def _signature_seconds() -> float:
+    """Return the processor time of a signature."""
     from ..protocol.signing import PrivateKey
 
     key, message = PrivateKey(b"1" * 32), b"2" * 32
-    start = time.process_time()
-    for _ in range(1_000):
-        key.sign(message)
-    return (time.process_time() - start) / 1_000
+    return processor_seconds(lambda: [key.sign(message) for _ in range(1_000)]) / 1_000
 
 
 def _row(

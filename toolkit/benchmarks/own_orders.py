@@ -1,7 +1,7 @@
 """What one's own orders meet in the simulated market: how far they move it, and what two-sided quotes earn before fees.
 
 Own orders are those of an account like any other. What a quote's fill is worth later is measured against the prices
-that the makers would quote by themselves, because a stale quote of one's own keeps them away from it.
+that the makers would quote without it, because a stale own quote keeps them away from it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def impact_rows(
     without = [_mids_after(seed, 0, wait_ms) for seed in seeds]
 
     def moved(usdc: int, parts: int) -> tuple[list[float], list[float]]:
-        """Return how far the mid of each seed was moved, at once and some time later, in basis points."""
+        """Return how far the mid of each seed was moved, immediately and some time later, in basis points."""
         pairs = [
             zip(_mids_after(seed, usdc, wait_ms, parts), before, strict=True)
             for seed, before in zip(seeds, without, strict=True)
@@ -71,22 +71,10 @@ def impact_rows(
     rows = []
     for usdc in sizes:
         now, later = moved(usdc, _PARTS)
-        rows += [
-            Measurement(
-                f"mid after {usdc:,} USDC were bought within a minute",
-                fmean(now),
-                "bp",
-                0.0,
-                note=f"seeds {now[0]:.3g} to {now[-1]:.3g}",
-            ),
-            Measurement(
-                f"the part of it that is left after {wait_ms // 60_000} minutes",
-                fmean(later) / fmean(now),
-                "",
-                0.3,
-                most=0.95,
-            ),
-        ]
+        name, note = f"mid after {usdc:,} USDC were bought within a minute", f"seeds {now[0]:.3g} to {now[-1]:.3g}"
+        rows.append(Measurement(name, fmean(now), "bp", 0.0, note=note))
+        name = f"the part of it that is left after {wait_ms // 60_000} minutes"
+        rows.append(Measurement(name, fmean(later) / fmean(now), "", 0.3, most=0.95))
     now, later = moved(sizes[-1], _PARTS)
     _, whole = moved(sizes[-1], 1)
     name = f"what is left of {sizes[-1]:,} USDC in {_PARTS} orders, of what one order leaves"
@@ -122,7 +110,7 @@ class Sight(NamedTuple):
 
 
 Quote = Callable[[Sight], tuple[int, int]]
-"""Returns a bid and an ask in ticks, 0 for none; neither may trade at once."""
+"""Returns a bid and an ask in ticks, 0 for none; neither may trade immediately."""
 
 
 def naive(sight: Sight) -> tuple[int, int]:
@@ -154,7 +142,7 @@ QUOTES: tuple[tuple[str, Quote, int], ...] = (
 
 
 def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measurement]:
-    """Return what each quote earns and how it is filled, each seed in a venue of its own."""
+    """Return what each quote earns and how it is filled, each seed in its own venue."""
     found = []
     for name, quote, every_ms in QUOTES:
         runs = [run(quote, seed, hours, every_ms) for seed in seeds]
@@ -186,7 +174,7 @@ class Earned(NamedTuple):
 
 
 def run(quote: Quote, seed: int, hours: float, every_ms: int, market: Market | str = "usual", code: int = 1) -> Earned:
-    """Quote for some hours in a venue of its own, replacing quotes that are no longer wanted every `every_ms`."""
+    """Quote for some hours in a new venue, replacing quotes that are no longer wanted every `every_ms`."""
     core = simulated(seed, market)
     core.apply(Advance(core.state.time + 60 * _SECOND))
     account, product = core.account(ADDRESS), core.products[code]

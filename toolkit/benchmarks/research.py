@@ -86,7 +86,7 @@ def theirs(data: Any, fast: int, slow: int) -> Any:
         return test.run()
 
 
-def arrays(data: Any, fast: int, slow: int) -> Any:
+def signal(data: Any, fast: int, slow: int) -> Any:
     """Do the same with whole arrays."""
     import numpy as np
 
@@ -94,11 +94,6 @@ def arrays(data: Any, fast: int, slow: int) -> Any:
 
     above = np.sign(data["Close"].rolling(fast).mean() - data["Close"].rolling(slow).mean())
     return vectorised({"BTCUSDC": data}, above.to_numpy(), capital=1_000_000, funding=0.00005)
-
-
-def signal(data: Any, fast: int, slow: int) -> Any:
-    """Run one point of a sweep over arrays."""
-    return arrays(data, fast, slow)
 
 
 GRID = {"fast": list(range(5, 15)), "slow": [30, 60]}
@@ -135,16 +130,8 @@ def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measure
             vectorbt_columns(data.iloc[:100], *zip(*points, strict=True))  # compiles
             spent, rival = rival_seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
         peer, ratio = f"vectorbt {rival / len(points) * 1e3:.2f} ms a column", rival / spent
-    return Measurement(
-        name,
-        spent / len(points) * 1e3,
-        "ms",
-        target=target,
-        better="lower",
-        peer=peer,
-        ratio=ratio,
-        note="mean of 20 SMA crosses",
-    )
+    note = "mean of 20 SMA crosses"
+    return Measurement(name, spent / len(points) * 1e3, "ms", target, "lower", peer=peer, ratio=ratio, note=note)
 
 
 def swept(data: Any, fast: int) -> float:
@@ -152,23 +139,13 @@ def swept(data: Any, fast: int) -> float:
     return float(ours(data, fast, 200).equity["equity"].iloc[-1])
 
 
-def _cross(data: Any, fast: int, slow: int, *, target: float | None, aim: float | None) -> Measurement:
+def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
     note = f"{BARS:,} minute bars, {len(ours(data, fast, slow).fills):,} orders, with fees, funding, margin"
     name = f"event-driven backtest, SMA {fast}/{slow}"
     if importlib.util.find_spec("backtesting") is None:
         return Measurement(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3), "bars/s", note=note)
     mine, peer = rival_seconds(lambda: ours(data, fast, slow), lambda: theirs(data, fast, slow), repeat=3)
-    return Measurement(
-        name,
-        BARS / mine,
-        "bars/s",
-        target=target,
-        measure="ratio",
-        peer="backtesting.py",
-        ratio=peer / mine,
-        aim=aim,
-        note=note,
-    )
+    return Measurement(name, BARS / mine, "bars/s", target, "higher", "ratio", "backtesting.py", peer / mine, note=note)
 
 
 def _on_dask(workers: int, data: Any) -> float:
@@ -176,15 +153,9 @@ def _on_dask(workers: int, data: Any) -> float:
 
     from ..research import sweep
 
-    settings: dict[str, Any] = {
-        "n_workers": workers,
-        "threads_per_worker": 1,
-        "host": "127.0.0.1",
-        "dashboard_address": "127.0.0.1:0",
-        "silence_logs": "ERROR",
-    }
     grid = {"fast": list(range(20, 20 + POINTS))}
-    cluster = LocalCluster(**settings)  # type: ignore[no-untyped-call]
+    settings = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
+    cluster: Any = LocalCluster(n_workers=workers, threads_per_worker=1, **settings)  # type: ignore[no-untyped-call]
     with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
         client.run(swept, data.iloc[:2000], 10)
         start = time.perf_counter()
@@ -197,17 +168,11 @@ def _on_dask(workers: int, data: Any) -> float:
 def rows() -> list[Measurement]:
     """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers, without Dask no cluster."""
     data = minute_bars()
+    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3)
     found = [
-        _cross(data, 50, 200, target=4.0, aim=None),
-        _cross(data, 5, 30, target=2.0, aim=None),
-        Measurement(
-            "vectorised run, SMA 50/200",
-            BARS / seconds(lambda: arrays(data, 50, 200), repeat=3),
-            "bars/s",
-            note="the same signal as arrays",
-        ),
-    ]
-    found += [
+        _cross(data, 50, 200, 4.0),
+        _cross(data, 5, 30, 2.0),
+        Measurement("vectorised run, SMA 50/200", pace, "bars/s", note="the same signal as arrays"),
         _sweep_row(data.iloc[:750], _crossing(), "event-driven", 2.0),
         _sweep_row(data.iloc[:750], signal, "arrays", 2.0),
         _sweep_row(data, signal, "arrays", None),
@@ -217,8 +182,5 @@ def rows() -> list[Measurement]:
     part = minute_bars(SWEPT_BARS)
     alone, two = _on_dask(1, part), _on_dask(2, part)
     note = f"{POINTS} backtests of {SWEPT_BARS:,} bars"
-    found.append(Measurement("sweep on Dask, 1 worker", alone, "points/s", note=note))
-    found.append(
-        Measurement("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note)
-    )
-    return found
+    more = Measurement("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note)
+    return [*found, Measurement("sweep on Dask, 1 worker", alone, "points/s", note=note), more]

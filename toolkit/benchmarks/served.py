@@ -1,4 +1,4 @@
-"""The served venue with its journal at `full`: thirty clients at once next to one alone, and a class of thirty."""
+"""The served venue with its journal at `full`: thirty simultaneous clients compared with one, and a class of thirty."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ..environments import LOCAL, environment
-from ..protocol import signing
 from ..session import connect
 from ..venue import development
 from ..wallet import Wallet
 from . import Measurement
+from .venue import approval, order, order_item
 
 if TYPE_CHECKING:
     from ..venue.engine.commands import Command
 
 CLIENTS = 30
 ORDERS = 40
-"""Orders of each client when all send at once."""
+"""Orders of each client when all send simultaneously."""
 TARGET = 10.0
 SLOWER_MS = 5
 """What a sync takes longer on the other disk."""
@@ -46,7 +44,7 @@ def _together(slower_ms: int) -> Measurement:
     with tempfile.TemporaryDirectory() as folder:
         with _server(Path(folder), "--clock", "manual", "--no-market", slower_ms=slower_ms) as (process, port):
             for number in range(CLIENTS):
-                asyncio.run(_client(port, [_approval(number)]))
+                asyncio.run(_client(port, [approval(number)]))
             alone, alone_us, _ = _load(process, port, 1, ORDERS * 5, first=2)
             together, together_us, own_us = _load(process, port, CLIENTS, ORDERS, first=10_000)
         synced = _sync_ms(Path(folder))
@@ -134,7 +132,7 @@ async def _student(port: int, number: int, ready: asyncio.Semaphore, go: asyncio
     """Open the feed, send orders that rest, and keep reading the feed meanwhile."""
     from websockets.asyncio.client import connect as open_feed
 
-    await _client(port, [_approval(number)])
+    await _client(port, [approval(number)])
     async with open_feed(f"ws://127.0.0.1:{port}/ws/dex", proxy=None) as feed:
         await feed.send('{"method":"subscribe","subscription":{"type":"orderBook","symbol":"BTCUSDC","depth":20}}')
         await feed.recv()
@@ -178,32 +176,7 @@ def _processor_seconds(pid: int) -> float:
 
 def _order(number: int, nonce: int, price: str = "62500") -> bytes:
     """Return a signed limit order of one account's agent, a purchase when the nonce is even."""
-    item = {
-        "symbolCode": 1,
-        "ordPx": price,
-        "ordQty": "0.001",
-        "ordType": "LIMIT",
-        "ordSide": "SELL" if nonce % 2 else "BUY",
-        "timeInForce": "GTC",
-        "clOrdId": nonce,
-    }
-    return _signed(development.agent(number).key, {"type": "placeOrder", "orders": [item]}, nonce)
-
-
-def _approval(number: int) -> bytes:
-    action = {
-        "type": "approveAgent",
-        "agentAddress": development.agent(number).address,
-        "agentName": "bench",
-        "validitySeconds": 0,
-        "dexChain": LOCAL.chain.dex_chain,
-    }
-    return _signed(development.master(number).key, action, 1)
-
-
-def _signed(key: bytes, action: dict[str, Any], nonce: int) -> bytes:
-    signed = signing.sign(action, key=signing.PrivateKey(key), chain=LOCAL.chain, nonce=nonce)
-    return msgspec.json.encode(signed)
+    return order(number, nonce, order_item(-1 if nonce % 2 else 1, price, clOrdId=nonce))
 
 
 async def _client(port: int, bodies: list[bytes]) -> list[tuple[float, float]]:

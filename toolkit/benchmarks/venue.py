@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,12 +9,11 @@ import msgspec
 from ..environments import LOCAL
 from ..protocol import envelope, signing
 from ..venue import development
+from ..venue.api.gateway import Answer
 from ..venue.local import LocalVenue
-from . import Measurement
+from . import Measurement, processor_seconds
 
 ORDERS = 1_500
-
-
 ROUNDS = 5
 TARGET = 5_000 / 15_000
 """5,000 orders a second where recovering the signer alone allows 15,000, as a ratio that holds on a busy machine."""
@@ -29,9 +26,9 @@ def rows() -> list[Measurement]:
     digests = [(signing.content_digest(request, LOCAL.chain), request.signature) for request in requests]
     answer = verify = recover = float("inf")
     for _ in range(ROUNDS):
-        recover = min(recover, _spent(lambda: [signing.recover_bytes(*each) for each in digests]))
+        recover = min(recover, processor_seconds(lambda: [signing.recover_bytes(*each) for each in digests]))
         answer = min(answer, _answer())
-        verify = min(verify, _spent(lambda: [_verify(body) for body in bodies]))
+        verify = min(verify, processor_seconds(lambda: [_verify(body) for body in bodies]))
     pace, alone = ORDERS / answer, len(bodies) / recover
     return [
         Measurement(
@@ -47,12 +44,6 @@ def rows() -> list[Measurement]:
     ]
 
 
-def _spent(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
 def _verify(body: bytes) -> signing.Verified:
     return signing.verify(envelope.parse(body), LOCAL.chain)
 
@@ -61,9 +52,10 @@ def _answer() -> float:
     """Return the seconds in which a fresh venue answers all orders."""
     venue = _venue()
     bodies = _bodies(ORDERS)
-    start = time.process_time()
-    answers = [venue.host.gateway.handle("POST", "/api/v1/exchange", (), body) for body in bodies]
-    spent = time.process_time() - start
+    answers: list[Answer] = []
+    spent = processor_seconds(
+        lambda: answers.extend(venue.host.gateway.handle("POST", "/api/v1/exchange", (), body) for body in bodies)
+    )
     refused = [answer for answer in answers if not answer.body.startswith(b'{"code":0,')]
     if refused:
         raise AssertionError(f"{len(refused)} orders were refused: {refused[0].body.decode()}")
@@ -74,14 +66,7 @@ def _answer() -> float:
 def _venue() -> LocalVenue:
     venue = LocalVenue(clock="manual", market=False, accounts=2)
     for index in (0, 1):
-        action = {
-            "type": "approveAgent",
-            "agentAddress": development.account(10 + index).address,
-            "agentName": "bench",
-            "validitySeconds": 0,
-            "dexChain": LOCAL.chain.dex_chain,
-        }
-        venue.host.gateway.handle("POST", "/api/v1/exchange", (), _signed(index, action, 1))
+        venue.host.gateway.handle("POST", "/api/v1/exchange", (), approval(index))
     return venue
 
 
@@ -90,19 +75,33 @@ def _bodies(count: int) -> list[bytes]:
     bodies = []
     for number in range(count):
         taker = number % 2
-        item = {
-            "symbolCode": 1,
-            "ordPx": f"{62_500 + number // 2 % 50 - 25}",
-            "ordQty": "0.001",
-            "ordType": "LIMIT",
-            "ordSide": "SELL" if (number // 2 + taker) % 2 else "BUY",
-            "timeInForce": "GTC",
-            "clOrdId": number + 1,
-        }
-        bodies.append(_signed(10 + taker, {"type": "placeOrder", "orders": [item]}, number + 10))
+        side, price = -1 if (number // 2 + taker) % 2 else 1, f"{62_500 + number // 2 % 50 - 25}"
+        bodies.append(order(taker, number + 10, order_item(side, price, clOrdId=number + 1)))
     return bodies
 
 
-def _signed(index: int, action: dict[str, Any], nonce: int) -> bytes:
-    key = signing.PrivateKey(development.account(index).key)
-    return msgspec.json.encode(signing.sign(action, key=key, chain=LOCAL.chain, nonce=nonce))
+def order_item(side: int, price: str, quantity: str = "0.001", **more: Any) -> dict[str, Any]:
+    """Return the item of a limit order in BTCUSDC; `more` replaces its fields."""
+    item = {"symbolCode": 1, "ordPx": price, "ordQty": quantity, "ordType": "LIMIT"}
+    return {**item, "ordSide": "BUY" if side > 0 else "SELL", "timeInForce": "GTC", **more}
+
+
+def order(number: int, nonce: int, item: dict[str, Any]) -> bytes:
+    """Return the request for an order, signed by the agent of a development account."""
+    return _signed(development.agent(number).key, {"type": "placeOrder", "orders": [item]}, nonce)
+
+
+def approval(number: int) -> bytes:
+    """Return the request in which the master of a development account approves its agent."""
+    action = {
+        "type": "approveAgent",
+        "agentAddress": development.agent(number).address,
+        "agentName": "bench",
+        "validitySeconds": 0,
+        "dexChain": LOCAL.chain.dex_chain,
+    }
+    return _signed(development.master(number).key, action, 1)
+
+
+def _signed(key: bytes, action: dict[str, Any], nonce: int) -> bytes:
+    return msgspec.json.encode(signing.sign(action, key=signing.PrivateKey(key), chain=LOCAL.chain, nonce=nonce))

@@ -154,7 +154,7 @@ def marks(work: Work, checks: Sequence[Check]) -> Iterator[tuple[Check, float, s
 
 
 def run(path: Path, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> Work:
-    """Run one notebook in a kernel of its own, within limits, as far as the first error."""
+    """Run one notebook in a new kernel, within limits, up to the first error."""
     need("psutil", "ipykernel")
     from jupyter_client.blocking.client import BlockingKernelClient
     from jupyter_client.connect import write_connection_file
@@ -229,7 +229,7 @@ class Kernel:
         self._process.wait(10)
 
     def run(self, client: Any, cells: Sequence[str]) -> str:
-        """Execute cells in order, as far as the first error; return it, or ""."""
+        """Execute cells in order up to the first error. Return the error, or ""."""
         while True:  # until the kernel listens: what is sent before is lost
             with contextlib.suppress(queue.Empty):
                 client.kernel_info()

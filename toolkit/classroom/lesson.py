@@ -20,10 +20,10 @@ from . import ranking
 from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
-"""Actions that are switched off while trading is frozen; cancelling goes on."""
+"""Actions that are switched off while trading is frozen; orders can still be cancelled."""
 CACHED_SECONDS = 1.0
 CACHED_TIMES = 20.0
-"""How old a leaderboard may be, in seconds and in times of what it takes: all of the class may look at it at once."""
+"""How old a leaderboard may be, in seconds and in multiples of the time to compute it: a whole class looks at it."""
 
 
 class Presence(Hooks):
@@ -88,7 +88,7 @@ class Lesson:
         return cls(roster, {student.number: LocalVenue(**common) for student in roster.students}, balance=balance)
 
     def _approve(self) -> None:
-        """Approve every agent, so that a student can trade at once."""
+        """Approve every agent, so that a student can trade immediately."""
         for student in self.roster.students:
             action = {
                 "type": "approveAgent",
@@ -139,10 +139,10 @@ class Lesson:
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return rank, name, equity, return, drawdown, fees and trades, best return first.
 
-        It is at most a second old, or twenty times as old as computing it takes: the longer the class, the longer that.
+        It is at most a second old, or as old as twenty times the time to compute it.
         """
         until, rows = self._board
-        # everybody asks at once: whoever finds it being computed gets the last one
+        # The whole class asks simultaneously: a caller that finds it being computed gets the last one.
         if rows and (time.monotonic() < until or not self._lock.acquire(blocking=False)):
             return rows
         if not rows:
@@ -183,7 +183,7 @@ class Lesson:
                 venue.host.clock.set_speed(speed)
 
     def freeze(self) -> None:
-        """Refuse new orders of everybody; cancelling goes on."""
+        """Refuse all new orders. Orders can still be cancelled."""
         for venue in self.all_venues():
             for action in TRADING:
                 venue.control.disable(action)
@@ -202,9 +202,9 @@ class Lesson:
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
-        """Move the price of a product by `percent` at once, and publish `text` with it; returns the price.
+        """Move the price of a product by `percent` in one step, and publish `text` with it; returns the price.
 
-        The market goes on from there, in every venue of the class.
+        The market continues from there, in every venue of the class.
         """
         moved = [venue.control.jump(product, percent) for venue in self.all_venues()]
         if text:

@@ -2,7 +2,7 @@
 
 It is IPython's own kernel, so a notebook runs as in Jupyter: magics, widgets, plots, `await` and tasks in cells. Its
 process may read what Python and the toolkit need and the working folder, write into that folder only, connect to this
-machine only, and start no other process. This keeps mistakes and curiosity in; it is no defence against somebody who
+machine only, and start no other process. This contains mistakes and curiosity. It is no defence against code that
 attacks the interpreter itself, so grade strangers' work in a container or a virtual machine. Limits of time and memory
 are held by the process that started this one (`grading`).
 """

@@ -18,7 +18,7 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
 
 
 def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
-    """Answer each line of standard input with one line of JSON, at once; blank lines are skipped.
+    """Answer each line of standard input with one line of JSON before the next is read. Blank lines are skipped.
 
     A line that can't be answered gives {"error": …, "field": …}; the others still go through. Returns the exit code:
     1 if there was such a line, else 0.

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ..benchmarks import MODULES, Measurement
+from ..errors import InputError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,12 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; the exit code is 1 when a target is missed."""
-    unknown = sorted(set(args.only) - set(MODULES))
-    if unknown:
-        print(
-            f"toolkit bench: no benchmark named {', '.join(unknown)}; there are {', '.join(MODULES)}", file=sys.stderr
-        )
-        return 2
+    if unknown := sorted(set(args.only) - set(MODULES)):
+        raise InputError(f"no benchmark named {', '.join(unknown)}; there are {', '.join(MODULES)}", field="only")
     measured: list[Measurement] = []
     for name in args.only or MODULES:
         print(f"measuring {name} …", file=sys.stderr, flush=True)

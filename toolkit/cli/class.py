@@ -1,4 +1,4 @@
-"""`toolkit class`: serves one venue for a room of students, each with a key and a join line of their own.
+"""`toolkit class`: serves one venue for a room of students, each with a key and a join line.
 
 It prints a line for each student (`toolkit.join("http://…/join/…")`), the address of the leaderboard, and the teacher's
 page with its token, and then `ready`.
@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
-from .venue import StopSignals, announce_journal, catch_up, configure_clients, settings_of, token_file, until_stopped
+from .venue import (
+    StopSignals,
+    announce_journal,
+    catch_up,
+    configure_clients,
+    settings_of,
+    start_of,
+    token_file,
+    until_stopped,
+)
 
 if TYPE_CHECKING:
     from ..classroom.lesson import Lesson
@@ -32,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
     parser.add_argument("--separate", action="store_true", help="a venue for each, with the same seed and market")
     parser.add_argument(
-        "--journal", metavar="FILE", help="keep the class in FILE, and names and keys in FILE.class, to go on later"
+        "--journal",
+        metavar="FILE",
+        help="keep the class in FILE, and names and keys in FILE.class, to continue it later",
     )
     parser.add_argument("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
@@ -40,8 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM and return 0; return 2 when the class can't be started."""
-    return until_stopped("class", partial(_serve, args))
+    """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a class that can't be started."""
+    return until_stopped(partial(_serve, args))
 
 
 def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
@@ -80,7 +91,7 @@ def _lesson(args: argparse.Namespace) -> Lesson:
         separate=args.separate,
         journal=args.journal,
         seed=args.seed,
-        start=int(args.start) if args.start and args.start.isdigit() else args.start,
+        start=start_of(args),
         speed=args.speed,
         market=not args.no_market,
     )
@@ -97,7 +108,7 @@ def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:
 
 
 def _own_address() -> str:
-    """Return the address at which other machines reach this one, as far as it knows; nothing is sent."""
+    """Return the address at which other machines can probably reach this one. Nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # an address that is reserved for documentation

@@ -179,7 +179,9 @@ def outdated() -> Iterator[tuple[str, str, str, str]]:
         minimum = re.search(r">=([\d.]+)", wanted)
         needs = re.search(r"extra == ['\"](\w+)", marker)
         extra = needs[1] if needs else ""
-        if minimum is None or extra in NOT_OURS:
+        python = re.search(r"python_version (<|>=) ['\"]([\d.]+)", marker)
+        of_another = python and (sys.version_info[:2] < _numbers(python[2])) != (python[1] == "<")
+        if minimum is None or extra in NOT_OURS or of_another:
             continue
         name = re.split(r"[^\w.-]", wanted.strip())[0]
         try:
@@ -392,7 +394,7 @@ def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
     words = describe_clock_skew(skew_ms)
     if abs(skew_ms) < SKEW_WARN_MS:
         return Finding("clock", "ok", words)
-    if is_local:  # it has a time of its own: --start, --speed, --clock manual
+    if is_local:  # its time may differ: --start, --speed, --clock manual
         there = datetime.fromtimestamp(theirs / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return Finding("clock", "note", f"at the venue it is {there}; sessions follow its time")
     state = "fail" if abs(skew_ms) >= SKEW_FAIL_MS else "warn"

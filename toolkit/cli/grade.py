@@ -6,10 +6,7 @@ The checks are functions check_… of a Python file, which the notebooks never s
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-
-from ..errors import ToolkitError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,17 +20,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the points of each notebook; return 0 when all were graded, 2 for a folder or checks that can't be."""
+    """Print the points of each notebook; return 0 when all were graded."""
     from ..classroom.grading import grade
 
-    try:
-        rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory, jobs=args.jobs)
-        if args.report is not None:
-            write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv
-            write(args.report, index=False)
-    except (ToolkitError, OSError) as error:
-        print(f"toolkit grade: {error}", file=sys.stderr)
-        return 2
+    rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory, jobs=args.jobs)
+    if args.report is not None:
+        write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv
+        write(args.report, index=False)
     for name, mine in rows.groupby("notebook", sort=True):
         print(f"{name}: {mine['reached'].sum():g} of {mine['points'].sum():g} points")
         for row in mine[mine["reached"] < mine["points"]].to_dict("records"):

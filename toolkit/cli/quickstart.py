@@ -139,8 +139,8 @@ def _trade(session: Session) -> pd.Series[Any]:
 
 
 def _account(session: Session, equity: pd.Series[Any]) -> None:
-    _step(10, "Where the money went", 'session.info.ledger(page="all"); session.wallet_balances()')
-    ledger = session.info.ledger(page="all")
+    _step(10, "Where the money went", "session.info.ledger(); session.wallet_balances()")
+    ledger = session.info.ledger()
     sums = ledger.groupby("kind", sort=False, observed=True)["amount"].sum().reset_index()
     _table(sums, ["kind", "amount"])
     _table(session.wallet_balances(), ["currency", "balance", "available", "equity"])

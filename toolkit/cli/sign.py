@@ -8,7 +8,6 @@ gives {"error": …, "field": …} and exit code 1.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,17 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Sign standard input. Returns 0, 1 when a line was bad, 2 when the key can't be used."""
+    """Sign standard input. Returns 0, or 1 when a line was bad. Raises WalletError for a key that can't be used."""
     from ..environments import PRESETS
-    from ..errors import WalletError
     from ..protocol import envelope, signing
 
     chain = PRESETS[args.env].chain
-    try:
-        key = signing.PrivateKey.from_env(args.key_env)
-    except WalletError as error:
-        print(f"toolkit sign: {error}", file=sys.stderr)
-        return 2
+    key = signing.PrivateKey.from_env(args.key_env)
 
     def answer(line: bytes) -> Mapping[str, Any]:
         document = envelope.decode(line)

@@ -12,17 +12,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..client.io.control import TOKEN_VARIABLE
-from ..errors import InputError, ToolkitError
+from ..errors import InputError
 from ..venue.model.market import REGIMES
 
 if TYPE_CHECKING:
+    from ..session import Session
     from ..venue.local import LocalVenue
     from ..venue.served.server import Served
     from ..venue.served.settings import ServeSettings
@@ -110,7 +111,7 @@ def _configure_accounts(parser: argparse.ArgumentParser) -> None:
         "--mnemonic",
         metavar="WORDS",
         help='words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
-        "ones, for which anybody can sign",
+        "ones, for which everyone can sign",
     )
     parser.add_argument(
         "--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only"
@@ -171,6 +172,11 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
     )
 
 
+def start_of(args: argparse.Namespace) -> int | str | None:
+    """Return when the clock begins: Unix ms, or ISO 8601 as it was given."""
+    return int(args.start) if args.start and args.start.isdigit() else args.start
+
+
 def _print_request(line: str) -> None:
     print(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}", file=sys.stderr, flush=True)
 
@@ -192,20 +198,14 @@ def _mnemonic(args: argparse.Namespace) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM and return 0; return 2 when the venue can't be started."""
-    return until_stopped("venue", partial(_serve, args))
+    """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a venue that can't be started."""
+    return until_stopped(partial(_serve, args))
 
 
-def until_stopped(command: str, serve: Callable[[StopSignals], None]) -> int:
-    """Serve until SIGINT or SIGTERM and return 0; return 2, and say why, when that can't be started."""
-    try:
-        with StopSignals() as stop:
-            serve(stop)
-    except ToolkitError as error:
-        print(f"toolkit {command}: {error}", file=sys.stderr, flush=True)
-        return 2
-    except KeyboardInterrupt:
-        pass
+def until_stopped(serve: Callable[[StopSignals], None]) -> int:
+    """Serve until SIGINT or SIGTERM and return 0."""
+    with suppress(KeyboardInterrupt), StopSignals() as stop:
+        serve(stop)
     print("stopped", flush=True)
     return 0
 
@@ -261,7 +261,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
             seed=args.seed,
             clock=args.clock,
             speed=args.speed,
-            start=int(args.start) if args.start and args.start.isdigit() else args.start,
+            start=start_of(args),
             market=None if args.no_market else args.market,
             **common,
         )
@@ -280,7 +280,6 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
 def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
     """Return a venue that follows another one, and prints when that one's feed is lost and when it is back."""
     from ..following import follow
-    from .record import open_session
 
     if args.clock != "real" or args.speed != 1 or args.start:
         raise InputError("--follow takes its time from the real clock: leave out --clock, --speed and --start")
@@ -288,6 +287,16 @@ def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
     venue.following.on_change = lambda note: print(f"feed of {args.follow}: {note}", flush=True)
     print(f"following {args.follow}: {', '.join(venue.following.symbols)}", flush=True)
     return venue
+
+
+def open_session(url: str, ws_url: str | None = None) -> Session:
+    """Return a session that only reads: of a served venue by its address, or of an environment by its name."""
+    from ..connecting import NOBODY
+    from ..session import connect
+
+    if "://" not in url:
+        return connect(url, account=NOBODY, ws_url=ws_url)
+    return connect(base_url=url, ws_url=ws_url, account=NOBODY)
 
 
 def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
@@ -313,15 +322,16 @@ class Stopped(KeyboardInterrupt):
 class StopSignals:
     """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()
-        self.starting = True
+        self.starting = starting
         self._previous: dict[int, Any] = {}
 
-    def wait(self) -> None:
-        """Wait for a signal."""
-        while not self.event.wait(0.5):  # an endless wait can't be interrupted on Windows
-            pass
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for a signal, or until the seconds are over."""
+        left = float("inf") if seconds is None else seconds
+        while left > 0 and not self.event.wait(min(0.5, left)):  # an endless wait can't be interrupted on Windows
+            left -= 0.5
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():

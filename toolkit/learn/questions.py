@@ -1,7 +1,7 @@
 """The questions of the walkthroughs, by lesson and by the name of the answer.
 
-What depends on the venue is computed from it when somebody asks, so that an answer is right after any number of tries;
-what is always the same is kept as a digest.
+An answer that depends on the venue is computed from it at each check, so it is right after any number of tries.
+An answer that is always the same is kept as a digest.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _maker_share(session: Any) -> Any:
 
 
 def _funding_paid(session: Any) -> Any:
-    return -session.info.funding_payments(page="all", exact=True)["amount"].sum()
+    return -session.info.funding_payments(exact=True)["amount"].sum()
 
 
 def _market_margin(session: Any) -> Any:
@@ -77,7 +77,7 @@ def _five_minutes(answer: Any, session: Any) -> str:
     if not times:
         raise LookupError
     sums, first, after = set(), 0, 0
-    # A window changes only where a trade enters or leaves it; it holds what came after its begin, its end included.
+    # A window changes only where a trade enters or leaves it; it holds the trades after its begin and until its end.
     for begin in sorted(
         {*times, *(time - FIVE_MINUTES_MS for time in times), session.clock.now_ms() - FIVE_MINUTES_MS}
     ):
@@ -125,12 +125,12 @@ def _taken(answer: Any, session: Any) -> str:
 
 
 def _equity_left(session: Any, equity: Any) -> Any:
-    ledger = session.info.ledger(page="all", exact=True)
+    ledger = session.info.ledger(exact=True)
     return ledger[(ledger["kind"] == "DEPOSIT") | (ledger["symbol"] == "BTCUSDC")]["amount"].sum() / equity
 
 
 def _builder_fees(trader: Any, fills: Any) -> Any:
-    paid = trader.info.ledger(page="all", kind="BUILDER_FEE", exact=True)
+    paid = trader.info.ledger(kind="BUILDER_FEE", exact=True)
     return -paid[paid["tx_hash"].isin(fills["tx_hash"])]["amount"].sum()
 
 
@@ -222,7 +222,7 @@ def _amended(answer: Any, session: Any) -> str:
     if number is None or number != int(number):
         return "the id of an order was asked for"
     try:
-        events = session.info.order_events(page="all", order_id=int(number))
+        events = session.info.order_events(order_id=int(number))
     except ToolkitError as error:
         return f"the venue knows no such order: {error}"
     if events.empty or set(events["symbol"]) != {"ETHUSDC"} or set(events["side"]) != {"BUY"}:

@@ -1,6 +1,6 @@
 """Protobuf bytes of agent actions, written by the generated classes, deterministically.
 
-The declarations say which field of the payload is which number of the message; zero values are omitted (proto3).
+The declarations say which field of the payload is which number of the message. Zero values are omitted (proto3).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _action_writer(action: Action) -> Writer:
 
 
 def _bracket(orders: list[Any], read: Callable[[Any], Values], more: Values) -> Values:
-    """Return main order, take-profit and stop-loss; the list may have the last two in either order."""
+    """Return main order, take-profit and stop-loss. The list may have the last two in either order."""
     main, *others = orders
     exits = {_BRACKET_FIELDS[item["reduceOnly"]]: read(item) | more for item in others}
     return {"main_order": read(main) | more, **exits}
@@ -76,7 +76,7 @@ def _bracket(orders: list[Any], read: Callable[[Any], Values], more: Values) -> 
 WRITERS: dict[str, Writer] = {
     action.type: _action_writer(action) for action in ACTIONS.values() if action.signed_by_agent
 }
-"""Action type → encoder of canonical payloads; only actions that agents sign have one."""
+"""Action type → encoder of canonical payloads. Only actions that agents sign have one."""
 
 
 def encode(action: Action | str, payload: Mapping[str, Any]) -> bytes:

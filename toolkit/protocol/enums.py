@@ -26,7 +26,7 @@ class OrderType(IntEnum):
 
 
 class OrderSide(IntEnum):
-    """Sides of orders; the *_CLOSE_HEDGE sides reduce the opposite leg in hedge mode."""
+    """Sides of orders. The *_CLOSE_HEDGE sides reduce the opposite leg in hedge mode."""
 
     BUY = 1
     SELL = 2
@@ -104,7 +104,7 @@ class TransactionStatus(IntEnum):
 
 
 class OrderStatus(IntEnum):
-    """States of an order. On the wire they are names; the numbers are the local venue's own [L]."""
+    """States of an order. On the wire they are names. The numbers are the local venue's own [L]."""
 
     NEW = 1
     PARTIALLY_FILLED = 2
@@ -127,7 +127,7 @@ class Names:
         self.names = (*numbers.values(), *names)
 
     def text(self, value: object) -> str | None:
-        """Return the name of a number, also as text; None for no value (None or ""); any other text unchanged."""
+        """Return the name of a number or of its text. None and "" give None, and any other text stays unchanged."""
         if value is None or value == "":
             return None
         text = str(value)

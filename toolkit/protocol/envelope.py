@@ -32,7 +32,7 @@ class Signature(NamedTuple):
 
 
 class Unsigned(NamedTuple):
-    """What is signed. `action` is canonical; times are Unix milliseconds."""
+    """What is signed. `action` is canonical. Times are Unix milliseconds."""
 
     declaration: Action
     action: dict[str, Any]
@@ -42,7 +42,7 @@ class Unsigned(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A well-formed signed request. `action` is canonical; times are Unix milliseconds.
+    """A well-formed signed request. `action` is canonical. Times are Unix milliseconds.
 
     An expiryAfter of 0 is read as None, because "no expiry" is signed as 0.
     """

@@ -2,7 +2,7 @@
 
 A rule's `check` returns the canonical value or raises `Broken`. Each enclosing rule adds its part of the path with
 `under`, and the public functions of the protocol turn the error into a MalformedRequest. Values of equal meaning have
-one canonical form (ids are integers, an alias has its first name); decimal text stays as written, because it is signed.
+one canonical form (ids are integers, an alias has its first name). Decimal text stays as written, because it is signed.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Int(Rule):
-    """A whole number within bounds; with `or_text` also as text, as in the items of cancelOrder."""
+    """A whole number within bounds. With `or_text`, text passes too, as in the items of cancelOrder."""
 
     kind: ClassVar[str] = "int64"
     minimum: int = INT64_MIN
@@ -135,7 +135,7 @@ class Int(Rule):
 
 @dataclass(frozen=True, slots=True)
 class DecimalText(Rule):
-    """A decimal as text: digits and at most one point; no exponent, spaces or plus sign. Kept as written."""
+    """A decimal as text: digits and at most one point, without exponent, spaces or plus sign. It is kept as written."""
 
     kind: ClassVar[str] = "string"
     sign: str = "zero or more"

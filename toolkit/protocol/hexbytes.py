@@ -35,7 +35,7 @@ keccak: Callable[[bytes], bytes] = _load_keccak()
 
 
 def hash_text(text: str) -> str:
-    """Return a hash as 0x and lower-case digits, whether it came with 0x or not; any other text unchanged."""
+    """Return a hash as 0x and lower-case digits, whether it came with 0x or not. Other texts stay unchanged."""
     found = _WORD.fullmatch(text)
     return text if found is None else "0x" + found[1].lower()
 

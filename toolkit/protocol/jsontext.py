@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 64
-"""Deepest nesting that is decoded; messages of the exchange need 6."""
+"""Deepest nesting that is decoded. Messages of the exchange need 6."""
 
 _SAFE_LIMIT = 3_000
 """Up to this recursion limit a decoder raises RecursionError before the stack overflows."""

@@ -138,7 +138,7 @@ if hasattr(os, "register_at_fork"):
 class NonceSource:
     """Nonces of one address.
 
-    With a `directory`, all processes that use the same one share the sequence; without one, this object has its own.
+    With a `directory`, all processes that use the same one share the sequence. Without one, this object has its own.
 
     >>> nonces = NonceSource("0x70997970C51812dc3A010C7d01b50e0d17dc79C8")
     >>> nonces.next(1767225600000), nonces.next(1767225600000), nonces.next(0)

@@ -57,7 +57,7 @@ def price_fits_type(item: dict[str, Any]) -> None:
 
 
 def names_an_order(item: dict[str, Any]) -> None:
-    """Refuse an item with neither id; on the wire 0 means that there is none."""
+    """Refuse an item with neither id. On the wire 0 means that there is none."""
     if not (item.get("ordId") or item.get("clOrdId")):
         raise Broken("clOrdId or ordId", "clOrdId or ordId is missing; give one of them", None, (), ("ordId",))
 
@@ -92,7 +92,7 @@ def is_bracket(action: dict[str, Any]) -> None:
 
 
 def order_fields(reduce_name: str, types: EnumName, alias: str = "") -> tuple[Field, ...]:
-    """Return the fields of an order item; actions differ in the name of the reduce-only field and the types."""
+    """Return the fields of an order item. Actions differ in the name of the reduce-only field and the types."""
     return (
         Field("symbolCode", SYMBOL_CODE, 2, required=True, note="numeric product code"),
         Field("ordPx", DecimalText(), 3, required=True, note='limit price; "0" for a market order'),

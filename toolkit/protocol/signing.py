@@ -2,7 +2,7 @@
 
 Agents sign `Agent{source, connectionId}` in the domain Exchange, where connectionId is the Keccak hash of protobuf
 bytes, vault, nonce and expiry. Masters sign their action's typed data in the domain SignTransaction. The hashes of
-types and domains are computed once; tests compare the result with eth-account's typed data for every golden request.
+types and domains are computed once. Tests compare the result with eth-account's typed data for every golden request.
 Source: docs/published.md, "Signatures".
 """
 
@@ -18,10 +18,10 @@ from ..environments import Chain
 from ..errors import BadSignature, MalformedRequest, WalletError
 from ..ethereum import typed_data_hashes
 from . import curve, envelope
-from .actions import Action, TypedData, declaration
+from .actions import Action, TypedData
 from .codec import WRITERS
 from .envelope import Request, Signature, Unsigned, vault_bytes
-from .fields import INT64_MAX, shown
+from .fields import shown
 from .hexbytes import address_bytes, checksummed, has_wrong_checksum, hex_text, keccak
 
 VERIFYING_CONTRACT = "0x0100000000000000000000000000000000000001"
@@ -35,7 +35,7 @@ _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 class PrivateKey:
     """A secp256k1 key that signs digests and never shows its secret.
 
-    Its repr shows the address; it can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
+    Its repr shows the address. It can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
     encrypt it into a key file.
     """
 
@@ -207,7 +207,7 @@ def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
 
 
 def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
-    """Return the checked content of a request; paths in errors start at the envelope."""
+    """Return the checked content of a request. Paths in errors start at the envelope."""
     return envelope.read_unsigned(
         {"action": payload, "nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
     )
@@ -348,7 +348,7 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
     Raises BadSignature for a signature of no key (r or s out of range) or a malleable one (high s).
     """
     compact = signature.compact
-    # For every signature with low s there is one with high s; accepting both would give a request two identities.
+    # For every signature with low s there is one with high s. Accepting both would give a request two identities.
     if compact[32:] > _HALF_ORDER_BYTES:
         raise BadSignature(
             "signature.s is in the upper half of the curve's order (malleable); sign with low s",
@@ -394,14 +394,12 @@ def recover(request: Request | Envelope, chain: Chain) -> str:
 
 __all__ = [
     "AGENT_DOMAIN",
-    "INT64_MAX",
     "MASTER_DOMAIN",
     "VERIFYING_CONTRACT",
     "Explained",
     "PrivateKey",
     "Verified",
     "content_digest",
-    "declaration",
     "digest",
     "explain",
     "recover",

@@ -30,7 +30,7 @@ class Fill(msgspec.Struct, frozen=True):
     cl_ord_id: int
 
 
-class FundingPayment(msgspec.Struct, frozen=True):
+class FundingFee(msgspec.Struct, frozen=True):
     """One funding settlement of a position; payment > 0 was received (USDC). `price` is the mark that valued it."""
 
     symbol: str
@@ -63,10 +63,10 @@ class OrderHandle:
 
     __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "request", "state")
 
-    def __init__(self, order: Order | Bracket, cl_ord_id: int) -> None:
+    def __init__(self, order: Order | Bracket) -> None:
         self.request = order
         self.order = order.entry
-        self.cl_ord_id = cl_ord_id
+        self.cl_ord_id = self.order.cl_ord_id or 0
         self.order_id = 0
         self.state = "SENT"
         self.filled = 0.0

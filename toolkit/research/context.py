@@ -25,8 +25,7 @@ class Context(ABC):
 
     Attributes: `symbols` (of the run), `now` (Unix ms), `interval` (length of a bar, ms), `mode` ("backtest", "paper"
     or "live"), `records` (what `record` kept: (Unix ms, values)), `stopped` (the reason given to `stop`, else ""),
-    `trailing` (stops that follow their position), `precomputed` (indicators over arrays), `timer_ms` (how often
-    `on_timer` is called).
+    `timer_ms` (how often `on_timer` is called).
     """
 
     mode: str = ""
@@ -38,8 +37,8 @@ class Context(ABC):
         self.now = 0
         self.records: list[tuple[int, dict[str, float]]] = []
         self.stopped = ""
-        self.precomputed: list[Precomputed] = []
-        self.trailing: list[TrailingStop] = []
+        self._precomputed: list[Precomputed] = []
+        self._trailing: list[TrailingStop] = []
         self._groups: list[tuple[OrderHandle, ...]] = []
         self._longer: dict[tuple[str, int], LongerBars] = {}
 
@@ -127,20 +126,19 @@ class Context(ABC):
             raise InputError(f"ratio is {ratio}; it must be between 0 and 1", field="ratio", value=ratio)
         stop = TrailingStop(self, symbol, ratio)
         stop.update()
-        self.trailing.append(stop)
+        self._trailing.append(stop)
         return stop
 
-    def follow_bar(self, bar: Bar) -> None:
-        """Move the trailing stops of a bar that has closed; called by the run before the strategy sees it."""
-        for stop in self.trailing:
+    def _follow_bar(self, bar: Bar) -> None:
+        """Move the trailing stops of a bar that has closed, before the strategy sees it."""
+        for stop in self._trailing:
             if stop.symbol == bar.symbol and not stop.done:
                 stop.update(bar)
-        self.trailing = [stop for stop in self.trailing if not stop.done]
+        self._trailing = [stop for stop in self._trailing if not stop.done]
 
-    def follow_fills(self) -> None:
-        """Cancel what a fill makes void; called by the run after fills."""
-        if self._groups:
-            cancel_others(self, self._groups)
+    def _follow_fills(self) -> None:
+        """Cancel the orders that a fill makes void."""
+        cancel_others(self, self._groups)
 
     def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps; None for a target of 0."""
@@ -150,7 +148,7 @@ class Context(ABC):
         from ..orders import Order
 
         text = f"{abs(size):.8f}".rstrip("0")
-        placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"), 0)
+        placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"))
         reason = f"a target of {text} {symbol} is less than half a step of {step:g}; the smallest is {step:g}"
         return self._reject(placed, reason)
 

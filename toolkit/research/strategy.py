@@ -24,7 +24,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InputError
-from .account_data import Fill, FundingPayment, OrderHandle
+from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Trade
 from .precomputed import Indicator, Precomputed
@@ -36,7 +36,7 @@ __all__ = [
     "Context",
     "Fill",
     "FunctionStrategy",
-    "FundingPayment",
+    "FundingFee",
     "Indicator",
     "OrderHandle",
     "Strategy",
@@ -115,7 +115,7 @@ class Strategy:
         for a function that looks ahead.
         """
         computed = Precomputed(function, inputs, options, symbol or self.ctx.symbols[0], outputs)
-        self.ctx.precomputed.append(computed)
+        self.ctx._precomputed.append(computed)
         return computed.indicators if outputs > 1 else computed.indicators[0]
 
     def on_start(self, ctx: Context) -> None:
@@ -145,7 +145,7 @@ class Strategy:
     def on_reject(self, ctx: Context, placed: OrderHandle) -> None:
         """An order was rejected; `placed.reason` says why."""
 
-    def on_funding(self, ctx: Context, payment: FundingPayment) -> None:
+    def on_funding(self, ctx: Context, payment: FundingFee) -> None:
         """Funding was settled on a position."""
 
     def on_stop(self, ctx: Context) -> None:

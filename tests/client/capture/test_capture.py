@@ -81,10 +81,10 @@ def test_the_local_venue_is_as_declared(published: tuple[report.Capture, Session
     assert [(one.path, one.error) for one in taken.queries if one.status != 200] == []
     assert {one.name for one in taken.queries} == set(EVERY)
     assert taken.feed.error == ""
-    silent = {one.channel for one in taken.feed.heard if not one.messages}
+    silent = {one.channel for one in taken.feed.channels if not one.messages}
     assert silent <= {"userFunding"}, "funding is settled every four hours"
-    assert all(one.answer and one.answer["success"] for one in taken.feed.heard)
-    assert sum(one.gaps for one in taken.feed.heard) == 0
+    assert all(one.answer and one.answer["success"] for one in taken.feed.channels)
+    assert sum(one.gaps for one in taken.feed.channels) == 0
     assert taken.feed.refusal is not None
     assert taken.feed.refusal["success"] is False
     codes = {one.name: one.body["code"] for one in taken.errors}
@@ -98,10 +98,10 @@ def test_the_extended_form_differs_by_what_it_adds() -> None:
     found = {(one.where, one.field) for one in taken.differences if one.published}
     added = {(one.type, name) for one in wire.CHANNELS.values() for name, has in
              (("type", one.typed), ("sequence", one.sequenced)) if not has}  # fmt: skip
-    heard = {one.channel for one in taken.feed.heard if one.messages}
-    assert {pair for pair in added if pair[0] in heard} <= found
-    assert {field for where, field in found if where in heard} <= {"type", "sequence", "recent"} | {
-        name for where, name in found if where.split()[0] in ("aopState", *heard)
+    channels = {one.channel for one in taken.feed.channels if one.messages}
+    assert {pair for pair in added if pair[0] in channels} <= found
+    assert {field for where, field in found if where in channels} <= {"type", "sequence", "recent"} | {
+        name for where, name in found if where.split()[0] in ("aopState", *channels)
     }
     assert all(where.split()[0] in wire.CHANNELS for where, _ in found), "the queries are the same in both forms"
 
@@ -358,7 +358,7 @@ def test_whatever_a_venue_answers_and_sends_is_reported(seed: int, tmp_path: Pat
         taken = report.take(s, 0.4, timeout=2)
     assert taken.feed.error == ""
     assert taken.differences
-    assert sum(len(one.messages) for one in taken.feed.heard) > 100
+    assert sum(len(one.messages) for one in taken.feed.channels) > 100
     assert len(taken.feed.unknown) > 14
     taken.write(tmp_path)
     assert f"{taken.summary()}." in (tmp_path / "report.md").read_text(encoding="utf-8")

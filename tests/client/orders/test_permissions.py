@@ -12,7 +12,7 @@ import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.io.flow import Flow, Synchronous, flow
+from toolkit.client.io.flow import Flow
 from toolkit.client.orders.permissions import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
 from toolkit.errors import ActionRejected, InputError, SignatureRejected
 from toolkit.venue import development
@@ -250,13 +250,11 @@ def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
     row = {"owner": owner, "current_value": value, "status": status, "name": "n", "vault": "0xv", "created": 5}
     table = pd.DataFrame([row], dtype="object")
 
-    class Info(Synchronous):
-        @flow
-        def vaults(self, *, account: str) -> Flow[Any]:
-            yield from ()
-            return table if account == "0xMe" else None
+    def read(name: str, given: dict[str, Any]) -> Flow[Any]:
+        yield from ()
+        return table if (name, given) == ("vaults", {"account": "0xMe"}) else None
 
-    asking: Any = SimpleNamespace(_session=SimpleNamespace(info=Info()))
+    asking: Any = SimpleNamespace(_reader=SimpleNamespace(table=read))
     with pytest.raises(StopIteration) as done:
         next(PermissionFlows._vault_rows(asking, "0xMe", ended))
     assert [row["may"] for row in done.value.value] == ([may] if may else [])

@@ -200,7 +200,7 @@ def test_ids_are_taken_in_every_form(s: toolkit.Session, form: str) -> None:
     r = s.buy("BTCUSDC", "0.01", price="50000")
     assert s.order(FORMS[form](s, r)).order_id == r.order_id
     assert s.replace(FORMS[form](s, r), orders.buy("BTCUSDC", np.float64(0.02), price=np.int64(51000)))
-    assert s.info.order_events(page="all", order_id=FORMS[form](s, r))["order_id"].nunique() == 1
+    assert s.info.order_events(order_id=FORMS[form](s, r))["order_id"].nunique() == 1
     assert s.info.order_states(order_id=FORMS[form](s, r))["order_id"].tolist() == [r.order_id]
     assert s.cancel(FORMS[form](s, r))
     assert r.status == "CANCELED"

@@ -228,9 +228,10 @@ def test_the_raw_answer_survives_copies_and_gets_in_no_ones_way(tmp_path: Path) 
     assert len(made.merge(other, on="symbol")) == 2
 
 
-def test_decoded_data_gives_the_same_frame_as_text() -> None:
+def test_a_page_with_a_total_gives_the_same_frame_as_a_list() -> None:
     payment = {"id": 1, "posSide": 2, "fundingFee": "-0.5", "fundingTime": 1767225600000, "symbol": 2}
-    one = frames.frame(ENDPOINTS["funding_payments"], {"total": 1, "items": [payment]}, symbols=SYMBOLS)
+    data = {"total": 1, "items": [payment]}
+    one = frames.frame(ENDPOINTS["funding_payments"], envelope(data), symbols=SYMBOLS)
     other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
     pd.testing.assert_frame_equal(one, other)
     assert one["side"][0] == "SHORT"

@@ -286,7 +286,7 @@ def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
         with Stream(feed, rng=random.Random(1)) as stream:
             monkeypatch.setitem(session.__dict__, "stream", stream)
             ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
-            for one in (ticket._book, ticket._ticker, *ticket._account_parts):
+            for one in (ticket._book, ticket._ticker, *ticket._account.parts):
                 one.wait(lambda live: live.updates >= 1)
             ticket.refresh()
             assert (ticket.lock, ticket.problems) == ("", ())
@@ -315,7 +315,7 @@ def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
         trade()
         venue.advance("1m")
         assert fills.is_live
-        info = session.info.fills()[::-1]
+        info = session.info.fills()
         assert list(fills.frame()["exec_id"]) == list(info["exec_id"])
         assert list(fills.frame()["tx_hash"]) == list(info["tx_hash"])
         assert len(history) == 6

@@ -10,7 +10,6 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research.analysis import results as module
-from toolkit.research.analysis.report import thin_line
 from toolkit.research.analysis.results import EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, compare, frame
 
 
@@ -70,7 +69,7 @@ def test_the_repr_says_what_came_of_it(sample_results: Results) -> None:
 def test_the_report_is_a_page_with_all_panels(sample_results: Results, dark: bool) -> None:
     page = sample_results.report(dark=dark)
     titles = {axes.get_title(loc="left") for axes in page.axes}
-    assert {"Equity, USDC", "Drawdown", "Position notional, USDC", "Where the profit came from, USDC"} <= titles
+    assert {"Equity, USDC", "Drawdown", "Position notional, USDC", "Profit by origin, USDC"} <= titles
     image = BytesIO()
     page.savefig(image)
     assert image.getvalue().startswith(b"\x89PNG")
@@ -81,13 +80,3 @@ def test_a_run_without_a_trade_can_be_reported(sample_results: Results) -> None:
     flat = pd.DataFrame({"equity": 100.0, "balance": 100.0, "unrealized": 0.0}, index=index)
     many = pd.DataFrame(0.0, index=index, columns=list("ABCDE"))
     Results("Idle", flat, many, many + 1).report().savefig(BytesIO())
-
-
-def test_thinning_keeps_ends_and_extremes() -> None:
-    line = pd.Series(range(50_000), dtype="float64") % 997
-    line.iloc[12_345] = 5000.0
-    thin = thin_line(line)
-    assert len(thin) <= 4100
-    assert thin.max() == 5000.0
-    assert thin.index[0] == 0
-    assert thin.index[-1] == 49_999

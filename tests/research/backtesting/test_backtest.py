@@ -10,7 +10,7 @@ import pytest
 from tests.research.markets import Scripted, Wandering, bars, flat, walk
 from toolkit.errors import ActionRejected, InputError, UnknownProduct
 from toolkit.orders import Order
-from toolkit.research.account_data import Fill, OrderHandle
+from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.context import Context
@@ -19,7 +19,6 @@ from toolkit.research.data.bars import read_bars
 from toolkit.research.indicators import SMA
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy
-from toolkit.venue.model.history import FundingPayment
 
 BTC = "BTCUSDC"
 
@@ -354,7 +353,7 @@ def test_every_callback_is_called_in_order() -> None:
         def on_fill(self, ctx: Context, fill: Fill) -> None:
             calls.append(f"fill {fill.price:g}")
 
-        def on_funding(self, ctx: Context, payment: FundingPayment) -> None:
+        def on_funding(self, ctx: Context, payment: FundingFee) -> None:
             calls.append(f"funding {payment.payment:g}")
 
         def on_stop(self, ctx: Context) -> None:

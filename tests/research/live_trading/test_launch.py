@@ -13,14 +13,13 @@ import toolkit
 from tests.research.markets import Scripted
 from toolkit.errors import InputError, NotSent, ToolkitError, WalletError
 from toolkit.research import Strategy, backtest
-from toolkit.research.account_data import Fill, OrderHandle
+from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.context import Context
 from toolkit.research.live_trading.launch import live, paper
 from toolkit.research.live_trading.limits import Limits
 from toolkit.research.live_trading.runner import Runner
 from toolkit.research.market_data import Bar, BookSnapshot, Trade
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.model.history import FundingPayment
 
 BTC = "BTCUSDC"
 
@@ -97,7 +96,7 @@ def test_every_callback_is_called(session: Any) -> None:
         def on_fill(self, ctx: Context, fill: Fill) -> None:
             calls.append(f"fill {fill.side} {fill.quantity:g}")
 
-        def on_funding(self, ctx: Context, payment: FundingPayment) -> None:
+        def on_funding(self, ctx: Context, payment: FundingFee) -> None:
             assert payment.position == 0.01
             calls.append("funding")
 

@@ -41,7 +41,8 @@ def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> No
         for minute in range(MINUTES):
             made = orders.buy("BTCUSDC", "0.001", price=50_000 + minute)
             receipt = session.place(made)
-            handle = OrderHandle(made, receipt.cl_ord_id or 0)
+            handle = OrderHandle(made)
+            handle.cl_ord_id = receipt.cl_ord_id or 0
             state.placed.append(handle)
             other.sell("BTCUSDC", "0.001", price=50_000 + minute)
             for _ in range(3):

@@ -131,8 +131,8 @@ def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
 def test_the_front_end_needs_nothing_from_outside() -> None:
     from toolkit.widgets.base_panel.panel import module
 
-    panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "account", "permissions")]
-    others = [f"panels/{name}.js" for name in ("exposure", "depth", "chart_colors", "leaderboard")]
+    panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "permissions", "sheet")]
+    others = [f"panels/{name}.js" for name in ("depth", "chart_colors", "leaderboard")]
     others += ["base_panel/review.js", "base_panel/table.js"]
     for name in ("order_ticket/ticket.js", "order_ticket/fields.js", *panels, *others):
         source = module("base_panel/common.js", name).replace(

@@ -22,8 +22,8 @@ _NUMBER = re.compile("[0-9]{1,20}")
 
 
 @dataclass(slots=True)
-class Heard:
-    """What came of one subscription: its answer, its messages, and how they differ from the declaration."""
+class ChannelCapture:
+    """One subscription: its answer, its messages, and how they differ from the declaration."""
 
     channel: str
     subject: str
@@ -36,9 +36,9 @@ class Heard:
 
 @dataclass(slots=True)
 class FeedCapture:
-    """What came of all subscriptions; `refusal` is the answer to a subscription that does not exist."""
+    """All subscriptions. `refusal` is the answer to a subscription that does not exist."""
 
-    heard: list[Heard]
+    channels: list[ChannelCapture]
     error: str = ""
     refusal: Mapping[str, Any] | None = None
     unknown: list[Any] = field(default_factory=list)
@@ -47,16 +47,16 @@ class FeedCapture:
 def read_channels(url: str, symbol: str, address: str, seconds: float, timeout: float) -> FeedCapture:
     """Subscribe to every channel at `url` and read for `seconds`. Never raises: `error` says what went wrong."""
     fields = {"symbol": symbol, "depth": 5, "interval": "60", "userAddress": address}
-    heard = {}
+    channels = {}
     for channel in wire.CHANNELS.values():
         given = {one.name: fields[one.name] for one in channel.fields}
-        heard[channel.type] = Heard(channel.type, channel.subject(given))
-    capture = FeedCapture(list(heard.values()))
+        channels[channel.type] = ChannelCapture(channel.type, channel.subject(given))
+    capture = FeedCapture(list(channels.values()))
     try:
-        asyncio.run(_read(url, heard, fields, capture, seconds, timeout))
+        asyncio.run(_read(url, channels, fields, capture, seconds, timeout))
     except Exception as error:  # a venue's feed may break in any way, and the capture is to say how
         capture.error = f"{type(error).__name__}: {error}"
-    for one in capture.heard:
+    for one in capture.channels:
         channel = wire.CHANNELS[one.channel]
         data = [message["data"] for message in one.messages if isinstance(message.get("data"), dict)]
         one.differences = compare_messages(channel, data)
@@ -67,7 +67,12 @@ def read_channels(url: str, symbol: str, address: str, seconds: float, timeout: 
 
 
 async def _read(
-    url: str, heard: dict[str, Heard], fields: Mapping[str, Any], capture: FeedCapture, seconds: float, timeout: float
+    url: str,
+    channels: dict[str, ChannelCapture],
+    fields: Mapping[str, Any],
+    capture: FeedCapture,
+    seconds: float,
+    timeout: float,
 ) -> None:
     connection = await SocketConnection.connect(url, timeout)
     pinging = asyncio.create_task(_ping(connection))
@@ -78,7 +83,7 @@ async def _read(
         # Only the time is bounded: a venue may send thousands of messages a second, or none.
         async with asyncio.timeout(seconds):
             while True:
-                _sort(await connection.receive(), heard, capture)
+                _sort(await connection.receive(), channels, capture)
     except TimeoutError:
         pass
     except ConnectionEnded as ended:
@@ -95,7 +100,7 @@ async def _ping(connection: SocketConnection) -> None:
             await connection.send(wire.PING)
 
 
-def _sort(text: str | bytes, heard: dict[str, Heard], capture: FeedCapture) -> None:
+def _sort(text: str | bytes, channels: dict[str, ChannelCapture], capture: FeedCapture) -> None:
     """Put a message where it belongs."""
     try:
         message = jsontext.decode(text)
@@ -106,12 +111,12 @@ def _sort(text: str | bytes, heard: dict[str, Heard], capture: FeedCapture) -> N
         capture.unknown.append(message)
     elif message.get("method") == "subscribe":
         subject = str(message.get("subject", "")).casefold()
-        for one in heard.values():
+        for one in channels.values():
             if one.subject.casefold() == subject:
                 one.answer = message
                 return
         capture.refusal = message
-    elif (named := heard.get(str(message.get("channel")))) is not None:
+    elif (named := channels.get(str(message.get("channel")))) is not None:
         named.messages.append(message)
     elif message.get("channel") != "pong":
         capture.unknown.append(message)

@@ -25,7 +25,7 @@ _FROM_ROWS = ("vaultAddress", "txHash", "blockHeight", "agentName")
 
 @dataclass(slots=True)
 class Answered:
-    """One request and what came of it. `error` says why there is no answer, or why it was not asked."""
+    """One request and its answer. `error` says why there is no answer, or why it was not asked."""
 
     name: str
     method: str

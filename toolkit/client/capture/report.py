@@ -14,7 +14,7 @@ from ... import __version__
 from ...errors import ExchangeError, TransportError, WalletError
 from ...protocol.actions import INTERFACE_VERSION
 from ...protocol.reads.feed import CHANNELS
-from .channels import KEPT, FeedCapture, Heard, read_channels
+from .channels import KEPT, ChannelCapture, FeedCapture, read_channels
 from .comparison import Difference, shown
 from .privacy import StandIns
 from .queries import NOBODY, Answered, ask_all, ask_for_errors
@@ -36,18 +36,18 @@ class Capture:
     def differences(self) -> list[Difference]:
         """All differences: queries, then errors, then channels."""
         answers = [one for part in (*self.queries, *self.errors) for one in part.differences]
-        return answers + [one for part in self.feed.heard for one in part.differences]
+        return answers + [one for part in self.feed.channels for one in part.differences]
 
     def summary(self) -> str:
         """Return the result in one sentence."""
         asked = [one for one in self.queries if one.status]
         fitting = sum(not any(each.published for each in one.differences) for one in asked)
-        heard = [one for one in self.feed.heard if one.messages]
-        alike = sum(not one.differences for one in heard)
+        channels = [one for one in self.feed.channels if one.messages]
+        alike = sum(not one.differences for one in channels)
         return (
-            f"{fitting} of {len(asked)} queries and {alike} of {len(heard)} channels as declared; "
+            f"{fitting} of {len(asked)} queries and {alike} of {len(channels)} channels as declared; "
             f"{len(self.queries) - len(asked)} queries without an answer, "
-            f"{len(self.feed.heard) - len(heard)} channels without a message"
+            f"{len(self.feed.channels) - len(channels)} channels without a message"
         )
 
     def write(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Capture:
             "summary": self.summary(),
             "queries": [_facts(one) for one in self.queries],
             "errors": [_facts(one) for one in self.errors],
-            "channels": [_heard_facts(one) for one in self.feed.heard],
+            "channels": [_channel_facts(one) for one in self.feed.channels],
             "feed": {"error": self.feed.error, "refusal": self.feed.refusal, "unknown": self.feed.unknown[:KEPT]},
             "differences": [asdict(one) for one in self.differences],
         }
@@ -71,7 +71,7 @@ class Capture:
             for one in (*self.queries, *self.errors) if one.status
         )  # fmt: skip
         _write(folder / "rest.jsonl", _json_lines(map(stand_ins.clean, answers)))
-        messages = (message for one in self.feed.heard for message in one.messages[:KEPT])
+        messages = (message for one in self.feed.channels for message in one.messages[:KEPT])
         _write(folder / "feed.jsonl", _json_lines(map(stand_ins.clean, messages)))
 
     def _lines(self) -> Iterable[str]:
@@ -87,7 +87,7 @@ class Capture:
         if self.feed.error:
             yield from (f"The feed failed: {self.feed.error}", "")
         head = ("Channel", "Acknowledged", "Messages", "First", "Gaps", "Result")
-        yield from _table(head, (_channel_row(one) for one in self.feed.heard))
+        yield from _table(head, (_channel_row(one) for one in self.feed.channels))
         yield from ("", f"A channel that does not exist: {shown(self.feed.refusal)}")
         if self.feed.unknown:
             yield f"Messages of no known form: {len(self.feed.unknown)}, such as {shown(self.feed.unknown[0])}"
@@ -154,7 +154,7 @@ def _error_row(one: Answered) -> tuple[str, ...]:
     return one.name, str(one.status or "–"), shown(body.get("code")), one.error or str(body.get("message", ""))[:80]
 
 
-def _channel_row(one: Heard) -> tuple[str, ...]:
+def _channel_row(one: ChannelCapture) -> tuple[str, ...]:
     accepted = "no answer" if one.answer is None else "yes" if one.answer.get("success") is True else shown(one.answer)
     gaps = str(one.gaps) if CHANNELS[one.channel].sequenced and one.messages else "–"
     result = _verdict(one.differences) if one.messages else "no message"
@@ -183,7 +183,7 @@ def _facts(one: Answered) -> dict[str, Any]:
             "published": one.published, "differences": len(one.differences)}  # fmt: skip
 
 
-def _heard_facts(one: Heard) -> dict[str, Any]:
+def _channel_facts(one: ChannelCapture) -> dict[str, Any]:
     return {"channel": one.channel, "answer": one.answer, "messages": len(one.messages), "first": one.first_type,
             "gaps": one.gaps, "differences": len(one.differences)}  # fmt: skip
 

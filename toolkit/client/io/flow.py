@@ -80,7 +80,7 @@ class Sleep:
 class Settle:
     """Request: wait this many seconds for the venue to execute what it was sent. The result is None.
 
-    With a manual clock nothing happens by itself, so there the venue's time passes until it has.
+    With a manual clock the venue's time is moved until the command has been executed.
     """
 
     seconds: float
@@ -328,7 +328,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
         result: T = await self._driver.run(generator(self, *args, **keywords))
         return result
 
-    # A receipt has methods of its own, so an awaited call returns the twin with methods to await.
+    # A receipt has methods too, so an awaited call returns the twin with methods to await.
     return _with_return_type(call, generator, {"Receipt": "AsyncReceipt"})
 
 

@@ -21,7 +21,7 @@ class NonceSources:
     def __init__(self, venue: object | None) -> None:
         self._directory = None if venue is not None else state_directory() / "nonces"
         self._sources = {} if venue is None else _sources_of_venues.setdefault(venue, {})
-        # Two threads that ask for an address at once must get the same source.
+        # Two threads that ask for an address simultaneously must get the same source.
         self._lock = threading.RLock()
 
     def __call__(self, address: str) -> NonceSource:

@@ -11,7 +11,7 @@ DELAY = 5.0
 
 
 class Progress:
-    """Counts rows. `shown` True shows the bar at once, False never, None after DELAY seconds."""
+    """Counts rows. `shown` True shows the bar immediately, False never, None after DELAY seconds."""
 
     def __init__(self, what: str, shown: bool | None = None) -> None:
         self._what = what

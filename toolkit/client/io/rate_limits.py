@@ -11,7 +11,7 @@ from ...errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `burst` requests at once, and `per_second` on average."""
+    """At most `burst` requests without waiting, and `per_second` on average."""
 
     per_second: float
     burst: int

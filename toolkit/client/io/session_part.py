@@ -16,6 +16,10 @@ class SessionPart(Suggesting):
         self._delivery: Any = session._delivery
         self._account: Any = session._account
 
+    @property
+    def _reader(self) -> Any:
+        return self._session._reader
+
     def __repr__(self) -> str:
         methods = ", ".join(name for name in dir(self) if not name.startswith("_"))
         return f"<{type(self).__name__} on {self._session.environment.name}: {methods}>"

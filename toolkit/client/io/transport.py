@@ -210,26 +210,36 @@ def is_loopback(url: str) -> bool:
 
 
 class _Http:
-    """What the synchronous and the asynchronous transport share: the library, its client's options, bounds and errors.
+    """What the synchronous and the asynchronous transport share: clients of the transport's library, options, bounds.
 
     `transport` is any transport of httpx or httpx2 (a mock, a proxy's). None is the network, with the
     proxies of the environment variables (except to this machine). Nothing is opened before the first request.
     """
 
-    def __init__(self, base_url: str, transport: Any = None, timeout: float = 10.0) -> None:
+    def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
         self.base_url = base_url
-        self._transport = transport
+        self._transport: Any = transport
         self._timeout = timeout
+        self._clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._lock = threading.RLock()
 
-    def _new_client(self, kind: str) -> Any:
-        """Return a client of the library that the transport belongs to: each accepts its own transports only."""
-        return getattr(_library(self._transport), kind)(
-            base_url=self.base_url,
-            timeout=self._timeout,
-            transport=self._transport,
-            trust_env=not is_loopback(self.base_url),
-            headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
-        )
+    def _client(self, kind: str, owner: object) -> Any:
+        """Return the owner's client, of the library that the transport belongs to: each takes its own transports."""
+        with self._lock:
+            if owner not in self._clients:
+                self._clients[owner] = getattr(_library(self._transport), kind)(
+                    base_url=self.base_url,
+                    timeout=self._timeout,
+                    transport=self._transport,
+                    trust_env=not is_loopback(self.base_url),
+                    headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
+                )
+            return self._clients[owner]
+
+    def _closable(self, owner: object) -> Any:
+        """Forget the owner's client and return it, or None: closing it would close a transport that was passed in."""
+        client = self._clients.pop(owner, None)
+        return client if self._transport is None else None
 
     def _reader(self, fetch: Fetch) -> _Body:
         return _Body(fetch, self.base_url, _total_seconds(fetch, self._timeout))
@@ -237,11 +247,6 @@ class _Http:
 
 class HttpTransport(_Http):
     """Performs a `Fetch` in the calling thread. Usable from several threads."""
-
-    def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
-        super().__init__(base_url, transport, timeout)
-        self._client: httpx.Client | None = None
-        self._lock = threading.RLock()
 
     def send(self, fetch: Fetch) -> Reply:
         """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer.
@@ -271,38 +276,22 @@ class HttpTransport(_Http):
 
     def _send(self, fetch: Fetch) -> Reply:
         reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
-        with (
-            _mapped_errors(fetch, self.base_url),
-            self._open().stream(fetch.method, fetch.path, **arguments) as response,
-        ):
-            if reader.begin(response):
-                for chunk in response.iter_raw():
-                    reader.add(chunk)
+        with _mapped_errors(fetch, self.base_url):
+            client = self._client("Client", self)
+            with client.stream(fetch.method, fetch.path, **arguments) as response:
+                if reader.begin(response):
+                    for chunk in response.iter_raw():
+                        reader.add(chunk)
         return reader.reply(response)
-
-    def _open(self) -> httpx.Client:
-        with self._lock:
-            if self._client is None:
-                self._client = self._new_client("Client")
-            return self._client
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        # A transport that was passed in belongs to the caller; closing the client would close it.
-        if client is not None and self._transport is None:
+        if (client := self._closable(self)) is not None:
             client.close()
 
 
 class AsyncHttpTransport(_Http):
     """Asynchronous twin of HttpTransport. Keeps one client per event loop, as its connections belong to one."""
-
-    def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
-        super().__init__(base_url, transport, timeout)
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
-            weakref.WeakKeyDictionary()
-        )
 
     async def send(self, fetch: Fetch) -> Reply:
         """As HttpTransport.send, with the same bounds."""
@@ -310,7 +299,8 @@ class AsyncHttpTransport(_Http):
         try:
             with _mapped_errors(fetch, self.base_url):
                 async with asyncio.timeout(_total_seconds(fetch, self._timeout)):
-                    async with self._open().stream(fetch.method, fetch.path, **arguments) as response:
+                    client = self._client("AsyncClient", asyncio.get_running_loop())
+                    async with client.stream(fetch.method, fetch.path, **arguments) as response:
                         if reader.begin(response):
                             async for chunk in response.aiter_raw():
                                 reader.add(chunk)
@@ -318,17 +308,9 @@ class AsyncHttpTransport(_Http):
             raise _too_slow(fetch, self.base_url) from None
         return reader.reply(response)
 
-    def _open(self) -> httpx.AsyncClient:
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = self._new_client("AsyncClient")
-        return client
-
     async def close(self) -> None:
         """Close the running loop's connections; the next request opens new ones."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None and self._transport is None:
+        if (client := self._closable(asyncio.get_running_loop())) is not None:
             await client.aclose()
 
 
@@ -424,7 +406,7 @@ class _Body:
             return False
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding in ("gzip", "deflate"):
-            # 47: zlib tells gzip and deflate apart by their heads.
+            # 47: zlib recognises gzip and deflate by their headers.
             self._inflate = zlib.decompressobj(wbits=47)
         elif encoding not in ("identity", ""):
             raise self._bad(f"is compressed with {encoding[:40]}, which was not asked for")

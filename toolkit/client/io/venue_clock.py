@@ -1,4 +1,4 @@
-"""The venue's time, as far as its answers tell it: expiry and candles "until now" are judged by the venue's clock."""
+"""The venue's time, read from its answers: expiry and candles "until now" depend on the venue's clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VenueClock:
 
     From then on it follows `elapsed`, ms on a clock that is never set, so that setting this machine's clock changes
     nothing. A venue whose time passes at another speed, or by hand, is followed from answer to answer; with `jumps` it
-    may go on by any span in between.
+    may advance by any span in between.
     """
 
     def __init__(self, wall: Callable[[], int], elapsed: Callable[[], int], *, jumps: bool = False) -> None:
@@ -41,15 +41,15 @@ class VenueClock:
 
     def observe(self, headers: Mapping[str, str], sent_ms: int) -> None:
         """Take the time of an answer to a request that was sent at `sent_ms` of `elapsed`."""
-        told_ms = venue_time(headers)
-        if told_ms is None or told_ms < 1:
+        shown_ms = venue_time(headers)
+        if shown_ms is None or shown_ms < 1:
             return
         received_ms = self._elapsed()
         # Read between sending and receiving; a rounded time is half a second behind on average.
         rounding_ms = 0 if headers.get("x-venue-time", "").isdecimal() else ROUNDED_MS
         margin_ms = (max(0, received_ms - sent_ms) + rounding_ms) // 2
-        venue_ms = told_ms + margin_ms
-        self.skew_ms = self._wall() - told_ms
+        venue_ms = shown_ms + margin_ms
+        self.skew_ms = self._wall() - shown_ms
         off_ms = abs(venue_ms - self.now_ms())
         confirmed = self._doubted_ms is not None and 0 <= venue_ms + margin_ms - self._doubted_ms <= JUMP_MS
         believed = self._jumps or self._origin is None or off_ms <= JUMP_MS or confirmed

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from ...errors import ActionRejected, OutcomeUnknown
 from ..io.flow import Flow, Now, RandomFloat, Sleep, subflow
 from ..io.transport import NO_RETRY
-from ..reads.reading import OPEN_STATUSES, fetch_rows
+from ..reads.reading import OPEN_STATUSES, Delivering, Reader, fetch_rows
 from .receipts import Receipt
+
+
+class Cancelling(Protocol):
+    """What `cancel_all` needs of a session."""
+
+    @property
+    def exchange(self) -> Any:
+        """Sends the actions."""
+
+    @property
+    def _reader(self) -> Reader: ...
+
+    @property
+    def _delivery(self) -> Delivering: ...
+
 
 ROUNDS = 8
 """How often the open orders are read again before the call gives up."""
@@ -39,7 +54,7 @@ class Cancelled(list[Receipt]):
 
 
 def cancel_all(
-    session: Any, owner: str, code: int | None, conditional: bool | None, vault: str | None
+    session: Cancelling, owner: str, code: int | None, conditional: bool | None, vault: str | None
 ) -> Flow[Cancelled]:
     """Cancel the open orders of `owner` in a product (None: in all), until none that was open is left.
 
@@ -81,17 +96,17 @@ def cancel_all(
     return receipts
 
 
-def _open_orders(session: Any, owner: str, code: int | None) -> Flow[dict[int, tuple[str, Mapping[str, Any]]]]:
+def _open_orders(session: Cancelling, owner: str, code: int | None) -> Flow[dict[int, tuple[str, Mapping[str, Any]]]]:
     """Return status and row of every open order, by its id."""
     found: dict[int, tuple[str, Mapping[str, Any]]] = {}
     for status in OPEN_STATUSES:
         given = {"account": owner, "status": status, "symbol": code}
-        read = yield from session.info._reader.all_rows("order_states", given)
+        read = yield from session._reader.all_rows("order_states", given)
         found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
     return found
 
 
-def _cancel_by_id(session: Any, rows: Rows, vault: str | None) -> Flow[list[Receipt]]:
+def _cancel_by_id(session: Cancelling, rows: Rows, vault: str | None) -> Flow[list[Receipt]]:
     receipts = []
     for batch in _batches([{"symbolCode": int(row["symbol"]), "ordId": number} for number, row in rows.items()]):
         try:
@@ -105,11 +120,11 @@ def _batches(items: Sequence[dict[str, int]]) -> Iterable[Sequence[dict[str, int
     return (items[at : at + BATCH] for at in range(0, len(items), BATCH))
 
 
-def _ended(session: Any, owner: str, opening: Rows, began_ms: int) -> Flow[dict[int, Mapping[str, Any]]]:
+def _ended(session: Cancelling, owner: str, opening: Rows, began_ms: int) -> Flow[dict[int, Mapping[str, Any]]]:
     """Return the present row of each order, in one windowed read; what that does not show is asked for by id."""
     if not opening:
         return {}
-    read = yield from session.info._reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
+    read = yield from session._reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
     rows = {int(row["ordId"]): row for row in read.rows.values()}
     for number in opening:
         if number not in rows:

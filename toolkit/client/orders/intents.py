@@ -256,12 +256,18 @@ class SqliteLedger:
     An entry that can't be read is left out of `all` with a warning. Raises InputError for a file that can't be used.
     """
 
+    path: Path
+    _database: sqlite3.Connection
+    _identity: tuple[int, int] | None
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
         self._lock = threading.RLock()
+        self._reported: set[str] = set()
+        self._open(Path(path))
+
+    def _open(self, path: Path) -> None:
         try:
-            self._database = _connect(path)
-            self._identity = _identity(path)
+            database, self._identity = _connect(path), _identity(path)
         except (OSError, sqlite3.Error) as error:
             damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
             advice = "move it away to begin a new one" if damaged else "make it writable"
@@ -272,8 +278,8 @@ class SqliteLedger:
                 rule="a SQLite file",
                 value=os.fspath(path),
             ) from error
-        self._reported: set[str] = set()
-        weakref.finalize(self, self._database.close)
+        self.path, self._database = path, database
+        weakref.finalize(self, database.close)
 
     def _check_present(self) -> None:
         """Raise ToolkitError when the file was deleted or replaced: what is written to it would be lost."""
@@ -394,63 +400,42 @@ class SqliteLedger:
         return f"<SqliteLedger {self.path.name}>"
 
 
-class AccountLedger:
+class AccountLedger(SqliteLedger):
     """The SqliteLedger of an account, in a file that `path` names; opened when it is first used."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
-        self._path = path
-        self._file: SqliteLedger | None = None
         self._lock = threading.RLock()
+        self._reported = set()
+        self._path = path
 
-    def _open(self) -> SqliteLedger:
+    def __getattr__(self, name: str) -> Any:
+        if name not in SqliteLedger.__annotations__:
+            raise AttributeError(name)
         with self._lock:
-            if self._file is None:
-                path = self._path()
-                try:
-                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                except OSError as error:
-                    raise InputError(
-                        f"{path.parent} can't hold a ledger of intents: {error}; nothing was sent. Set TOOLKIT_STATE "
-                        'to a folder that can be written, or give connect(intents=…) a file (":memory:" keeps none)',
-                        field="intents", rule="a folder", value=str(path),
-                    ) from error  # fmt: skip
-                self._file = SqliteLedger(path)
-                with suppress(OSError):
-                    path.chmod(0o600)
-            return self._file
+            if "_database" not in vars(self):
+                self._begin(self._path())
+        return vars(self)[name]
 
-    def record(self, intent: Intent) -> None:
-        """See Ledger."""
-        self._open().record(intent)
-
-    def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
-        """See Ledger."""
-        return self._open().update(id, now, expected=expected, **changes)
-
-    def get(self, id: str) -> Intent:
-        """See Ledger."""
-        return self._open().get(id)
-
-    def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
-        """See Ledger."""
-        return self._open().all(states)
-
-    def note(self, name: str, before: str | None, after: str | None) -> bool:
-        """See Ledger."""
-        return self._open().note(name, before, after)
-
-    def notes(self) -> dict[str, str]:
-        """See Ledger."""
-        return self._open().notes()
+    def _begin(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{path.parent} can't hold a ledger of intents: {error}; nothing was sent. Set TOOLKIT_STATE "
+                'to a folder that can be written, or give connect(intents=…) a file (":memory:" keeps none)',
+                field="intents", rule="a folder", value=str(path),
+            ) from error  # fmt: skip
+        self._open(path)
+        with suppress(OSError):
+            path.chmod(0o600)
 
     def close(self) -> None:
         """See Ledger."""
-        with self._lock:
-            if self._file is not None:
-                self._file.close()
+        if "_database" in vars(self):
+            super().close()
 
     def __repr__(self) -> str:
-        return repr(self._file or "<AccountLedger, not open yet>").strip("'")
+        return super().__repr__() if "_database" in vars(self) else "<AccountLedger, not open yet>"
 
 
 def account_ledger(environment: Environment, who: Callable[[], str]) -> AccountLedger:

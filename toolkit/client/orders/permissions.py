@@ -131,9 +131,8 @@ class PermissionFlows(SessionPart):
         return receipt
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        reader: Reader = self._session.info._reader
-        read = yield from reader.all_rows("agents", {"account": account})
-        table = yield from reader.frame_of([read], read.newest_first())
+        read = yield from self._reader.all_rows("agents", {"account": account})
+        table = yield from self._reader.frame_of([read], read.newest_first())
         rows = [
             {
                 "kind": "agent",
@@ -153,14 +152,13 @@ class PermissionFlows(SessionPart):
     def _builder_rows(
         self, account: str, ended: bool, builders: Iterable[str]
     ) -> Flow[tuple[list[dict[str, Any]], bool]]:
-        reader: Reader = self._session.info._reader
         complete = True
         try:
-            tables = [(yield from _authorisations(reader, ended, wallet=account))]
+            tables = [(yield from _authorisations(self._reader, ended, wallet=account))]
         except (BadRequest, HttpStatus):
             complete, tables = False, []
             for builder in self._known_builders(builders):
-                tables.append((yield from _authorisations(reader, ended, wallet=account, builder=builder)))
+                tables.append((yield from _authorisations(self._reader, ended, wallet=account, builder=builder)))
         rows = [
             {
                 "kind": "builder",
@@ -187,7 +185,7 @@ class PermissionFlows(SessionPart):
         return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        vaults: pd.DataFrame = yield from subflow(self._session.info.vaults, account=account)
+        vaults = yield from self._reader.table("vaults", {"account": account})
         rows = []
         for row in vaults.to_dict("records"):
             leads = str(row["owner"]).lower() == account.lower()
@@ -227,7 +225,7 @@ class BuilderFlows(SessionPart):
         `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
         """
         builder: str = yield from self._session._account()
-        return (yield from _authorisations(self._session.info._reader, ended, builder=builder, index=index))
+        return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
 
     @trading_flow
     def place(

@@ -11,10 +11,10 @@ from ...guards import no_keys
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow, subflow
+from ..io.flow import Flow
 from ..io.session_part import SessionPart
 from ..reads.catalogue import Catalogue
-from ..reads.reading import fetch_rows
+from ..reads.reading import Reader, fetch_rows
 from .delivery import Delivery, Prepared, trading_flow
 from .intents import Intent, IntentState, frame
 from .order_calls import By, OrderCalls
@@ -37,6 +37,7 @@ class TradingFlows:
     environment: Environment
     wallet: Wallet | None
     exchange: Any
+    _reader: Reader
     _catalogue: Catalogue
     _delivery: Delivery
     _known_account: str | None
@@ -112,7 +113,7 @@ class TradingFlows:
             symbol, "BUY", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
         )  # fmt: skip
-        return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place([made], expiry_after, vault_address))
 
     @trading_flow
     def sell(
@@ -141,7 +142,7 @@ class TradingFlows:
             symbol, "SELL", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
         )  # fmt: skip
-        return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place([made], expiry_after, vault_address))
 
     @trading_flow
     def place(
@@ -157,7 +158,7 @@ class TradingFlows:
         order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
         those of `buy`.
         """
-        return (yield from self._place(orders, expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place(orders, expiry_after, vault_address))
 
     def _payload(self, given: Any) -> Flow[dict[str, Any]]:
         """Return the action that places orders, checked. Raises CheckFailed, InputError."""
@@ -173,10 +174,11 @@ class TradingFlows:
             items += each.to_items((yield from self._catalogue.find(each.symbol)))
         return {"type": orders[0].action, "orders": items}
 
-    def _place(self, orders: Any, **options: Any) -> Flow[Receipt]:
+    def _place(
+        self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+    ) -> Flow[Receipt]:
         payload = yield from self._payload(orders)
-        receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
-        return receipt
+        return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
     def _check_orders(self, orders: list[Order | Bracket]) -> None:
         """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""

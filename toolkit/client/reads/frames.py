@@ -1,6 +1,6 @@
 """Responses of Info queries as DataFrames with stable columns and dtypes, also when empty or only partly as declared.
 
-`frame` converts the JSON text of a response (or decoded data) as its declaration says. Times are UTC, product codes
+`frame` converts the JSON text of a response as its declaration says. Times are UTC, product codes
 become symbols, enum numbers become names; amounts are floats, or Decimal objects with `exact=True`. Undeclared fields
 follow at the end under their wire names; missing ones are NA. The response itself is in `frame.attrs["raw"]`.
 """
@@ -75,19 +75,15 @@ class InfoAnswer(dict[str, Any]):
 
 
 def frame(
-    endpoint: Endpoint, answer: bytes | Sequence[bytes] | Any, *, symbols: Symbols | None = None, exact: bool = False
+    endpoint: Endpoint, answer: bytes | Sequence[bytes], *, symbols: Symbols | None = None, exact: bool = False
 ) -> pd.DataFrame:
     """Return the response of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
 
-    `answer` is JSON text of the envelope, several such pages, or decoded data. `symbols` has the symbol of each product
-    code; an unknown code stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
+    `answer` is JSON text of the envelope, or several such pages. `symbols` has the symbol of each product code; an
+    unknown code stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
     is not the envelope; warns with DataWarning where a value does not fit.
     """
-    pages = [answer] if isinstance(answer, bytes) else answer if _are_pages(answer) else None
-    if pages is None:
-        decoded = from_rows(endpoint.record, endpoint.rows(answer), symbols=symbols, exact=exact)
-        decoded.attrs["raw"] = InfoAnswer([msgspec.json.encode(answer)])
-        return decoded
+    pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is KLINE and not exact:
         fast = [part for part in map(decode_page, pages) if part is not None]
         if len(fast) == len(pages):
@@ -100,10 +96,6 @@ def frame(
     combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact)
     combined.attrs["raw"] = InfoAnswer(pages)
     return combined
-
-
-def _are_pages(answer: Any) -> bool:
-    return isinstance(answer, list | tuple) and len(answer) > 0 and all(isinstance(page, bytes) for page in answer)
 
 
 def data_of(body: bytes, *, exact: bool = False) -> Any:

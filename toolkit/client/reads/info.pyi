@@ -6,7 +6,7 @@ from typing import Literal
 import pandas as pd
 
 from toolkit.client.io.flow import Asynchronous, Synchronous
-from toolkit.client.reads.info_flows import InfoSession
+from toolkit.client.reads.reading import InfoSession
 
 class Info(Synchronous):
     def __init__(self, session: InfoSession) -> None: ...
@@ -20,14 +20,14 @@ class Info(Synchronous):
     ) -> pd.DataFrame: ...
     def ledger(
         self, *, account: str | None = None, currency: int | None = None, kind: str | None = None,
-        tx_hash: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20,
+        tx_hash: str | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     def agents(
         self, *, account: str | None = None, role: Literal["MASTER", "AGENT"] | None = None,
         status: Literal["ACTIVE", "REVOKED"] | int | None = None, agent: str | None = None, master: str | None = None,
-        page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+        page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def agent(
         self, agent_name: str, *, account: str | None = None, exact: bool = False, index: str | None = None
@@ -38,17 +38,19 @@ class Info(Synchronous):
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None, type: Literal["LIMIT",
         "MARKET", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT",
         "TAKE_PROFIT_MARKET", "ADL", "LIQUIDATION"] | int | None = None, order_id: int | None = None,
-        client_order_id: int | None = None, parent_order_id: int | None = None, page: int | Literal["all"] = 1,
-        page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None
+        client_order_id: int | None = None, parent_order_id: int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     def order_events(
         self, *, account: str | None = None, order_id: int | None = None, client_order_id: int | None = None,
         symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED",
         "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        page: int | Literal["all"] = 1, page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None
+        page: int | None = None, page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     def positions(
         self, *, account: str | None = None, symbol: str | int | None = None,
@@ -59,9 +61,9 @@ class Info(Synchronous):
         self, *, account: str | None = None, symbol: str | int | None = None, order_id: int | None = None,
         exec_id: int | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        role: Literal["MAKER", "TAKER"] | None = None, page: int | Literal["all"] = 1, page_size: int = 20,
+        role: Literal["MAKER", "TAKER"] | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     def klines_last(
         self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False,
@@ -79,14 +81,15 @@ class Info(Synchronous):
         self, *, symbol: str | int | None = None, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def funding_rate_history(
-        self, symbol: str | int, *, page: int | Literal["all"] = 1, page_size: int = 20,
+        self, symbol: str | int, *, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     def funding_payments(
-        self, *, account: str | None = None, symbol: str | int | None = None, page: int | Literal["all"] = 1,
-        page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None
+        self, *, account: str | None = None, symbol: str | int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     def vault(
         self, vault: str, *, account: str | None = None, exact: bool = False, index: str | None = None
@@ -103,8 +106,7 @@ class Info(Synchronous):
         interval: Literal["24h", "7d", "30d", "all-time"] = '7d', exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def vault_events(
-        self, vault: str, *, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
-        index: str | None = None
+        self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def vault_depositors(self, vault: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     def referral_code(
@@ -116,29 +118,28 @@ class Info(Synchronous):
         exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def referrals(
-        self, *, account: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20,
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20,
         sort_by: Literal["joinTime", "volume", "fees", "reward"] = 'joinTime',
         sort_order: Literal["asc", "desc"] = 'desc', search: str | None = None, exact: bool = False,
         index: str | None = None
     ) -> pd.DataFrame: ...
     def referral_payouts(
-        self, *, account: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
         index: str | None = None
     ) -> pd.DataFrame: ...
     def referral_tiers(self, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     def builder_agents(
         self, *, builder: str | None = None, wallet: str | None = None, agent: str | None = None,
-        approve_state: Literal["APPROVED", "REVOKED"] = 'APPROVED', include_expired: bool = False,
-        page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+        approve_state: Literal["APPROVED", "REVOKED"] = 'APPROVED', include_expired: bool = False, page: int = 1,
+        page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def transactions(
-        self, *, account: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
         index: str | None = None
     ) -> pd.DataFrame: ...
     def transaction(self, tx_hash: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     def block(
-        self, height: int, *, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
-        index: str | None = None
+        self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def __repr__(self) -> str: ...
 
@@ -154,14 +155,14 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame: ...
     async def ledger(
         self, *, account: str | None = None, currency: int | None = None, kind: str | None = None,
-        tx_hash: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20,
+        tx_hash: str | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def agents(
         self, *, account: str | None = None, role: Literal["MASTER", "AGENT"] | None = None,
         status: Literal["ACTIVE", "REVOKED"] | int | None = None, agent: str | None = None, master: str | None = None,
-        page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+        page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def agent(
         self, agent_name: str, *, account: str | None = None, exact: bool = False, index: str | None = None
@@ -172,17 +173,19 @@ class AsyncInfo(Asynchronous):
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None, type: Literal["LIMIT",
         "MARKET", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT",
         "TAKE_PROFIT_MARKET", "ADL", "LIQUIDATION"] | int | None = None, order_id: int | None = None,
-        client_order_id: int | None = None, parent_order_id: int | None = None, page: int | Literal["all"] = 1,
-        page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None
+        client_order_id: int | None = None, parent_order_id: int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def order_events(
         self, *, account: str | None = None, order_id: int | None = None, client_order_id: int | None = None,
         symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED",
         "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        page: int | Literal["all"] = 1, page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None
+        page: int | None = None, page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def positions(
         self, *, account: str | None = None, symbol: str | int | None = None,
@@ -193,9 +196,9 @@ class AsyncInfo(Asynchronous):
         self, *, account: str | None = None, symbol: str | int | None = None, order_id: int | None = None,
         exec_id: int | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        role: Literal["MAKER", "TAKER"] | None = None, page: int | Literal["all"] = 1, page_size: int = 20,
+        role: Literal["MAKER", "TAKER"] | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def klines_last(
         self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False,
@@ -213,14 +216,15 @@ class AsyncInfo(Asynchronous):
         self, *, symbol: str | int | None = None, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def funding_rate_history(
-        self, symbol: str | int, *, page: int | Literal["all"] = 1, page_size: int = 20,
+        self, symbol: str | int, *, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def funding_payments(
-        self, *, account: str | None = None, symbol: str | int | None = None, page: int | Literal["all"] = 1,
-        page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None
+        self, *, account: str | None = None, symbol: str | int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def vault(
         self, vault: str, *, account: str | None = None, exact: bool = False, index: str | None = None
@@ -239,8 +243,7 @@ class AsyncInfo(Asynchronous):
         interval: Literal["24h", "7d", "30d", "all-time"] = '7d', exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def vault_events(
-        self, vault: str, *, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
-        index: str | None = None
+        self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def vault_depositors(self, vault: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     async def referral_code(
@@ -252,28 +255,27 @@ class AsyncInfo(Asynchronous):
         exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def referrals(
-        self, *, account: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20,
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20,
         sort_by: Literal["joinTime", "volume", "fees", "reward"] = 'joinTime',
         sort_order: Literal["asc", "desc"] = 'desc', search: str | None = None, exact: bool = False,
         index: str | None = None
     ) -> pd.DataFrame: ...
     async def referral_payouts(
-        self, *, account: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
         index: str | None = None
     ) -> pd.DataFrame: ...
     async def referral_tiers(self, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     async def builder_agents(
         self, *, builder: str | None = None, wallet: str | None = None, agent: str | None = None,
-        approve_state: Literal["APPROVED", "REVOKED"] = 'APPROVED', include_expired: bool = False,
-        page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+        approve_state: Literal["APPROVED", "REVOKED"] = 'APPROVED', include_expired: bool = False, page: int = 1,
+        page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def transactions(
-        self, *, account: str | None = None, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
         index: str | None = None
     ) -> pd.DataFrame: ...
     async def transaction(self, tx_hash: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     async def block(
-        self, height: int, *, page: int | Literal["all"] = 1, page_size: int = 20, exact: bool = False,
-        index: str | None = None
+        self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def __repr__(self) -> str: ...

@@ -1,6 +1,6 @@
 """The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
 
-Each flow sends one query; with `page="all"` it reads all pages, as `session.fills()` and its like do.
+A flow sends one request, or, where rows have times and no page is asked for, as many as there are pages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta  # noqa: F401 - for annotations made below
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Literal, Protocol  # noqa: F401
+from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint
@@ -17,12 +17,10 @@ from ...protocol.reads.info import ENDPOINTS, FORMER_NAMES
 from ...protocol.reads.info_params import Param
 from ...suggestions import Suggesting
 from ..io.flow import Flow, flow
-from .reading import Reader, ReadingSession
+from .reading import InfoSession, Reader
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ...environments import Environment
 
 _TYPES = {
     "integer": "int",
@@ -35,11 +33,8 @@ _TYPES = {
 """Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
 
 
-class InfoSession(ReadingSession, Protocol):
-    """What `session.info` needs of its session: besides reading, something that runs its flows."""
-
-    environment: Environment
-    _driver: Any
+_SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
+"""Parameters of a method that are not sent → their defaults."""
 
 
 class InfoFlows(Suggesting):
@@ -69,7 +64,12 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
         except TypeError as error:
             raise TypeError(f"{endpoint.name}(): {error}") from None
         del given["self"]
-        return self._reader.table(endpoint.name, given, given.pop("exact", False), given.pop("index", None))
+        exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
+        if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:
+            start, end = given.pop("start", None), given.pop("end", None)
+            options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
+            return self._reader.complete(endpoint.name, given, start, end, **options)
+        return self._reader.table(endpoint.name, given, exact, index)
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -87,12 +87,15 @@ def _signature(endpoint: Endpoint) -> Signature:
     parameters += [
         Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotation(param)) for param in required
     ]
-    parameters += [
-        Parameter(param.name, Parameter.KEYWORD_ONLY, default=_default(param), annotation=_annotation(param))
-        for param in optional
-    ]
+    for param in optional:
+        default, annotation = _default(param), _annotation(param)
+        if endpoint.windowed and param.kind == "page":
+            default, annotation = None, "int | None"
+        parameters.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
     parameters.append(Parameter("index", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
+    if endpoint.windowed:
+        parameters.append(Parameter("progress", Parameter.KEYWORD_ONLY, default=None, annotation="bool | None"))
     return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
 
 
@@ -111,8 +114,6 @@ def _annotation(param: Param) -> str:
         annotation = _literal(known.names) + (" | int" if known.name_of else "")
     elif param.kind == "choice":
         annotation = _literal(param.choices)
-    elif param.name == "page":
-        annotation = 'int | Literal["all"]'
     elif param.kind == "integer" and param.name == "interval":
         annotation = "int | str | timedelta"
     else:
@@ -133,8 +134,6 @@ def _accepts(param: Param) -> str:
         return "seconds, '1m', '4h', '1d' or a timedelta"
     if param.fill:
         return "default: the session's account"
-    if param.name == "page":
-        return f'{param.rule}; "all": all rows, oldest first'
     return param.rule
 
 
@@ -144,6 +143,9 @@ def _docstring(endpoint: Endpoint) -> str:
     lines.append("exact: amounts as Decimal instead of float64")
     lines.append("index: the column that becomes the index; None: every column stays one")
     rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
+    if endpoint.windowed:
+        lines.append("progress: a bar for a long read: True at once, False never, None when it takes long")
+        rows = f"Rows: all, oldest first; with `page` or `page_size` one page, {endpoint.order}. "
     lines += ["", f"{rows}Columns (dtype; unit):"]
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""

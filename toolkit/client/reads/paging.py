@@ -68,14 +68,10 @@ class PagedRead:
 
     def newest_first(self) -> list[Mapping[str, Any]]:
         """Return the rows by time and, within a millisecond, by number, newest first."""
-        if not self._windowed:
+        if not self.endpoint.windowed:
             return list(self.rows.values())
         numbered = sorted(self.rows.items(), key=lambda item: (self._time_ms(item[1]), _number(item[0])), reverse=True)
         return [row for _, row in numbered]
-
-    @property
-    def _windowed(self) -> bool:
-        return "endTime" in self.endpoint.params and bool(self.endpoint.record.time)
 
     def _time_ms(self, row: Mapping[str, Any]) -> int:
         """Return the time of a row; 0 where it can't be read, so that the row sorts last."""
@@ -94,7 +90,7 @@ class PagedRead:
         reply = yield from fetch(self._query_for(self._page))
         data = data_of(reply.body)
         rows = self._rows_of(data)
-        if not self.pages and rows and self._windowed:
+        if not self.pages and rows and self.endpoint.windowed:
             self._newest_ms = max(self._times_ms(rows), default=None)
         self.pages.append(reply.body)
         fresh = self._keep(rows)
@@ -106,7 +102,7 @@ class PagedRead:
         self.done = not rows or (total is not None and self._in_window >= total)
         if not self.done and self._is_repeating(rows):
             self.done = yield from self._ignores_pages(fetch, rows, total)
-        oldest_ms = min(self._times_ms(fresh), default=None) if self._windowed else None
+        oldest_ms = min(self._times_ms(fresh), default=None) if self.endpoint.windowed else None
         if oldest_ms is not None and oldest_ms != self._anchor_ms:
             self._anchor_ms, self._page, self._in_window = oldest_ms, 1, 0
         else:
@@ -154,7 +150,7 @@ class PagedRead:
 
     def _read_newer(self, fetch: FetchPage) -> Flow[None]:
         """After an interruption: read the rows that arrived since the newest one."""
-        if self._windowed and self.end is None:
+        if self.endpoint.windowed and self.end is None:
             yield from self._reread(fetch, max(self._times_ms(self.rows.values()), default=self.start or 0))
 
     def _read_changed(self, fetch: FetchPage) -> Flow[None]:
@@ -178,7 +174,7 @@ class PagedRead:
         end_ms = self.end if self._anchor_ms is None else self._anchor_ms
         if self.start is not None:
             pairs.append(("startTime", str(self.start)))
-        if end_ms is not None and self._windowed:
+        if end_ms is not None and self.endpoint.windowed:
             pairs.append(("endTime", str(end_ms)))
         size_param = self.endpoint.size_param
         size = min(PAGE_SIZE, self.endpoint.params[size_param].high or PAGE_SIZE)

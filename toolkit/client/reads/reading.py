@@ -21,6 +21,7 @@ from .conversion import Query, Time, milliseconds, query_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...environments import Environment
     from ..io.progress import Progress
     from ..io.rate_limits import RateLimiter
     from .paging import PagedRead
@@ -86,6 +87,13 @@ class ReadingSession(Protocol):
     def _account(self) -> Flow[str]: ...
 
 
+class InfoSession(ReadingSession, Protocol):
+    """What `session.info` needs of its session: besides reading, what runs its flows."""
+
+    environment: Environment
+    _driver: Any
+
+
 class Reader:
     """Reads the Info API for a Session or AsyncSession. A complete read that failed is kept, to be continued."""
 
@@ -96,15 +104,10 @@ class Reader:
     def table(
         self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:
-        """Return the response of a query as a frame; `given` has values by Python name. `page` "all" reads all rows."""
+        """Send one request and return the response as a frame; `given` has values by Python name."""
         from . import frames
 
         endpoint = ENDPOINTS[name]
-        if given.get("page") == "all":
-            rest = {key: value for key, value in given.items() if key not in ("page", "page_size", "start", "end")}
-            return (
-                yield from self.complete(name, rest, given.get("start"), given.get("end"), exact=exact, index=index)
-            )
         query = yield from self.query(endpoint, given)
         reply = yield from self.fetch(endpoint, query)
         if name == "products":

@@ -6,11 +6,11 @@ The rows get the names of the feed, so that they go the same way as a message. S
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...protocol.reads.feed import RECENT
 from ..io.flow import Flow
-from ..reads.reading import OPEN_STATUSES, fetch_rows
+from ..reads.reading import OPEN_STATUSES, InfoSession, fetch_rows
 from .topic import Topic
 
 Data = dict[str, Any]
@@ -35,22 +35,23 @@ _LOGS = {
 """Channel → query, member of a message with the items, names."""
 
 
-def history_reader(session: Any) -> Callable[[Topic], Data | None] | None:
+def history_reader(session: object) -> Callable[[Topic], Data | None] | None:
     """Return a function that reads a topic's data as a snapshot has it, None where the Info API has none of it.
 
     None itself for a session that can't read the Info API.
     """
     if getattr(session, "_driver", None) is None:
         return None
+    reading = cast(InfoSession, session)
 
     def read(topic: Topic) -> Data | None:
-        data: Data | None = session._driver.run(_history(session, topic))
+        data: Data | None = reading._driver.run(_history(reading, topic))
         return data
 
     return read
 
 
-def _history(session: Any, topic: Topic) -> Flow[Data | None]:
+def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
     kind, fields = topic.channel.type, topic.fields
     if kind == "candle":
         rows = yield from _rows(
@@ -65,11 +66,11 @@ def _history(session: Any, topic: Topic) -> Flow[Data | None]:
         return None
     query, key, names = _LOGS[kind]
     rows = yield from _rows(session, query, userAddr=fields["userAddress"], pageSize=str(RECENT))
-    symbols = _symbols(session, rows)
+    symbols = yield from _symbols(session, rows)
     return {key: [_renamed(row, names, symbols) for row in reversed(rows)]}
 
 
-def _account(session: Any, address: str) -> Flow[Data]:
+def _account(session: InfoSession, address: str) -> Flow[Data]:
     """Return wallet, open orders and positions; leverages are those of the positions, the Info API has no others."""
     wallets = yield from _rows(session, "wallet_balances", userAddr=address)
     held = yield from _rows(session, "positions", userAddr=address)
@@ -78,7 +79,7 @@ def _account(session: Any, address: str) -> Flow[Data]:
         open_orders += yield from _rows(
             session, "order_states", userAddr=address, status=status, pageSize=str(5 * RECENT)
         )
-    symbols = _symbols(session, [*held, *open_orders])
+    symbols = yield from _symbols(session, [*held, *open_orders])
     positions = [_renamed(row, _POSITION, symbols) for row in held]
     settings = [
         {"symbol": row.get("symbol"), "leverage": [row.get("posMode"), row.get("leverage")]} for row in positions
@@ -87,16 +88,17 @@ def _account(session: Any, address: str) -> Flow[Data]:
     return {"aop": {"accounts": wallets, "orders": orders, "positions": positions, "settings": settings}}
 
 
-def _rows(session: Any, name: str, **query: str) -> Flow[list[Data]]:
+def _rows(session: InfoSession, name: str, **query: str) -> Flow[list[Data]]:
     rows = yield from fetch_rows(name, session._delivery.retry, **query)
     return [dict(row) for row in rows]
 
 
-def _symbols(session: Any, rows: list[Data]) -> dict[str, str]:
+def _symbols(session: InfoSession, rows: list[Data]) -> Flow[dict[str, str]]:
     """Return the symbols by product code, as text; {} without a request when there are no rows."""
     if not rows:
         return {}
-    return {str(product.code): product.symbol for product in session._product_table().values()}
+    table = yield from session._catalogue.table()
+    return {str(product.code): product.symbol for product in table.values()}
 
 
 def _renamed(row: Mapping[str, Any], names: Mapping[str, str], symbols: Mapping[str, str]) -> Data:

@@ -98,7 +98,7 @@ def _answers() -> Schema:
 
 
 def _data(channel: Channel) -> Schema:
-    """Return a data message. Six channels number their messages as published; the others are records that arrive."""
+    """Return a data message. Six channels number their messages as published. The others are records that arrive."""
     row: Schema = of_record(RECORDS[channel.type]) if channel.type in RECORDS else {"type": "object"}
     members: Schema = {"type": {"enum": ["snapshot", "incremental"]}, "sequence": {"type": "integer"}}
     if channel.type == "orderBook":

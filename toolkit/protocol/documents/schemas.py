@@ -26,11 +26,11 @@ _KINDS: dict[str, Schema] = {
     "bool": {"type": ["boolean", "null"]},
     "object": {},
 }
-"""Kind of a field of a record → schema of its value; a decimal is text wherever the local venue sends it."""
+"""Kind of a field of a record → schema of its value. A decimal is text wherever the local venue sends it."""
 
 
 def of_rule(rule: Rule) -> Schema:
-    """Return the schema of what a rule accepts; rules between fields are not part of it."""
+    """Return the schema of what a rule accepts. Rules between fields are not part of it."""
     if isinstance(rule, Object):
         return of_object(rule)
     if isinstance(rule, Items):
@@ -54,7 +54,7 @@ def of_rule(rule: Rule) -> Schema:
 
 
 def of_object(declared: Object) -> Schema:
-    """Return the schema of an object with known fields; an alias is a field of its own."""
+    """Return the schema of an object with known fields. An alias is a field of its own."""
     properties: Schema = {}
     required = []
     for field in declared.fields:

@@ -58,6 +58,11 @@ class Endpoint:
         """Wire name of the page-size parameter, "" for a query without pages."""
         return next((name for name in ("pageSize", "size") if name in self.params), "")
 
+    @property
+    def windowed(self) -> bool:
+        """True for a query whose pages can be read completely by the times of its rows."""
+        return self.shape == "paged" and "endTime" in self.params and bool(self.record.time)
+
     def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
         """Return the typed values of a query string by wire name, including defaults.
 
@@ -115,7 +120,7 @@ class Endpoint:
         )
 
     def as_published(self, data: Any) -> Any:
-        """Return an answer's data without the fields that are not published; its rows are changed in place."""
+        """Return an answer's data without the fields that are not published. Its rows are changed in place."""
         hidden = [one.wire for one in self.record.fields if not (one.published or one.wire in ALWAYS_SENT)]
         if hidden and self.published:
             for row in self.rows(data):

@@ -1,15 +1,15 @@
 """The live feed on the wire: one declaration for each channel, and the messages of client and venue.
 
 Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS; `feed_records` has the fields of
-each item and the reference table of the documentation. Source: docs/published.md, "WebSocket"; rules marked [L] are
+each item and the reference table of the documentation. Source: docs/published.md, "WebSocket". Rules marked [L] are
 decisions of the local venue.
 
 How the messages of a channel are applied (`Channel.style`):
 
-- ``levels``: the snapshot is a window of a book; an increment lists changed levels; quantity "0" removes a level.
+- ``levels``: the snapshot is a window of a book. An increment lists changed levels. Quantity "0" removes a level.
 - ``latest``: each message is a complete value and replaces the one before.
-- ``keyed``: items by key; an increment replaces the items it names and leaves the others.
-- ``append``: items in the order they happened; an increment adds to them.
+- ``keyed``: items by key. An increment replaces the items it names and leaves the others.
+- ``append``: items in the order they happened. An increment adds to them.
 
 Only six channels number their messages as published, and five name the kind of a message (`Channel.sequenced`,
 `Channel.typed`). The others are records that arrive: whether one was lost can't be known from them. A reader takes
@@ -419,7 +419,7 @@ def _bad(path: str, message: str, value: Any) -> MalformedRequest:
 
 
 def method_of(text: str | bytes) -> str:
-    """Return the method that a malformed message names, "" if it can't be read; used in refusals."""
+    """Return the method that a malformed message names, "" if it can't be read. Refusals show it."""
     try:
         message = jsontext.decode(text)
     except _UNREADABLE:

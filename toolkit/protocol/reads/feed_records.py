@@ -6,7 +6,7 @@ A field marked [L] is not published: only a local venue with wire="extended" sen
 from __future__ import annotations
 
 from .feed import CHANNELS
-from .info_records import KLINE
+from .info_records import FUNDING_PAYMENT, KLINE, ORDER_EVENT, POSITION, TRADE, TRANSACTION, WALLET
 from .record import Record, field_table, record
 
 BOOK = record(
@@ -75,30 +75,23 @@ HEIGHT = record(
 FEED_TRANSACTION = record(
     "FeedTransaction",
     """
-    blockHeight block integer — block height
-    txHash tx_hash hash — hash of the transaction
-    user account address — address of the account that the action was for
-    actionType action text — type of the action, such as placeOrder
+    blockHeight txHash user actionType
     status status enum:transaction_status — SUCCESS or FAILED
     """,
+    base=TRANSACTION,
     identity="txHash",
 )
 
 FEED_WALLET = record(
     "FeedWallet",
     """
-    userAddr account address — address of the account
-    currency currency currency — currency of the balance; always USDC
-    balance balance money — cash balance, without the margin of isolated positions
-    availableBalance available money — margin available for new positions and orders
-    availableTransferBalance withdrawable money — amount that can be withdrawn
-    equity equity money — balance + isolated margins + unrealised PnL
-    status status enum:account_status — NORMAL, or LIQUIDATING while the account is being liquidated
+    userAddr currency balance availableBalance availableTransferBalance equity status
     makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
     blockHeight block integer — block height of the last change [L]
     blockTime time ms — time of the last change [L]
     """,
+    base=WALLET,
     identity="userAddr currency",
 )
 
@@ -134,24 +127,17 @@ FEED_POSITION = record(
     "FeedPosition",
     """
     symbol symbol symbol — product symbol
-    longSize long_size quantity — size of the long position
-    shortSize short_size quantity — size of the short position, as a positive number
-    longEntryValue long_entry_value money — entry price × size of the long position
-    shortEntryValue short_entry_value money — entry price × size of the short position
-    leverage leverage ratio x — leverage setting of the product
+    longSize shortSize longEntryValue shortEntryValue leverage
     posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
     posMarginMode margin_mode enum:margin_mode — margin mode of the position: CROSS or ISOLATED
-    assignedPosBalance assigned_margin money — margin assigned to an isolated position
-    curMarkPx mark_price price — mark price
-    unrealizedPnl unrealized_pnl money — unrealised PnL at mark price
-    cumRealizedPnl realized_pnl money — PnL realised so far, before fees
-    cumTransactionFee fees money — sum of trading fees paid so far
+    assignedPosBalance curMarkPx unrealizedPnl cumRealizedPnl cumTransactionFee
     marginTableId margin_table integer — number of the product's margin table
     createTime created ms — time at which the position was first opened [L]
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code
     userAddr account address — address of the account
     """,
+    base=POSITION,
     identity="userAddr symbolCode",
 )
 
@@ -159,25 +145,21 @@ FEED_ORDER_EVENT = record(
     "FeedOrderEvent",
     """
     transactionTime time ms — time of the event
-    ordId order_id id — order id, assigned by the venue
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    ordId clOrdId
     symbol symbol symbol — product symbol
     ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
-    execStatus status enum:exec_status — status of the order after this event
-    ordPx price price — limit price; 0 for a market order
-    ordQty quantity quantity — ordered quantity
+    ordType execStatus ordPx ordQty
     execPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
     leavesQty remaining quantity — quantity that is still open [L]
-    execId exec_id id — id of the trade; 0 if the event is not a fill
-    triggerPx trigger_price price — trigger price; 0 without a trigger
+    execId triggerPx
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
     slippagePct slippage ratio — largest slippage that the market order allows
     reason reason text — reason of a cancellation or rejection, in words [L]
     txHash tx_hash hash — hash of the transaction [L]
     userAddr account address — address of the account
     """,
+    base=ORDER_EVENT,
     time="transactionTime",
 )
 
@@ -187,12 +169,9 @@ FEED_FILL = record(
     transactionTime time ms — time of the fill
     symbol symbol symbol — product symbol
     ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    filledPx price price — price of the fill
-    execQty quantity quantity — quantity of the fill
-    role role text — MAKER or TAKER [L]
+    filledPx execQty role
     realizedPnl realized_pnl money — PnL realised by this fill, before fees [L]
-    openFee open_fee money — fee for the part that opened a position
-    closeFee close_fee money — fee for the part that closed a position
+    openFee closeFee
     ordId order_id id — order id, assigned by the venue
     clOrdId client_order_id id — client order id, chosen by the client; 0 without one [L]
     execId exec_id id — id of the trade, the same for maker and taker
@@ -202,9 +181,9 @@ FEED_FILL = record(
     ordQty order_quantity quantity — ordered quantity
     posLongTerm long_term integer — number of the long position, counted from flat to flat
     posShortTerm short_term integer — number of the short position, counted from flat to flat
-    txHash tx_hash hash — hash of the transaction
-    userAddr account address — address of the account
+    txHash userAddr
     """,
+    base=TRADE,
     time="transactionTime",
 )
 
@@ -236,12 +215,9 @@ FEED_FUNDING = record(
     """
     transactionTime time ms — time of the settlement
     symbol symbol symbol — product symbol
-    posSide side enum:position_side — direction of the position: LONG or SHORT
-    posSize size quantity — size of the position
-    fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
-    fundingFee amount money — funding received; negative if paid
-    userAddr account address — address of the account
+    posSide posSize fundingRate fundingFee userAddr
     """,
+    base=FUNDING_PAYMENT,
     time="transactionTime",
 )
 
@@ -278,7 +254,7 @@ RECORDS: dict[str, Record] = {
     "userFunding": FEED_FUNDING,
     "userEvent": FEED_EVENT,
 }
-"""Channel → record of its items; aopState has a record for each of its parts, see AOP_RECORDS."""
+"""Channel → record of its items. The channel aopState has a record for each of its parts, see AOP_RECORDS."""
 
 AOP_RECORDS: dict[str, Record] = {
     "accounts": FEED_WALLET,

@@ -2,7 +2,7 @@
 
 The venue's routes and parameter errors, the client's methods and frames, and the reference table of the documentation
 are derived from `ENDPOINTS`. Source: docs/published.md, "Info API". Endpoints whose records the venue does not publish
-are marked `published=False`; their records are those of the local venue.
+are marked `published=False`. Their records are those of the local venue.
 """
 
 from __future__ import annotations
@@ -457,7 +457,7 @@ FORMER_NAMES: dict[str, str] = {endpoint.formerly: endpoint.name for endpoint in
 """Earlier Python name → name."""
 
 META_RECORDS: dict[str, Record] = {"marginTables": MARGIN_TIER, "currencies": CURRENCY_META}
-"""Further members of the product list's data → record of their rows; a margin table has a row for each tier."""
+"""Further members of the product list's data → record of their rows. A margin table has a row for each tier."""
 
 BY_PATH: dict[str, Endpoint] = {endpoint.path: endpoint for endpoint in _DECLARED}
 """Path → declaration."""

@@ -184,8 +184,7 @@ TRADE = record(
     """
     id id key — id of the record
     blockTime time ms — time of the fill
-    symbol symbol code — product symbol
-    side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    symbol side
     filledPx price price — price of the fill
     execQty quantity quantity — quantity of the fill
     orderId order_id id — order id, assigned by the venue
@@ -195,15 +194,11 @@ TRADE = record(
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type [L]
     execStatus status enum:exec_status — status of the order after this fill
     orderPx order_price price — limit price; 0 for a market order
-    leavesQty remaining quantity — quantity that is still open
-    realizedPnl realized_pnl money — PnL realised by this fill, before fees
-    openFee open_fee money — fee for the part that opened a position
-    closeFee close_fee money — fee for the part that closed a position
+    leavesQty realizedPnl openFee closeFee
     builderFee builder_fee money — fee paid to the builder of the order [L]
-    txHash tx_hash hash — hash of the transaction
-    blockHeight block integer — block height
-    userAddr account address — address of the account
+    txHash blockHeight userAddr
     """,
+    base=ORDER_EVENT,
     identity="id",
     time="blockTime",
 )
@@ -369,15 +364,13 @@ VAULT_EVENT = record(
 VAULT_DEPOSITOR = record(
     "VaultDepositor",
     """
-    userAddress account address — address of the depositor
-    shares shares quantity shares — number of shares held
+    userAddress shares
     shareRatio share ratio — fraction of all shares
-    deposits deposits money — sum deposited for the shares held
-    currentValue current_value money — current value of the shares
-    pnl pnl money — current value − deposits
+    deposits currentValue pnl
     joinTime joined ms — time of the first deposit
     vaultAddress vault address — address of the vault
     """,
+    base=USER_VAULT,
     identity="userAddress",
     known=False,
 )

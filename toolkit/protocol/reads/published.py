@@ -1,6 +1,6 @@
 """Messages of the feed exactly as published: which members a channel has, and in which form.
 
-The local venue's rows have further fields, marked [L] in `feed_records`; a message as published leaves them out.
+The local venue's rows have further fields, marked [L] in `feed_records`. A message as published leaves them out.
 Source: docs/published.md, "WebSocket": one published message of each channel. The forms of values are taken from there:
 ids are numbers, hashes come without 0x, and enums as names, except for a transaction's status.
 """
@@ -18,7 +18,7 @@ from .record import Record
 Data = dict[str, Any]
 
 _EVENT_FIELDS = ("ordId", "clOrdId", "symbol", "ordSide", "execStatus", "ordPx", "execQty", "leavesQty")
-"""Fields of a perpOrder in userEvent; those of other events are not published."""
+"""Fields of a perpOrder in userEvent. Those of other events are not published."""
 _OMITTED = {"triggerPx": "0", "reduceOnly": "NONE"}
 """Fields of an open order in aopState that are left out with these values."""
 

@@ -1,7 +1,7 @@
 """What a record is: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared as lines `wire column kind [unit] — description`; `KINDS` explains the kinds. A field marked [L] is
-not published: only the local venue is known to send it; so are all fields of a record with known=False.
+A record is declared as lines `wire column kind [unit] — description`. `KINDS` explains the kinds. The venue does not
+publish a field marked [L], nor any field of a record with known=False: only the local venue is known to send them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ KINDS: dict[str, str] = {
 }
 """Kind of a field → dtype of its column.
 
-price, quantity, money and ratio are decimal text on the wire (floats in frames, Decimal objects when exact); ms and s
-are milliseconds and seconds since 1970; code is a product code and becomes the product's symbol; currency 1 becomes
-USDC; id is a 64-bit number; key is an identifier of unspecified form; `enum:NAME` is the number or name of an enum's
-member and becomes the name (dtype string).
+- price, quantity, money and ratio are decimal text on the wire: floats in frames, Decimal objects when exact.
+- ms and s are milliseconds and seconds since 1970.
+- code is a product code and becomes the product's symbol. currency 1 becomes USDC.
+- id is a 64-bit number, key an identifier of unspecified form.
+- `enum:NAME` is the number or name of an enum's member and becomes the name (dtype string).
 """
 
 UNITS: dict[str, str] = {
@@ -100,11 +101,27 @@ class Record:
 
 
 def record(
-    name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False, known: bool = True
+    name: str,
+    lines: str,
+    *,
+    base: Record | None = None,
+    identity: str = "",
+    time: str = "",
+    changing: bool = False,
+    known: bool = True,
 ) -> Record:
-    """Return the record that `lines` declare; `identity` has the wire names that identify a row."""
-    fields = tuple(_field(line) for line in lines.strip().splitlines())
-    return Record(name, fields, tuple(identity.split()), time, changing, known)
+    """Return the record that `lines` declare. `identity` has the wire names that identify a row.
+
+    A line of wire names alone takes these fields from the record `base`, which declares them the same way.
+    """
+    fields: list[RecordField] = []
+    for line in lines.strip().splitlines():
+        if " — " in line:
+            fields.append(_field(line))
+        else:
+            assert base is not None, f"{name}: {line} has no description, and there is no base to take it from"
+            fields += [base.by_wire[wire] for wire in line.split()]
+    return Record(name, tuple(fields), tuple(identity.split()), time, changing, known)
 
 
 def _field(line: str) -> RecordField:

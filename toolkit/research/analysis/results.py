@@ -22,7 +22,7 @@ from .trials import trials
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .page import Page
+    from ...pictures.interactive import Page
 
 TIME = "datetime64[ms, UTC]"
 
@@ -312,19 +312,19 @@ class Results:
         Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
         attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
         """
-        from .report import draw
+        from .run_report import draw_page
 
         if path is None:
-            return draw(self, dark=dark)
+            return draw_page(self, dark=dark)
         target = Path(path)
         if target.suffix.lower() in (".html", ".htm"):
             return self.page(against=against).save(target)
-        draw(self, dark=dark).savefig(target)
+        draw_page(self, dark=dark).savefig(target)
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
         """Return the interactive report: a notebook shows it, `page().save(path)` writes it; see `report`."""
-        from .page import page_of
+        from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
 

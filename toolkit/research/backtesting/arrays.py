@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from ...suggestions import check_known
 from ..analysis.metrics import Curve
 from ..analysis.recipes import repeatable
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
-from ..data.bars import Bars, read_bars
+from ..data.bars import Bars, by_time, read_bars
 from ..market_data import time_index
 from .funding_schedule import constant_rate
 
@@ -70,7 +71,8 @@ def vectorised(
         if isinstance(given, Mapping):
             check_known(given, by_symbol, field, "symbol of the data")
     bars = list(by_symbol.values())
-    wanted = _targets(targets, bars)
+    wanted = _targets(to_pandas(targets, "targets"), bars)
+    funding = to_pandas(funding, "funding")
     return _run(bars, wanted, sizing, capital, fee, slippage, funding, step, name, dict(params or {}))
 
 
@@ -96,6 +98,7 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
                 rule="same times",
                 value=other.symbol,
             )
+    targets = by_time(targets) if isinstance(targets, pd.DataFrame) else targets
     _check_times(targets, bars[0])
     if isinstance(targets, pd.DataFrame):
         symbols = [bar.symbol for bar in bars]

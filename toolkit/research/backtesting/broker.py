@@ -24,17 +24,16 @@ from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
-from ...venue.model.history import FundingPayment as VenuePayment
-from ...venue.model.history import OrderEvent
+from ...venue.model.history import FundingPayment, OrderEvent
 from ...venue.risk import account_margin, ledger
 from ...venue.trading import lifecycle, settlement
 from ...venue.trading.positions import position_of
-from ..account_data import Fill, FundingPayment, OrderHandle
+from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
 from ..market_data import BookSnapshot
 from ..strategy import Strategy, overrides
 from .bar_matching import NO_HASH, BarMatcher
-from .funding_schedule import Settlement
+from .funding_schedule import FundingSettlement
 from .models import Latency, Liquidity, Slippage
 from .symbol_state import Arrival, SymbolState
 
@@ -82,7 +81,7 @@ class SimulatedBroker:
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
         self.warm_until = -1
-        self.settlements: Sequence[Settlement] = ()
+        self.settlements: list[FundingSettlement] = []
         self.predicted: dict[int, float] = {}
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
@@ -133,13 +132,20 @@ class SimulatedBroker:
         state = self.state_of(str(order.symbol))
         order = self._with_client_ids(order)
         for leg in order.legs[1:]:
-            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg, leg.cl_ord_id or 0)
+            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg)
         return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
+
+    def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
+        """Send a market order for whole steps; negative ones are sold."""
+        steps, client_id = abs(signed_steps), self.next_client_id()
+        text = state.quantity_text(steps)
+        order = Order(state.symbol, "BUY" if signed_steps > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)
+        return self.submit_steps(state, order, steps)
 
     def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
-        client_id = order.entry.cl_ord_id or 0
-        placed = self.placed[client_id] = OrderHandle(order, client_id)
+        placed = OrderHandle(order)
+        self.placed[placed.cl_ord_id] = placed
         if self.matcher.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
             return placed
@@ -182,7 +188,23 @@ class SimulatedBroker:
             )
         return state
 
-    def next_arrival(self, until: int) -> int:
+    def process_until(self, until: int) -> None:
+        """Process the settlements and arrivals before `until` by time; a settlement comes first."""
+        settlements, matcher = self.settlements, self.matcher
+        while True:
+            arrival = self._next_arrival(until)
+            if settlements and settlements[-1].time < until and settlements[-1].time <= arrival:
+                settlement = settlements.pop()
+                matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+            elif arrival < until:
+                due = heappop(self.arrivals)
+                matcher.advance_to(due.time)
+                matcher.stale = True
+                self.process_request(due.state, due.kind, due.payload)
+            else:
+                return
+
+    def _next_arrival(self, until: int) -> int:
         """Return the time of the next arrival before `until`, else `until`.
 
         An order waits while its symbol has no price from after it was sent, so that nothing trades at a past price. A
@@ -197,22 +219,13 @@ class SimulatedBroker:
             state.floor_price = math.inf  # no bar of it is quiet while something waits for its price
         return until
 
-    def move_price(self, state: SymbolState, price: int, time: int) -> None:
-        """Move a price to `price` ticks by `time`; arrivals that waited for it go on."""
-        state.priced_ms = time
-        if state.waiting:
-            released = [arrival for arrival in state.waiting if arrival.sent <= time]
-            state.waiting = [arrival for arrival in state.waiting if arrival.sent > time]
-            for arrival in released:
+    def release_waiting(self, state: SymbolState) -> None:
+        """Let the arrivals that were sent before the last price of their symbol arrive then."""
+        time = state.priced_ms
+        for arrival in state.waiting:
+            if arrival.sent <= time:
                 heappush(self.arrivals, arrival._replace(time=max(arrival.time, time)))
-        self.matcher.move_price(state, price, time)
-
-    def process_arrival(self) -> None:
-        """Process the next arrival at its time."""
-        arrival = heappop(self.arrivals)
-        self.matcher.advance_to(arrival.time)
-        self.matcher.stale = True
-        self.process_request(arrival.state, arrival.kind, arrival.payload)
+        state.waiting = [arrival for arrival in state.waiting if arrival.sent > time]
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Process a request that has arrived: kind "place", "cancel" or "cancel_all"."""
@@ -314,18 +327,19 @@ class SimulatedBroker:
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
             self._deliver_order_event(records[events[at]])
-            ctx.follow_fills()
+            if ctx._groups:
+                ctx._follow_fills()
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
             self._delivered_payments += 1
             self._deliver_payment(paid)
 
-    def _deliver_payment(self, paid: VenuePayment) -> None:
+    def _deliver_payment(self, paid: FundingPayment) -> None:
         state = self.by_code[paid.product]
         size = state.step * paid.size * paid.side
         price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
-        self.strategy.on_funding(self.ctx, FundingPayment(state.symbol, paid.time, size, price, rate, payment))
+        self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
     def _deliver_order_event(self, event: OrderEvent) -> None:
         state = self.by_code[event.product]

@@ -49,10 +49,7 @@ class BacktestContext(Context):
         missing = whole_steps(quantity, state.step) - held
         if not missing:
             return None if held else self._reject_below_step(state.symbol, quantity, state.step)
-        steps, text = abs(missing), state.quantity_text(abs(missing))
-        client_id = broker.next_client_id()
-        order = Order(state.symbol, "BUY" if missing > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)
-        return broker.submit_steps(state, order, steps)
+        return broker.submit_market(state, missing)
 
     def _position_steps(self, code: int) -> int:
         position = self._broker.account.positions[code]

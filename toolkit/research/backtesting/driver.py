@@ -22,6 +22,7 @@ import pandas as pd
 from msgspec import structs
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from ...products import Amount
 from ...suggestions import check_known
 from ...venue.engine.core import Core
@@ -36,7 +37,7 @@ from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
 from .events.driver import EventSettings, backtest_events, events_by_symbol
-from .funding_schedule import Settlement, funding_schedule, predicted_rates
+from .funding_schedule import funding_schedule, predicted_rates
 from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
 from .symbol_state import SymbolState
@@ -97,10 +98,11 @@ def backtest(
     Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
     """
     common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
-    common |= {"funding": funding, "seed": seed}
+    common |= {"funding": to_pandas(funding, "funding"), "seed": seed}
     if recorded:
         own = [*inspect.signature(backtest).parameters][2:-1]
         check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
+    data, latency = to_pandas(data), to_pandas(latency, "latency")
     events = events_by_symbol(data)
     if events is not None:
         given = {"interval": interval, "path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
@@ -152,9 +154,9 @@ def _backtest_bars(
     broker.open_account(capital, leverage, fees)
     broker.matcher.every_point, broker.warm_until = every_point, warm_until
     BacktestContext(broker, max(series.interval for series in bars.values()))
-    broker.settlements = settlements = funding_schedule(core, bars, funding)
+    broker.settlements = funding_schedule(core, bars, funding)
     broker.predicted = predicted_rates(core, bars, funding)
-    end = _Driver(broker, bars, settlements, path).run(progress)
+    end = _Driver(broker, bars, path).run(progress)
     settings = {
         "interval": {symbol: _span_text(series.interval) for symbol, series in bars.items()},
         "products": {symbol: product_fields(state.product) for symbol, state in broker.states.items()},
@@ -198,13 +200,10 @@ def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: in
 class _Driver:
     """Moves time through the bars: settlements, arrivals and prices in order, then the strategy at each close."""
 
-    def __init__(
-        self, broker: SimulatedBroker, bars: Mapping[str, Bars], settlements: list[Settlement], path: Path
-    ) -> None:
+    def __init__(self, broker: SimulatedBroker, bars: Mapping[str, Bars], path: Path) -> None:
         self.broker = broker
         self.matcher = broker.matcher
         self.series = list(zip(broker.states.values(), bars.values(), strict=True))
-        self.settlements = settlements
         self.path = path
 
     def run(self, progress: bool) -> int:
@@ -232,16 +231,16 @@ class _Driver:
             matcher.now = ctx.now = closed
             # All bars of an instant are in the histories before the strategy sees the first of them.
             for state, bar in members:
-                state.unapplied = bar
-                state.add_bar(bar)
+                state.unapplied, add = bar, state.add_bar
+                add(bar)
             if feeds:
                 for state, _ in members:
                     for push, values in feeds.get(state.symbol, ()):
                         push(next(values))
             for _, bar in members:
                 if not ctx.stopped:
-                    if ctx.trailing:
-                        ctx.follow_bar(bar)
+                    if ctx._trailing:
+                        ctx._follow_bar(bar)
                     on_bar(ctx, bar)
             if after is not None:
                 after([bar for _, bar in members])
@@ -254,7 +253,7 @@ class _Driver:
         They stay with the driver: an indicator has only those up to now.
         """
         feeds: dict[str, list[Feed]] = {}
-        for computed in self.broker.ctx.precomputed:
+        for computed in self.broker.ctx._precomputed:
             series = next(series for state, series in self.series if state.symbol == computed.symbol)
             whole, part = BarHistory(series.symbol), BarHistory(series.symbol)
             for number, bar in enumerate(_bars_of(series)):
@@ -280,12 +279,13 @@ class _Driver:
         """Return the time of the next event that depends on no order or price; −1 when every point is visited."""
         if self.matcher.every_point:
             return -1
-        due = self.matcher.due
-        return min(due, self.settlements[-1].time) if self.settlements else due
+        due, settlements = self.matcher.due, self.broker.settlements
+        return min(due, settlements[-1].time) if settlements else due
 
     def _walk(self, members: Sequence[Member], closed: int) -> None:
         """Move along the paths of bars that close at one time, up to where nothing more can happen in them."""
-        broker, matcher, arrivals, settlements = self.broker, self.matcher, self.broker.arrivals, self.settlements
+        broker, matcher = self.broker, self.matcher
+        arrivals, settlements = broker.arrivals, broker.settlements
         matcher.apply_closes()
         points = []
         for state, bar in members:
@@ -295,14 +295,17 @@ class _Driver:
             points.sort(key=itemgetter(0))
         for time, state, price in points:
             if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
-                self._process_until(time)
+                broker.process_until(time)
             if state.started and not arrivals and self._is_quiet(members, closed):
                 for last, moved, _ in points:
                     moved.priced_ms = last
                 break
-            broker.move_price(state, price, time)
+            state.priced_ms = time
+            if state.waiting:
+                broker.release_waiting(state)
+            matcher.move_price(state, price, time)
         else:
-            self._process_until(closed)
+            broker.process_until(closed)
             matcher.update_wake_prices()
         broker.record_balances(closed)
 
@@ -316,18 +319,6 @@ class _Driver:
             if not state.started or state.waiting or bar.low <= state.floor_price or bar.high >= state.ceiling_price:
                 return False
         return True
-
-    def _process_until(self, until: int) -> None:
-        """Process the settlements and arrivals before `until` by time; a settlement comes first."""
-        while True:
-            arrival = self.broker.next_arrival(until)
-            if self.settlements and self.settlements[-1].time < until and self.settlements[-1].time <= arrival:
-                settlement = self.settlements.pop()
-                self.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
-            elif arrival < until:
-                self.broker.process_arrival()
-            else:
-                return
 
 
 def _after_bars(broker: SimulatedBroker) -> Callable[[Sequence[Bar]], None] | None:

@@ -17,7 +17,7 @@ from ...venue.risk.funding import FINE
 from ..data.bars import Bars
 
 
-class Settlement(NamedTuple):
+class FundingSettlement(NamedTuple):
     """One settlement: Unix ms, product code, and the mean premium that gives the rate (in units of 1 / FINE)."""
 
     time: int
@@ -25,7 +25,7 @@ class Settlement(NamedTuple):
     premium: int
 
 
-def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[Settlement]:
+def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[FundingSettlement]:
     """Return every settlement within the bars, the latest first, so that `pop` takes the next one.
 
     `funding` is as in `backtest`. Raises InputError for a rate that is not a number or beyond the venue's cap.
@@ -45,7 +45,7 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
                 raise InputError(
                     f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap", field="funding", value=rate_e8
                 )
-            schedule.append(Settlement(time, code, _premium_for(core, code, rate_e8)))
+            schedule.append(FundingSettlement(time, code, _premium_for(core, code, rate_e8)))
     return sorted(schedule, reverse=True)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from .recording import Recording
 
 if TYPE_CHECKING:
@@ -53,12 +54,16 @@ class Bars:
 def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> dict[str, Bars]:
     """Return `data` as Bars by symbol.
 
-    `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
-    in a column time or timestamp; epoch s, ms, µs and ns are distinguished by size); the same in long form with
-    a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
-    previous close); what this function returned; a Recording (its bars of `interval`, default a minute). Naive times
-    are UTC. `symbol` names a frame that has no name of its own; `interval` is the length of a bar (default: the most
-    frequent spacing).
+    `data` is one of:
+    - an OHLCV frame of pandas, or of a library that has the Arrow interface (polars, pyarrow, duckdb): columns open,
+      high, low, close and perhaps volume in any case; times as the index or in a column time or timestamp, as times or
+      as epochs (s, ms, µs and ns are distinguished by size); naive times are UTC
+    - the same in long form with a column symbol, or a mapping symbol → frame
+    - a wide frame of closes with one column for each symbol (each open is then the previous close)
+    - a Recording (its bars of `interval`, default a minute), or what this function returned
+
+    `symbol` names a frame that has no name of its own; `interval` is the length of a bar (default: the most frequent
+    spacing).
 
     Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
     or outside their bar's high and low, and for an `interval` longer than the bars' spacing.
@@ -97,13 +102,8 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     if isinstance(data, Bars):
         return {data.symbol: _frame_of(data)}
     if isinstance(data, Mapping):
-        return {str(name): part if not isinstance(part, Bars) else _frame_of(part) for name, part in data.items()}
-    if isinstance(data, pd.Series):
-        data = data.to_frame("close")
-    if not isinstance(data, pd.DataFrame):
-        raise InputError(
-            f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame", field="data", rule="type"
-        )
+        return {str(name): _frame_of(part) for name, part in data.items()}
+    data = _frame_of(data)
     names = [str(name).lower() for name in data.columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if data.columns.nlevels > 1 or repeated is not None:
@@ -120,13 +120,35 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
         column = next(name for name in data.columns if str(name).lower() == "symbol")
         return {str(name): part.drop(columns=column) for name, part in data.groupby(column, sort=False, observed=True)}
     if "close" not in lowered:
+        data = by_time(data)
         return {str(name): data[[name]].set_axis(["close"], axis=1) for name in data.columns}
     return {symbol or "ASSET": data}
 
 
-def _frame_of(bars: Bars) -> pd.DataFrame:
-    values = {name: getattr(bars, name) for name in (*PRICES, "volume")}
-    return pd.DataFrame(values, index=pd.to_datetime(bars.opened, unit="ms", utc=True))
+def _frame_of(data: Any) -> pd.DataFrame:
+    """Return bars in any shape as a frame. Raises InputError for what is no table."""
+    if isinstance(data, Bars):
+        values = {name: getattr(data, name) for name in (*PRICES, "volume")}
+        return pd.DataFrame(values, index=pd.to_datetime(data.opened, unit="ms", utc=True))
+    data = to_pandas(data)
+    if isinstance(data, pd.Series):
+        data = data.to_frame("close")
+    if not isinstance(data, pd.DataFrame):
+        raise InputError(
+            f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame", field="data", rule="type"
+        )
+    return data
+
+
+def time_column(names: Mapping[str, Any]) -> Any:
+    """Return the column that holds the times (`names`: lower case → name), None where there is none."""
+    return next((names[name] for name in TIME_COLUMNS if name in names), None)
+
+
+def by_time(data: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with its column of times as the index, if it has one."""
+    column = time_column({str(name).lower(): name for name in data.columns})
+    return data if column is None else data.set_index(column)
 
 
 def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
@@ -164,7 +186,7 @@ def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDAr
 
     Raises InputError where there is none.
     """
-    column = next((names[name] for name in TIME_COLUMNS if name in names), None)
+    column = time_column(names)
     times: Any = data[column] if column is not None else data.index
     if pd.api.types.is_numeric_dtype(times.dtype):
         if column is None:

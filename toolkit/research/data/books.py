@@ -218,15 +218,16 @@ class BookCursor:
         return tuple((found + rest)[:depth])
 
 
-def feed_times(events: Events) -> tuple[Integers, int]:
-    """Return each event's local time on the exchange's clock, and by how many ns the recorder's clock was put forward.
+def feed_times(events: Events) -> Integers:
+    """Return each event's local time on the exchange's clock, Unix ns.
 
-    A recorder's clock that runs behind the exchange's would make events known before they happened; it is put forward
+    A recorder's clock that runs behind the exchange's would make events known before they happened. It is put forward
     so that the fastest one takes no time.
     """
     array = events.array
     behind = int((array["exchange_ns"] - array["local_ns"]).max(initial=0))
-    return array["local_ns"] + max(behind, 0), max(behind, 0)
+    times: Integers = array["local_ns"] + max(behind, 0)
+    return times
 
 
 def _best(levels: dict[int, int], choose: Callable[[Iterable[int]], int]) -> int:

@@ -12,7 +12,9 @@ from typing import Any
 import pandas as pd
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from .events import Events, merge
+from .formats.candles import read_frame
 from .formats.files import BOM, Damaged, TextFile
 from .formats.tables import COMMENT, delimiter_of
 from .recording_store import JOURNAL
@@ -22,7 +24,7 @@ PathLike = str | os.PathLike[str]
 
 
 def load(
-    path: PathLike | Iterable[PathLike],
+    path: PathLike | Iterable[PathLike] | Any,
     format: str | None = None,
     *,
     symbol: str | None = None,
@@ -35,7 +37,8 @@ def load(
     Parameters:
         path: a file (plain, .gz, .bz2, .xz, .zst or .zip), the directory of a recording or of files, a pattern with *,
             or a list of these: files of one product become one, in the order of their local times (candles: of their
-            first times).
+            first times). A frame of candles or funding rates of any library that has the Arrow interface is read as
+            the table of a file would be.
         format: "binance-usdm" (raw streams), "tardis" (incremental L2, snapshots, trades, quotes, derivative ticker),
             "bybit" (archives of books and trades), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
             candles, trades, funding rates), "csv" and "parquet" (candles; a Parquet file that `Events.save` wrote are
@@ -61,6 +64,9 @@ def load(
         )
     if damaged not in ("raise", "skip"):
         raise InputError(f"damaged is {damaged!r}; it is raise or skip", field="damaged", nearest=("raise", "skip"))
+    table = to_pandas(path, "path") if not isinstance(path, str | os.PathLike) else None
+    if isinstance(table, pd.DataFrame):
+        return _only({"": read_frame(table, Path("the frame"), columns)}, symbol)
     found: dict[str, list[Any]] = {}
     for file in _files(path, format):
         chosen = format

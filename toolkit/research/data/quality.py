@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from .books import BookUpdates
 from .events import BOOK_KINDS, Events, Kind
 from .single_orders import has_single_orders, with_levels
@@ -35,7 +36,7 @@ STREAMS = {
 }
 
 
-class Finding(NamedTuple):
+class DataProblem(NamedTuple):
     """Rows of the events that share a problem."""
 
     problem: str
@@ -60,6 +61,7 @@ def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
     other, are one row.
     """
+    data = to_pandas(data)
     if isinstance(data, pd.DataFrame):
         found = list(_check_candles(data))
     elif isinstance(data, Events):
@@ -73,17 +75,17 @@ def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     return frame.astype(COLUMNS)
 
 
-def _check_events(events: Events, silence_ns: int) -> Iterator[Finding]:
+def _check_events(events: Events, silence_ns: int) -> Iterator[DataProblem]:
     array = events.array
     for note in events.notes:
-        yield Finding("note", "file", 0, *_span(array), 1, note)
+        yield DataProblem("note", "file", 0, *_span(array), 1, note)
     if not len(array):
         return
     local = array["local_ns"]
     steps = np.diff(local)
     for row in np.flatnonzero(steps > silence_ns).tolist():
         seconds = f"nothing was received for {steps[row] / 1e9:.3f} s"
-        yield Finding("silence", "all", row, int(local[row]), int(local[row + 1]), 1, seconds)
+        yield DataProblem("silence", "all", row, int(local[row]), int(local[row + 1]), 1, seconds)
     yield from _runs("backwards", "all", local, np.flatnonzero(steps < 0) + 1, "the local time runs back")
     yield from _check_clock(array)
     yield from _check_values(array)
@@ -102,15 +104,15 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[Finding]:
     yield from _runs("crossed", "quotes", local, pairs, "best bid at or above best ask")
 
 
-def _check_clock(array: NDArray[Any]) -> Iterator[Finding]:
+def _check_clock(array: NDArray[Any]) -> Iterator[DataProblem]:
     early = array["exchange_ns"] - array["local_ns"]
     if early.max() > 0:
         rows = np.flatnonzero(early > 0)
         text = f"received up to {early.max() / 1e6:,.3f} ms before they happened: the recorder's clock was behind"
-        yield Finding("clock", "all", int(rows[0]), *_span(array), len(rows), text)
+        yield DataProblem("clock", "all", int(rows[0]), *_span(array), len(rows), text)
 
 
-def _check_values(array: NDArray[Any]) -> Iterator[Finding]:
+def _check_values(array: NDArray[Any]) -> Iterator[DataProblem]:
     priced = np.isin(array["kind"], (Kind.DEPTH, Kind.TRADE, Kind.SNAPSHOT, Kind.QUOTE, Kind.ADD))
     price, quantity = array["price"], array["quantity"]
     wrong = priced & ~(np.isfinite(price) & np.isfinite(quantity) & (quantity >= 0))
@@ -120,7 +122,9 @@ def _check_values(array: NDArray[Any]) -> Iterator[Finding]:
     yield from _runs("value", "all", array["local_ns"], np.flatnonzero(wrong), "a price or quantity that can't be")
 
 
-def _check_stream(stream: str, array: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool) -> Iterator[Finding]:
+def _check_stream(
+    stream: str, array: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool
+) -> Iterator[DataProblem]:
     """Check times, ids and repeats of one stream; `restarts`: its updates are counted from 1 after one."""
     part, local = array[rows], array["local_ns"]
     back = np.flatnonzero(np.diff(part["exchange_ns"]) < 0) + 1
@@ -147,7 +151,7 @@ def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
 
 def _check_updates(
     stream: str, local: NDArray[np.int64], part: NDArray[Any], rows: NDArray[np.int64], restarts: bool
-) -> Iterator[Finding]:
+) -> Iterator[DataProblem]:
     """Check the chain of a book's update ids; a message counts as one.
 
     A snapshot of the whole book begins a new chain. One of limited depth, which was asked for elsewhere, stands outside
@@ -179,7 +183,7 @@ def _check_updates(
     yield from _runs("gap", stream, local, at[1:][gaps], "updates are missing: the one before is not the one it names")
 
 
-def _check_trade_ids(array: NDArray[Any], ids: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[Finding]:
+def _check_trade_ids(array: NDArray[Any], ids: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[DataProblem]:
     local, ids, at = array["local_ns"], ids[ids != 0], at[ids != 0]
     yield from _runs("repeat", "trades", local, at[_repeats(ids)], "a trade that was there before")
     steps = np.diff(ids)
@@ -189,7 +193,7 @@ def _check_trade_ids(array: NDArray[Any], ids: NDArray[np.int64], at: NDArray[np
         for place in np.flatnonzero(steps > 1).tolist():
             row, missing = int(at[place + 1]), int(steps[place]) - 1
             span = int(local[at[place]]), int(local[row])
-            yield Finding("gap", "trades", row, *span, missing, f"{missing} trade ids are missing")
+            yield DataProblem("gap", "trades", row, *span, missing, f"{missing} trade ids are missing")
 
 
 def _repeats(values: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -201,7 +205,7 @@ def _repeats(values: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _runs(
     problem: str, stream: str, times: NDArray[np.int64], rows: NDArray[np.int64], detail: str
-) -> Iterator[Finding]:
+) -> Iterator[DataProblem]:
     """Yield rows with a problem; adjacent ones, and those within a second of each other, as one."""
     if not len(rows):
         return
@@ -211,7 +215,7 @@ def _runs(
     starts = np.flatnonzero(np.concatenate([[True], far]))
     for first, after in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
         span = int(times[first]), int(times[after - 1])
-        yield Finding(problem, stream, int(rows[first]), *span, after - first, detail)
+        yield DataProblem(problem, stream, int(rows[first]), *span, after - first, detail)
 
 
 def _span(array: NDArray[Any]) -> tuple[int, int]:
@@ -220,11 +224,11 @@ def _span(array: NDArray[Any]) -> tuple[int, int]:
     return int(array["local_ns"][0]), int(array["local_ns"][-1])
 
 
-def _check_candles(data: pd.DataFrame) -> Iterator[Finding]:
+def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
     if "time" not in data:
         raise InputError("a frame of candles has a column time; load made one", field="data", rule="columns")
     for note in data.attrs.get("notes", ()):
-        yield Finding("note", "file", 0, 0, 0, 1, note)
+        yield DataProblem("note", "file", 0, 0, 0, 1, note)
     every = np.asarray(data["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
     names = data["symbol"].astype("str").to_numpy() if "symbol" in data else np.full(len(data), "candles")
     for name in map(str, pd.unique(names)):
@@ -238,7 +242,7 @@ def _check_candles(data: pd.DataFrame) -> Iterator[Finding]:
             missing = round(forward[place] / usual) - 1
             span = int(times[place]), int(times[place + 1])
             text = f"{missing} intervals of {pd.Timedelta(usual)} are missing"
-            yield Finding("gap", name, int(rows[place + 1]), *span, missing, text)
+            yield DataProblem("gap", name, int(rows[place + 1]), *span, missing, text)
         yield from _runs("repeat", name, every, rows[_repeats(times)], "a time that was there before")
         back = rows[np.flatnonzero(steps < 0) + 1]
         yield from _runs("backwards", name, every, back, "a time before that of the row before")
@@ -247,7 +251,7 @@ def _check_candles(data: pd.DataFrame) -> Iterator[Finding]:
 
 def _candle_values(
     name: str, part: pd.DataFrame, rows: NDArray[np.int64], times: NDArray[np.int64]
-) -> Iterator[Finding]:
+) -> Iterator[DataProblem]:
     if {"open", "high", "low", "close"} <= set(part.columns):
         open_, high, low, close = (part[column].to_numpy() for column in ("open", "high", "low", "close"))
         inside = (low <= np.minimum(open_, close)) & (np.maximum(open_, close) <= high) & (low > 0) & np.isfinite(high)

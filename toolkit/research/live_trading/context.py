@@ -39,7 +39,7 @@ class SessionContext(Context):
     def place(self, order: Order | Bracket) -> OrderHandle:
         """Check the limits and send an order; the handle shows its state after the answer."""
         state = self._state
-        placed = OrderHandle(order, order.entry.cl_ord_id or 0)
+        placed = OrderHandle(order)
         if not state.trading:
             placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
             return placed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...products import Product
-from ..account_data import Fill, FundingPayment, OrderHandle
+from ..account_data import Fill, FundingFee, OrderHandle
 from .session_rows import fill_of, id_or_zero, payment_of, rows_of, unix_ms, utc
 
 if TYPE_CHECKING:
@@ -110,14 +110,14 @@ class RunState:
             if row.symbol in self.position_steps:
                 steps = self._steps(row.symbol, row.size)
                 self.position_steps[str(row.symbol)] += steps if row.side == "LONG" else -steps
-        paid = _ids(self.session.info.funding_payments(page="all", start=begun))
+        paid = _ids(self.session.info.funding_payments(start=begun))
         self._seen = {"fills": dict.fromkeys(seen, self.now()), "funding": dict.fromkeys(paid, self.now())}
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
             "fills": seen,
             "funding": paid,
             "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
-            "ledger": _ids(self.session.info.ledger(page="all", start=begun)),
+            "ledger": _ids(self.session.info.ledger(start=begun)),
         }
 
     def _steps(self, symbol: str, quantity: float) -> int:
@@ -166,9 +166,9 @@ class RunState:
                 seen[str(row.id)] = unix_ms(row.time)
                 yield row
 
-    def read_funding(self) -> Iterator[FundingPayment]:
+    def read_funding(self) -> Iterator[FundingFee]:
         """Yield the funding payments that were not read before."""
-        for row in self._read_on("funding", partial(self.session.info.funding_payments, page="all")):
+        for row in self._read_on("funding", self.session.info.funding_payments):
             if row.symbol in self.position_steps:
                 yield payment_of(row, self.prices.get(str(row.symbol), NAN))
 

@@ -231,7 +231,7 @@ class Runner:
         self.state.read_orders()
         while self.state.new_fills:
             self.strategy.on_fill(self.ctx, self.state.new_fills.popleft())
-        self.ctx.follow_fills()
+        self.ctx._follow_fills()
 
     def _poll(self) -> None:
         """Query everything that is new and call the strategy, in the order in which it happened."""
@@ -318,12 +318,12 @@ class Runner:
                         self.ctx.history[bar.symbol].append(bar)
                         self.state.prices[bar.symbol] = bar.close
                         self._latest[bar.symbol] = bar
-                        for computed in self.ctx.precomputed:
+                        for computed in self.ctx._precomputed:
                             if computed.symbol == bar.symbol:
                                 computed.update(self.ctx.history[bar.symbol])
             _, _, bar = self._read_bars.popleft()
             self.ctx.now = max(self.ctx.now, closed) if self.state.trading else closed
-            self.ctx.follow_bar(bar)
+            self.ctx._follow_bar(bar)
             self.strategy.on_bar(self.ctx, bar)
             last_of_instant = not self._read_bars or self._read_bars[0][0] != closed
             if last_of_instant and len(self._latest) == len(self.symbols) and not self.ctx.stopped:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..account_data import Fill, FundingPayment
+from ..account_data import Fill, FundingFee
 
 
 def rows_of(table: pd.DataFrame) -> Iterator[Any]:
@@ -60,10 +60,10 @@ def funding_row(row: Any) -> tuple[Any, ...]:
     return unix_ms(row.time), str(row.symbol), size, price, rate, paid
 
 
-def payment_of(row: Any, price: float) -> FundingPayment:
-    """Return a row of info.funding_payments() as a FundingPayment."""
+def payment_of(row: Any, price: float) -> FundingFee:
+    """Return a row of info.funding_payments() as a FundingFee."""
     time, symbol, size, known, rate, paid = funding_row(row)
-    return FundingPayment(symbol, time, size, known if known == known else price, rate, paid)
+    return FundingFee(symbol, time, size, known if known == known else price, rate, paid)
 
 
 def order_rows(table: pd.DataFrame, placed: pd.Series[Any], reasons: dict[int, str]) -> list[tuple[Any, ...]]:

@@ -9,21 +9,25 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ...errors import InputError, ToolkitError, require
 from ...extras import need
+from ...interchange import to_pandas
 from ...suggestions import check_known
 from ..analysis.luck import overfitting
-from ..analysis.page import Page, page_of_points
 from ..analysis.results import Results
+from ..analysis.run_report import page_of_points
 from ..analysis.trials import trials
-from .points import Point, Record, RecordFile, from_plain, run_point
+from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point
 from .sweeps import evaluate, make_points, prepared, progress_bar, table_of
 from .workers import runner
+
+if TYPE_CHECKING:
+    from ...pictures.interactive import Page
 
 Constraint = Callable[..., bool]
 Measure = str | Callable[[Mapping[str, Any]], float]
@@ -159,6 +163,7 @@ def optimise(
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     if method == "bayes" and client is None:
         workers = workers or 0  # each point waits for those before, so that more at once are asked for, not the default
+    data = to_pandas(data) if is_strategy(strategy) else data
     with (
         RecordFile(results, False) as store,
         progress_bar(total, progress) as bar,

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
-from ..data.bars import TIME_COLUMNS, row_times
+from ...interchange import to_pandas
+from ..data.bars import row_times, time_column
 from ..market_data import time_index
 
 Size = int | str | pd.Timedelta
@@ -37,18 +38,18 @@ class Split:
 
     def train(self, data: Any) -> Any:
         """Return the rows of the training part of a frame, or of each frame of a mapping."""
-        return _between(data, self.train_from, self.train_until)
+        return _between(to_pandas(data), self.train_from, self.train_until)
 
     def test(self, data: Any, warm_up: int = 0) -> Any:
         """Return the rows of the test part; preceded by `warm_up` rows for indicators, not for evaluation."""
-        return _between(data, self.test_from, self.test_until, warm_up)
+        return _between(to_pandas(data), self.test_from, self.test_until, warm_up)
 
 
 def make_splits(
     data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]:
     """Return the splits of `data`, oldest first; see `walk_forward`. Raises InputError when none fits."""
-    index = _index(data)
+    index = _index(to_pandas(data))
     train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
     stride = test if step is None else _size(step, "step")
     move = _advance(index)
@@ -95,7 +96,7 @@ def _row_index(data: Any) -> pd.DatetimeIndex:
     """Return the time of each row: that of a time column as in `read_bars`, else of the index."""
     if isinstance(data, pd.DataFrame):
         names = {str(name).lower(): name for name in data.columns}
-        if not isinstance(data.index, pd.DatetimeIndex) or set(TIME_COLUMNS) & set(names):
+        if not isinstance(data.index, pd.DatetimeIndex) or time_column(names) is not None:
             return time_index(row_times("data", data, names))
     index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
     if not isinstance(index, pd.DatetimeIndex):

@@ -17,6 +17,7 @@ import cloudpickle  # type: ignore[import-untyped]
 import pandas as pd
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from ..analysis.trials import trials
 from ..data.bars import read_bars
 from .points import Point, Record, RecordFile, from_plain, is_strategy
@@ -54,6 +55,7 @@ def sweep(
     Interrupting stops the workers and keeps the file. Points of other tasks, data and options are distinguished by
     fingerprint, but a change of the task's code is not detected.
     """
+    data = to_pandas(data) if is_strategy(task) else data
     points = make_points(task, combinations_of(grid), data, seeds, options)
     if not points:
         raise InputError("the grid has no points", field="grid", rule="not empty")

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
@@ -164,18 +165,11 @@ def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]
     for minute in minutes:
         start = minute.start // interval_ms * interval_ms
         if total is not None and total.start == start:
-            total.high = max(total.high, minute.high)
-            total.low = min(total.low, minute.low)
-            total.close = minute.close
-            total.volume += minute.volume
-            total.turnover += minute.turnover
-            total.count += minute.count
+            total.add(minute)
             continue
         if total is not None:
             yield total
-        total = Candle(
-            start, minute.open, minute.high, minute.low, minute.close, minute.volume, minute.turnover, minute.count
-        )
+        total = replace(minute, start=start)
     if total is not None:
         yield total
 

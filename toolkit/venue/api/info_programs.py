@@ -1,4 +1,4 @@
-"""Info queries about vaults, referrals, builders, and the explorer."""
+"""Info queries about referrals, builders, and the explorer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MalformedRequest
+from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
-from ..programs import builders, referrals, vault_queries
+from ..model.constants import DAY, RATE
+from ..model.program_state import Payout, Referral, ReferredDay
+from ..programs import builders
+from ..programs.referrals import SECOND_TIER, TIERS, code_of, present_rate
 from . import records
 from .info import Values, answers, page_of
 
@@ -16,73 +20,42 @@ if TYPE_CHECKING:
     from ..engine.core import Core
 
 
-def _vault_of(core: Core, values: Values) -> str:
-    address: str = values["vaultAddress"]
-    if address not in core.state.vaults:
-        raise MalformedRequest(
-            f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them",
-            field="vaultAddress",
-            rule="known",
-            value=address,
-        )
-    return address
-
-
-@answers("vault")
-def vault(core: Core, values: Values) -> dict[str, Any] | None:
-    """Return one vault, with the user's share of it."""
-    return vault_queries.detail(core, _vault_of(core, values), values["userAddress"])
-
-
-@answers("vaults")
-def vaults(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return all vaults, oldest first."""
-    return vault_queries.listed(core, values["userAddress"])
-
-
-@answers("user_vaults")
-def user_vaults(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the vaults a user has shares of."""
-    return vault_queries.parts_of(core, values["userAddress"])
-
-
-@answers("vault_user")
-def vault_user(core: Core, values: Values) -> dict[str, Any] | None:
-    """Return a user's share of one vault."""
-    return vault_queries.part(core, _vault_of(core, values), values["userAddress"])
-
-
-@answers("vault_history")
-def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return value or profit over time, oldest first."""
-    return vault_queries.history(core, _vault_of(core, values), kind=values["type"], interval=values["interval"])
-
-
-@answers("vault_events")
-def vault_events(core: Core, values: Values) -> dict[str, Any]:
-    """Return the events of a vault, newest first."""
-    found = vault_queries.events(core, _vault_of(core, values))
-    return page_of(values, len(found), found)
-
-
-@answers("vault_depositors")
-def vault_depositors(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the holders of shares, largest first."""
-    return vault_queries.depositors(core, _vault_of(core, values))
-
-
 @answers("referral_code")
 def referral_code(core: Core, values: Values) -> dict[str, Any]:
     """Return an account's code and inviter."""
-    return referrals.code(core, values["userAddr"])
+    address = values["userAddr"]
+    mine = core.state.referrals.accounts.get(address)
+    inviter = mine.inviter if mine else ""
+    return {
+        "userAddr": to_checksummed(address),
+        "referralCode": code_of(address),
+        "inviterAddress": to_checksummed(inviter) if inviter else "",
+        "inviterCode": code_of(inviter) if inviter else "",
+        "bindTime": mine.bound if mine else 0,
+    }
 
 
 @answers("referral_summary")
 def referral_summary(core: Core, values: Values) -> dict[str, Any]:
-    """Return totals of an account's invitees and rewards."""
-    return referrals.summary(
-        core, values["userAddr"], period=values["period"], start=values["startTime"], end=values["endTime"]
-    )
+    """Return totals of an account's invitees and rewards; periods are counted in whole UTC days."""
+    address, accounts = values["userAddr"], core.state.referrals.accounts
+    mine = accounts.get(address) or Referral(code_of(address))
+    first, last = _days(core, values)
+    own = _sum(core, mine.invited, first, last)
+    second = [each for invitee in mine.invited for each in accounts[invitee].invited]
+    upper = _sum(core, second, first, last)
+    return {
+        "userAddr": to_checksummed(address),
+        "period": values["period"],
+        "inviteeCount": len(mine.invited),
+        "secondTierCount": len(second),
+        "volume": micro_text(own.volume),
+        "fees": micro_text(own.fees),
+        "reward": micro_text(own.reward),
+        "secondTierReward": micro_text(upper.second_reward),
+        "totalReward": micro_text(own.reward + upper.second_reward),
+        "rewardRate": rate_text(present_rate(core, mine)),
+    }
 
 
 _SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -96,8 +69,8 @@ _SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 @answers("referrals")
 def invitees(core: Core, values: Values) -> dict[str, Any]:
     """Return the invited accounts, searched and sorted as requested."""
-    wanted = (values["search"] or "").lower()
-    found = [row for row in referrals.referrals(core, values["userAddr"]) if wanted in row["userAddr"].lower()]
+    wanted, mine = (values["search"] or "").lower(), core.state.referrals.accounts.get(values["userAddr"])
+    found = [_invitee(core, each) for each in reversed(mine.invited) if wanted in each] if mine else []
     found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
     return page_of(values, len(found), found, size="size")
 
@@ -105,14 +78,70 @@ def invitees(core: Core, values: Values) -> dict[str, Any]:
 @answers("referral_payouts")
 def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
     """Return the rewards that were paid, newest first."""
-    found = referrals.payouts(core, values["userAddr"])
-    return page_of(values, len(found), found, size="size")
+    book = core.state.referrals
+    positions = book.by_account.get(values["userAddr"], [])
+    newest = (book.payouts[at] for at in reversed(positions))
+    return page_of(values, len(positions), newest, _payout, size="size")
+
+
+def _payout(row: Payout) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "blockTime": row.time,
+        "amount": micro_text(row.amount),
+        "tier": row.tier,
+        "userAddr": to_checksummed(row.address),
+        "fromAddress": to_checksummed(row.source),
+        "txHash": row.tx_hash,
+    }
 
 
 @answers("referral_tiers")
 def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the reward rates by network volume."""
-    return referrals.tiers()
+    return [
+        {
+            "tier": number,
+            "minVolume": str(floor),
+            "rewardRate": rate_text(per_cent * RATE // 100),
+            "secondTierRate": rate_text(SECOND_TIER * RATE // 100),
+        }
+        for number, (floor, per_cent) in enumerate(TIERS, 1)
+    ]
+
+
+def _invitee(core: Core, address: str) -> dict[str, Any]:
+    mine = core.state.referrals.accounts[address]
+    total = _sum(core, [address], None, None)
+    return {
+        "userAddr": to_checksummed(address),
+        "joinTime": mine.bound,
+        "volume": micro_text(total.volume),
+        "fees": micro_text(total.fees),
+        "reward": micro_text(total.reward),
+        "inviteeCount": len(mine.invited),
+    }
+
+
+def _days(core: Core, values: Values) -> tuple[int | None, int | None]:
+    """Return the first and the last UTC day of a period; None is unbounded."""
+    length, start, end = {"24h": 1, "7d": 7, "30d": 30}.get(values["period"]), values["startTime"], values["endTime"]
+    first = core.state.time // DAY - length + 1 if length else None
+    if start is not None:
+        first = start // DAY if first is None else max(first, start // DAY)
+    return first, None if end is None else end // DAY
+
+
+def _sum(core: Core, addresses: list[str], first: int | None, last: int | None) -> ReferredDay:
+    total = ReferredDay()
+    for address in addresses:
+        for number, day in core.state.referrals.accounts[address].days.items():
+            if (first is None or number >= first) and (last is None or number <= last):
+                total.volume += day.volume
+                total.fees += day.fees
+                total.reward += day.reward
+                total.second_reward += day.second_reward
+    return total
 
 
 @answers("builder_agents")

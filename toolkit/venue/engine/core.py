@@ -53,8 +53,7 @@ class Core:
     Attributes:
         state: everything that is hashed and dumped; see `model.state`.
         events: what has happened since the shell last cleared the list, in order.
-        recording: whether events are recorded; see `record_events`.
-        emit: takes one event, and drops it while events are not recorded.
+        recording: whether events are recorded, because something takes them; see `record_events`.
         height: height of the open block; the first block is 1.
         step_hash: hash of the current transaction or system step, "" until `tx_hash` computes it.
         products: product code → Product, built from `state.products`.
@@ -76,7 +75,6 @@ class Core:
         self.enter_vault: EnterVault = refuse_vaults
         self.events: list[ev.Event] = []
         self.recording = True
-        self.emit: Callable[[ev.Event], None] = self.events.append
         self.step_hash = ""
         self._digest: bytes | tuple[str, int] = b""
         """Of a request, or name and time of a process."""
@@ -115,12 +113,11 @@ class Core:
     def record_events(self, recording: bool) -> None:
         """Switch the recording of events on or off. While it is off, the most frequent events are not even created."""
         self.recording = recording
-        self.emit = self.events.append if recording else _discard
 
-    @property
-    def watched(self) -> bool:
-        """Whether anything takes the events."""
-        return self.emit is not _discard
+    def emit(self, event: ev.Event) -> None:
+        """Record an event, if events are recorded."""
+        if self.recording:
+            self.events.append(event)
 
     def tx_hash(self) -> str:
         """Return the hash of the current transaction or system step."""
@@ -315,7 +312,7 @@ class Core:
         if "blocks" not in state.schedule:
             state.schedule["blocks"] = state.genesis_time + done.height * state.block_ms
         if self.recording:
-            self.emit(ev.TxDone(done.height, done.time, done.hash, done.signer, done.address, done.action, done.code))
+            self.events.append(ev.TxDone(done))
 
     def advance(self, until: int) -> None:
         """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""
@@ -382,7 +379,3 @@ class Core:
         for transfer in transfers[booked:] if len(transfers) > booked else ():
             # The rounding account gets what the receiver does not; it never pays.
             assert 0 <= transfer.received <= transfer.paid, f"a transfer does not balance: {transfer}"
-
-
-def _discard(event: ev.Event) -> None:
-    """Drop an event, because nothing reads events now."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade
+from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade, Transaction
 
 
 class Event(msgspec.Struct, gc=False):
@@ -97,15 +97,9 @@ class BlockDone(Event):
 
 
 class TxDone(Event):
-    """A submitted action was executed (code 0) or refused by a business rule."""
+    """A submitted action was executed, or refused by a business rule."""
 
-    height: int
-    time: int
-    hash: str
-    signer: str
-    address: str
-    action: str
-    code: int
+    transaction: Transaction
 
 
 class UserNotice(Event, gc=True):

@@ -216,10 +216,7 @@ class UserEvents(FeedSource):
         """Return the events of a command."""
         core, address = batch.core, self._address
         events = [_order_event(core, event) for event in batch.orders.get(address, ())]
-        if any(done.address == address for done in batch.transactions):
-            # the events lack nonce and message, so the records come from the history
-            hashes = {done.hash for done in batch.transactions}
-            events += [_acknowledgement(done) for done in self._last_actions(core) if done.hash in hashes]
+        events += [_acknowledgement(done) for done in batch.transactions if done.address == address]
         events += [{"eventType": notice.kind, "event": [notice.data]} for notice in batch.notices.get(address, ())]
         self._recent.extend(events)
         return [self._data(core, part) for part in in_chunks(events)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..engine import events as ev
-from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade
+from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade, Transaction
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -37,7 +37,7 @@ class Batch:
         self.candles: dict[int, set[int]] = defaultdict(set)
         """Starts of the minutes that changed."""
         self.blocks = False
-        self.transactions: list[ev.TxDone] = []
+        self.transactions: list[Transaction] = []
         self.orders: dict[str, list[OrderEvent]] = defaultdict(list)
         self.accounts: set[str] = set()
         self.closed: dict[str, list[ClosedPosition]] = defaultdict(list)
@@ -60,7 +60,7 @@ _ADD: dict[type, Callable[[Batch, Any], None]] = {
     ev.TradeDone: lambda batch, event: batch.trades[event.trade.product].append(event.trade),
     ev.CandleChanged: lambda batch, event: batch.candles[event.product].add(event.start),
     ev.BlockDone: _add_block,
-    ev.TxDone: lambda batch, event: batch.transactions.append(event),
+    ev.TxDone: lambda batch, event: batch.transactions.append(event.transaction),
     ev.OrderChanged: lambda batch, event: batch.orders[event.event.address].append(event.event),
     ev.AccountChanged: lambda batch, event: batch.accounts.add(event.address),
     ev.PositionChanged: lambda batch, event: batch.accounts.add(event.address),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ...numerals import fixed_text, micro_text, rate_text
 from ...products import Product
 from ...protocol.reads.feed import RECENT
@@ -185,21 +187,10 @@ def _aggregate(core: Core, product: Product, start: int, end: int) -> Candle | N
 
 def extended(candle: Candle | None, minute: Candle, start: int) -> Candle:
     """Return a new candle: `candle`, or an empty one from `start` on, and the minute that follows it."""
-    if candle is None:
-        return Candle(
-            *(start, minute.open, minute.high, minute.low, minute.close),
-            *(minute.volume, minute.turnover, minute.count),
-        )
-    return Candle(
-        start,
-        candle.open,
-        max(candle.high, minute.high),
-        min(candle.low, minute.low),
-        minute.close,
-        candle.volume + minute.volume,
-        candle.turnover + minute.turnover,
-        candle.count + minute.count,
-    )
+    made = replace(candle or minute, start=start)
+    if candle is not None:
+        made.add(minute)
+    return made
 
 
 def _half(product: Product, ticks: int) -> str:

@@ -15,7 +15,6 @@ from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
-from ..engine.events import TxDone
 from ..model.history import Block, PublicTrade, Transaction
 from ..simulation import past
 from ..simulation.participants import past_of
@@ -192,7 +191,7 @@ def _block_record(block: Block) -> Data:
     return {"blockHeight": block.height, "blockTime": block.time, "txCount": block.count}
 
 
-def _transaction_record(done: Transaction | TxDone) -> Data:
+def _transaction_record(done: Transaction) -> Data:
     return {
         "blockHeight": done.height,
         "txHash": done.hash,

@@ -166,6 +166,17 @@ class Candle(msgspec.Struct, array_like=True, gc=False):
     """Micro-USDC."""
     count: int
 
+    def add(self, later: Candle) -> None:
+        """Add a candle that follows this one."""
+        if later.high > self.high:
+            self.high = later.high
+        if later.low < self.low:
+            self.low = later.low
+        self.close = later.close
+        self.volume += later.volume
+        self.turnover += later.turnover
+        self.count += later.count
+
 
 class FundingRate(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """Funding settled for one product."""

@@ -7,7 +7,8 @@ or a wrong domain show up as an unknown signer, and the 40204 texts name the lik
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from ...environments import LOCAL
 from ...numerals import time_text
@@ -23,6 +24,8 @@ from ..engine.registry import handles
 from ..model.accounts import VenueAccount
 from ..model.program_state import Approval, Grant
 from . import referrals
+
+Given = TypeVar("Given", Approval, Grant)
 
 MASTER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if not action.signed_by_agent)
 BUILDER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if action.signer == "Builder agent")
@@ -65,23 +68,17 @@ def authorize(core: Core, submit: Submit) -> ActionContext:
 def agent_of(core: Core, agent: str) -> Approval | None:
     """Return the active approval of an agent address, the latest where there are several, or None."""
     known = core.state.permissions
-    now = core.state.time
-    for position in reversed(known.by_agent.get(agent, ())):
-        approval = known.approvals[position]
-        if approval.active(now):
-            return approval
-    return None
+    return _latest_active(known.approvals, known.by_agent.get(agent, ()), core.state.time)
 
 
 def grant_of(core: Core, agent: str) -> Grant | None:
     """Return the active authorisation of a builder's agent address, or None."""
     known = core.state.permissions
-    now = core.state.time
-    for position in reversed(known.grants_by_agent.get(agent, ())):
-        grant = known.grants[position]
-        if grant.active(now):
-            return grant
-    return None
+    return _latest_active(known.grants, known.grants_by_agent.get(agent, ()), core.state.time)
+
+
+def _latest_active(given: list[Given], positions: Sequence[int], now: int) -> Given | None:
+    return next((given[at] for at in reversed(positions) if given[at].active(now)), None)
 
 
 def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
@@ -132,10 +131,7 @@ def rate(core: Core, inviter: Referral) -> int:
     """Return an inviter's rebate rate today, parts of RATE: by the 30-day volume of its network before today."""
     today = core.state.time // DAY
     if inviter.rate_day != today:
-        accounts = core.state.accounts
-        volume = sum(fees.volume(core, accounts[each]) for each in inviter.invited)
-        per_cent = max(per_cent for floor, per_cent in TIERS if volume >= floor * USDC)
-        inviter.rate_day, inviter.rate = today, per_cent * RATE // 100
+        inviter.rate_day, inviter.rate = today, present_rate(core, inviter)
     return inviter.rate
 
 
@@ -153,114 +149,8 @@ def pay_out(core: Core, time: int) -> int:
     return (time // DAY + 1) * DAY
 
 
-def code(core: Core, address: str) -> dict[str, Any]:
-    """Return the ReferralCode record of an account."""
-    address = address.lower()
-    mine = core.state.referrals.accounts.get(address)
-    inviter = mine.inviter if mine else ""
-    return {
-        "userAddr": to_checksummed(address),
-        "referralCode": code_of(address),
-        "inviterAddress": to_checksummed(inviter) if inviter else "",
-        "inviterCode": code_of(inviter) if inviter else "",
-        "bindTime": mine.bound if mine else 0,
-    }
-
-
-def summary(
-    core: Core, address: str, *, period: str = "all-time", start: int | None = None, end: int | None = None
-) -> dict[str, Any]:
-    """Return the ReferralSummary record of an account; periods are counted in whole UTC days."""
-    mine = core.state.referrals.accounts.get(address.lower()) or Referral(code_of(address))
-    first, last = _days(core, period, start, end)
-    own = _sum(core, mine.invited, first, last)
-    second = [each for invitee in mine.invited for each in referral(core, invitee).invited]
-    upper = _sum(core, second, first, last)
-    return {
-        "userAddr": to_checksummed(address),
-        "period": period,
-        "inviteeCount": len(mine.invited),
-        "secondTierCount": len(second),
-        "volume": micro_text(own.volume),
-        "fees": micro_text(own.fees),
-        "reward": micro_text(own.reward),
-        "secondTierReward": micro_text(upper.second_reward),
-        "totalReward": micro_text(own.reward + upper.second_reward),
-        "rewardRate": rate_text(_present_rate(core, mine)),
-    }
-
-
-def referrals(core: Core, address: str) -> list[dict[str, Any]]:
-    """Return the Referral records of an account's invitees, latest first."""
-    mine = core.state.referrals.accounts.get(address.lower())
-    return [_invitee(core, each) for each in reversed(mine.invited)] if mine else []
-
-
-def payouts(core: Core, address: str) -> list[dict[str, Any]]:
-    """Return the ReferralPayout records of an account, newest first."""
-    book = core.state.referrals
-    rows = [book.payouts[at] for at in reversed(book.by_account.get(address.lower(), ()))]
-    return [
-        {
-            "id": row.id,
-            "blockTime": row.time,
-            "amount": micro_text(row.amount),
-            "tier": row.tier,
-            "userAddr": to_checksummed(row.address),
-            "fromAddress": to_checksummed(row.source),
-            "txHash": row.tx_hash,
-        }
-        for row in rows
-    ]
-
-
-def tiers() -> list[dict[str, Any]]:
-    """Return the ReferralTier records."""
-    return [
-        {
-            "tier": number,
-            "minVolume": str(floor),
-            "rewardRate": rate_text(per_cent * RATE // 100),
-            "secondTierRate": rate_text(SECOND_TIER * RATE // 100),
-        }
-        for number, (floor, per_cent) in enumerate(TIERS, 1)
-    ]
-
-
-def _invitee(core: Core, address: str) -> dict[str, Any]:
-    mine = core.state.referrals.accounts[address]
-    total = _sum(core, [address], None, None)
-    return {
-        "userAddr": to_checksummed(address),
-        "joinTime": mine.bound,
-        "volume": micro_text(total.volume),
-        "fees": micro_text(total.fees),
-        "reward": micro_text(total.reward),
-        "inviteeCount": len(mine.invited),
-    }
-
-
-def _days(core: Core, period: str, start: int | None, end: int | None) -> tuple[int | None, int | None]:
-    length = {"24h": 1, "7d": 7, "30d": 30}.get(period)
-    first = core.state.time // DAY - length + 1 if length else None
-    if start is not None:
-        first = start // DAY if first is None else max(first, start // DAY)
-    return first, None if end is None else end // DAY
-
-
-def _sum(core: Core, addresses: list[str], first: int | None, last: int | None) -> ReferredDay:
-    total = ReferredDay()
-    for address in addresses:
-        for number, day in core.state.referrals.accounts[address].days.items():
-            if (first is None or number >= first) and (last is None or number <= last):
-                total.volume += day.volume
-                total.fees += day.fees
-                total.reward += day.reward
-                total.second_reward += day.second_reward
-    return total
-
-
-def _present_rate(core: Core, mine: Referral) -> int:
+def present_rate(core: Core, mine: Referral) -> int:
+    """Return the rate that the 30-day volume of a network stands for now, parts of RATE."""
     accounts = core.state.accounts
     volume = sum(fees.volume(core, accounts[each]) for each in mine.invited)
     return max(per_cent for floor, per_cent in TIERS if volume >= floor * USDC) * RATE // 100

@@ -24,7 +24,6 @@ from ..model.program_state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
 from ..risk.ledger import RESERVES, VAULT_DEPOSIT, VAULT_LEADER_SHARE, VAULT_REBALANCE, VAULT_WITHDRAW
-from .vault_queries import event_row
 from .vault_value import LARGEST, SHARE, price, value, worth
 
 LEADER_SHARE = 10
@@ -244,6 +243,22 @@ def record_event(
     if kind in ("DEPOSIT", "WITHDRAW"):
         notice = "vaultDeposit" if kind == "DEPOSIT" else "vaultWithdraw"
         core.emit(UserNotice(context.owner.address, notice, event_row(vault, event)))
+
+
+def event_row(vault: Vault, event: VaultEvent) -> dict[str, Any]:
+    """Return a VaultEvent record."""
+    return {
+        "id": event.id,
+        "blockTime": event.time,
+        "type": event.kind,
+        "userAddress": to_checksummed(event.address),
+        "amount": micro_text(event.amount),
+        "shares": micro_text(event.shares),
+        "price": micro_text(event.price),
+        "leaderFee": micro_text(event.fee),
+        "txHash": event.tx_hash,
+        "vaultAddress": to_checksummed(vault.address),
+    }
 
 
 @process("vaults")

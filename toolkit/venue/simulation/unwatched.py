@@ -40,7 +40,7 @@ def pass_time(core: Core, until: int) -> bool:
     orders rest in a book or events are read.
     """
     state, quotes = core.state, participants.quotes_of(core)
-    if quotes is None or core.watched or core.books or any(core.risk_index.clients.values()):
+    if quotes is None or core.recording or core.books or any(core.risk_index.clients.values()):
         return False
     schedule, interval = state.schedule, state.config.price_interval
     first = schedule.get("prices", 0)

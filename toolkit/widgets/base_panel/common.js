@@ -51,6 +51,17 @@ function setSignedText(element, text) {
   toggleClass(element, "tk-down", kind === "down");
 }
 
+/** Draw [name, value, note] as a list of terms; `annotate(term, note)` shows the note. */
+function drawTerms(list, entries, annotate) {
+  const elements = fitRows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
+  entries.forEach(([name, value, about], index) => {
+    const [term, description] = elements[index].children;
+    setText(term, name);
+    setSignedText(description, value);
+    annotate(term, about);
+  });
+}
+
 /** Set a trait, and send it to Python. */
 function setTrait(model, name, value) {
   model.set(name, value);

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...session import Session
 
 FIRST_DATA_SECONDS = 3.0
-"""Longest time that a static view waits for the first data."""
+"""Longest time that a static view waits for its first data."""
 _WIDGETS = resources.files("toolkit.widgets")
 
 
@@ -102,7 +102,7 @@ class Panel(anywidget.AnyWidget):
     def _follow(self, *lives: Any, needed: bool = True) -> None:
         """Refresh with these live objects, and close them with the panel; `needed` ones lock it while they are stale.
 
-        What only adds to the view must not lock the panel: a venue need not publish it at all.
+        Optional data must not lock the panel: a venue need not publish it.
         """
         for live in lives:
             self._lives.append(live)

@@ -1,7 +1,7 @@
-"""Refreshes panels at the display's rate: one thread for all open panels, however often their data changes.
+"""Refreshes panels at the display's rate. One thread serves all open panels, however often their data changes.
 
-A panel is refreshed at most every INTERVAL seconds when its data changes, and every HEARTBEAT seconds in any case, so
-that silence is noticed too. The thread ends with the last panel.
+A panel is refreshed when its data changes, at most every INTERVAL seconds. It is also refreshed every HEARTBEAT
+seconds, so that stale data is noticed. The thread ends with the last panel.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Protocol
 INTERVAL = 0.08
 """Shortest time between two refreshes of one panel in seconds (about 12 a second)."""
 HEARTBEAT = 1.0
-"""Longest time between two refreshes in seconds: a panel has to show that its data gets old."""
+"""Longest time between two refreshes in seconds. A panel must show that its data has become stale."""
 STOP_SECONDS = 5.0
 BUSY_SECONDS = 3.0
-"""After this time without an answer the kernel counts as busy: presses would wait for the running cell."""
+"""After this time without a reaction the kernel counts as busy: presses would wait for the running cell."""
 
 
 class Refreshable(Protocol):
@@ -30,14 +30,14 @@ class Refreshable(Protocol):
 
 
 class KernelLoop:
-    """Tells whether the kernel handles messages: its event loop answers a call, or is busy with a cell."""
+    """Measures whether the kernel handles messages: its event loop runs a callback, or is busy with a cell."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked: float | None = None
 
     def attach(self) -> None:
-        """Watch the loop of the Jupyter kernel on this thread; elsewhere, as in a script, nothing is ever busy."""
+        """Watch the loop of the Jupyter kernel on this thread. In a script there is none, and nothing is ever busy."""
         ipython = sys.modules.get("IPython")
         if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
             return
@@ -45,14 +45,14 @@ class KernelLoop:
             self._loop, self._asked = asyncio.get_running_loop(), None
 
     def busy_seconds(self) -> float:
-        """Return for how long the loop has not answered, 0 while it answers; never blocks."""
+        """Return for how many seconds the loop has not reacted, 0 while it does. Never blocks."""
         loop = self._loop
         if loop is None or loop.is_closed():
             return 0.0
         now = time.monotonic()
         asked = self._asked
         if asked is None:
-            # Set first: the answer may come before the next line.
+            # Set first: the callback may run before the next line.
             self._asked = now
             loop.call_soon_threadsafe(self._answer)
             return 0.0

@@ -83,13 +83,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   };
 }
 
-/** Draw [name, value, note] as a list of terms. */
+/** Draw [name, value, note] as a list of terms, each note below its value. */
 function drawPairs(list, entries) {
-  const elements = fitRows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
-  entries.forEach(([name, value, about], index) => {
-    const [term, description] = elements[index].children;
-    setText(term, name);
-    setSignedText(description, value);
-    if (description.dataset.about !== about) description.dataset.about = about || "";
-  });
+  drawTerms(list, entries, (term, about) => setAttribute(term.nextSibling, "data-about", about || ""));
 }

@@ -75,7 +75,7 @@ def _micro(amount: Decimal) -> int:
 
 
 class _Need(NamedTuple):
-    """What an order needs, as the venue counts it; ticks × steps that it would trade at once."""
+    """What an order needs by the rule of the venue; `taken` (steps) and `paid` (ticks × steps) trade immediately."""
 
     standing: Standing
     rule: Need
@@ -83,7 +83,7 @@ class _Need(NamedTuple):
     paid: int
 
     def margin_micro(self, inputs: TicketInputs) -> int:
-        """Return the available margin that the order takes, micro-USDC: initial margin, and at once fees and losses."""
+        """Return the available margin that the order takes, micro-USDC: initial margin, fees, immediate losses."""
         rule, holdings, unit = self.rule, inputs.holdings, inputs.product.unit
         need = rule.margin - self.standing.initial() - rule.freed + rule.loss
         if not self.taken:
@@ -94,7 +94,7 @@ class _Need(NamedTuple):
 
 
 def _standing(inputs: TicketInputs, mark: int) -> Standing:
-    """Return what the account holds in the ticket's product, as an order is judged by it."""
+    """Return what the account holds in the ticket's product, in the integers of the venue's rule."""
     holdings, product = inputs.holdings, inputs.product
     step_value = mark * product.unit
     longs, shorts = (round(size / product.step_size) for size in (holdings.long, holdings.short))

@@ -6,16 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ...numerals import meanings
 from ...products import Product
 from ..base_panel.number_format import WIDE
-from .fields import Row, TicketFields
-
-if TYPE_CHECKING:
-    from ...client.orders.delivery import Prepared
-    from ...client.orders.receipts import Receipt
 
 Level = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
@@ -50,11 +45,26 @@ class Problem:
         return tuple(choice.label for choice in self.choices)
 
 
+class KindRules(ABC):
+    """What a draft must know of its kind of order; `kinds` has the kinds."""
+
+    name: ClassVar[str]
+    """Value of the ticket's `order_type`."""
+    price: ClassVar[Literal["required", "optional", "none"]] = "required"
+    """Whether it has a limit price; it trades at market without one."""
+    tif: ClassVar[str] = ""
+    """Time in force of its orders, "" where the user chooses it."""
+
+    @abstractmethod
+    def worst_price(self, draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
+        """Return the worst price at which it may trade, None while that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The fields of a ticket, as typed."""
 
-    kind: OrderKind
+    kind: KindRules
     side: str = "BUY"
     price: str = ""
     quantity: str = ""
@@ -193,69 +203,6 @@ class Validation:
     def valid(self) -> bool:
         """True when every check passed."""
         return not self.problems and self.order is not None
-
-
-class Tracker(Protocol):
-    """Follows what a ticket has sent."""
-
-    receipt: Receipt | None
-
-    @property
-    def status(self) -> str:
-        """Its status in one word, "" before it is sent."""
-
-    def send(self, session: Any, prepared: Prepared) -> Any:
-        """Send the confirmed request, and return the response."""
-
-    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Add the events of the feed that belong to it."""
-
-    def record_failure(self, error: BaseException) -> bool:
-        """Take the error of sending; return whether the tracker shows it."""
-
-    def words(self) -> str:
-        """Return the status in one sentence."""
-
-    def view(self) -> Mapping[str, Any] | None:
-        """Return what the front end draws."""
-
-
-class OrderKind(ABC):
-    """A kind of order: the fields that the ticket shows, and how they become orders. `kinds` has one object of each."""
-
-    name: ClassVar[str]
-    """Value of the ticket's `order_type`."""
-    label: ClassVar[str]
-    price: ClassVar[Literal["required", "optional", "none"]] = "required"
-    """Whether it has a limit price; it trades at market without one."""
-    tif: ClassVar[str] = ""
-    """Time in force of its orders, "" where the user chooses it."""
-    exits: ClassVar[bool] = False
-    """Whether take-profit and stop-loss can be placed with it."""
-
-    @abstractmethod
-    def rows(self, draft: Draft, fields: TicketFields) -> Sequence[Row]:
-        """Return the fields that the ticket shows for this draft, by rows."""
-
-    @abstractmethod
-    def validate(self, inputs: TicketInputs) -> Validation:
-        """Return every problem of the draft, its order and its preview."""
-
-    @abstractmethod
-    def worst_price(self, draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
-        """Return the worst price at which it may trade, None while that is not known."""
-
-    @abstractmethod
-    def request(self, order: Any) -> Any:
-        """Return what `session.prepare` takes for an order that `validate` has made."""
-
-    @abstractmethod
-    def track(self, order: Any, prepared: Prepared) -> Tracker:
-        """Return what sends a confirmed order and follows it."""
-
-    def price_words(self, draft: Draft) -> str:
-        """Return the price of an unfinished draft in words."""
-        return "market" if draft.market else draft.price or "…"
 
 
 def meant(name: str, text: str) -> tuple[Choice, ...]:

@@ -24,7 +24,7 @@ def holdings_of(
 ) -> Holdings:
     """Return the holdings in `product`; rows are those of `session.stream`, empty before the first data."""
     if not wallet:
-        return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
+        return Holdings(leverage=_default_leverage(product))
     rows = list(positions)
     own: Row = next((one for one in rows if one["symbol"] == product.symbol), {})
     setting: Row = next((one for one in leverages if one["symbol"] == product.symbol), {})
@@ -35,7 +35,7 @@ def holdings_of(
     return Holdings(
         known=True,
         available=wallet["available"],
-        cross_equity=wallet["equity"] - sum((_isolated_equity(one) for one in rows), ZERO),
+        cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in rows), ZERO),
         others_maintenance=_maintenance(product, products, rows),
         maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
         taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
@@ -43,7 +43,7 @@ def holdings_of(
         hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
         isolated=isolated,
         assigned=own.get("assigned_margin") or ZERO,
-        leverage=setting.get("leverage") or own.get("leverage") or min(DEFAULT_LEVERAGE, product.max_leverage),
+        leverage=setting.get("leverage") or own.get("leverage") or _default_leverage(product),
         long=own.get("long_size") or ZERO,
         long_value=own.get("long_entry_value") or ZERO,
         short=abs(own.get("short_size") or ZERO),
@@ -56,18 +56,32 @@ def holdings_of(
     )
 
 
+def _default_leverage(product: Product) -> Decimal:
+    """Return the leverage until one is set."""
+    return min(DEFAULT_LEVERAGE, product.max_leverage)
+
+
 def _rate(own: Decimal | None, default: Decimal) -> Decimal:
     return default if own is None else own
 
 
-def _pnl(row: Row) -> Decimal:
-    size = row["long_size"] - abs(row["short_size"])
-    pnl: Decimal = size * (row["mark_price"] or ZERO) - row["long_entry_value"] + abs(row["short_entry_value"])
+def net_size(row: Row) -> Decimal:
+    """Return the size of a position, negative for a short; of a hedged one long less short."""
+    size: Decimal = row["long_size"] - abs(row["short_size"])
+    return size
+
+
+def pnl_of(row: Row, mark: Decimal) -> Decimal:
+    """Return the unrealised PnL of a position at a mark price."""
+    pnl: Decimal = net_size(row) * mark - row["long_entry_value"] + abs(row["short_entry_value"])
     return pnl
 
 
-def _isolated_equity(row: Row) -> Decimal:
-    return (row["assigned_margin"] or ZERO) + _pnl(row) if row["margin_mode"] == "ISOLATED" else ZERO
+def isolated_equity(row: Row) -> Decimal:
+    """Return the equity of an isolated position, 0 of another."""
+    if row["margin_mode"] != "ISOLATED":
+        return ZERO
+    return (row["assigned_margin"] or ZERO) + pnl_of(row, row["mark_price"] or ZERO)
 
 
 def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterable[Row]) -> Decimal:

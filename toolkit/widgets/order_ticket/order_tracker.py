@@ -35,8 +35,38 @@ _WORDS = {
 }
 
 
-@dataclass(slots=True)
-class OrderTracker:
+class Tracker:
+    """Sends what a ticket has reviewed, and follows it."""
+
+    receipt: Receipt | None = None
+
+    @property
+    def status(self) -> str:
+        """Its status in one word, "" before it is sent."""
+        return ""
+
+    def send(self, session: Any, prepared: Prepared) -> Any:
+        """Send the confirmed request, and return the response."""
+        raise NotImplementedError
+
+    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Add the events of the feed that belong to it."""
+
+    def record_failure(self, error: BaseException) -> bool:
+        """Take the error of sending, and return whether the tracker shows it. Otherwise the ticket does."""
+        return False
+
+    def words(self) -> str:
+        """Return the status in one sentence."""
+        return ""
+
+    def view(self) -> dict[str, Any] | None:
+        """Return what the front end draws, None before it is sent."""
+        return None
+
+
+@dataclass
+class OrderTracker(Tracker):
     """One confirmed order. Another thread may append to `events`."""
 
     prepared: Prepared

@@ -23,7 +23,7 @@ function render({ model, el }) {
     const unit = select(model, "quantity_as", id);
     unit.list.setAttribute("aria-label", "Unit of quantity");
 
-    // The settings of the product beside the size: each is reviewed and signed like an order.
+    // The settings of the product. Each is reviewed and signed like an order.
     const leverage = h("input", { type: "text", inputmode: "decimal", id: `${id}-leverage`, autocomplete: "off" });
     const setLeverage = h("button", { type: "button", class: "tk-small" }, "Set");
     setLeverage.addEventListener("click", () => model.send({ do: "leverage", leverage: leverage.value }));
@@ -114,7 +114,7 @@ function render({ model, el }) {
     body.append(banner, quotes, formElement, review.element, tracker);
 
     const drawProblems = (view) => {
-      // What was found out about an earlier text is not shown beside a later one, so that Tab leads to the next field.
+      // A problem of an earlier text is not shown for a later one. Otherwise Tab would lead to its buttons, not to the next field.
       const outdated = texts().filter((one) => (view.typed || {})[one.name] !== one.input.value).map((one) => one.name);
       const list = (view.problems || []).filter((one) => !outdated.includes(one.field));
       const shown = names([...(form().rows || []), ...(form().more || [])]);

@@ -14,11 +14,13 @@ from ..base_panel import static_view
 from ..base_panel.number_format import short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, OrderKind, Problem, TicketInputs, TicketMarket, Tracker, Validation
+from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .fields import Amount
 from .holdings import holdings_of
+from .kinds.kind import OrderKind
 from .kinds.registry import KINDS, KindFields
-from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker
+from .live_account import LiveAccount
+from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, Tracker
 from .ticket_view import form_view, market_view, preview_view, problem_view
 from .validation import largest_quantity
 
@@ -107,13 +109,12 @@ class OrderTicket(KindFields, ReviewedPanel):
         stream = session.stream
         self._book = stream.order_book(self._product.symbol, DEPTH)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account_parts: tuple[Any, ...] = ()
-        if session.account is not None:
-            self._account_parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
+        self._account = None if session.account is None else LiveAccount(session, self._products)
+        if self._account is not None:
             history = stream.order_history()
             history.on_update(self._on_order_history)
             self._follow(history, needed=False)
-        self._follow(self._book, self._ticker, *self._account_parts)
+        self._follow(self._book, self._ticker, *(self._account.parts if self._account else ()))
         self.observe(self._on_edit, _INPUTS)
         self._on_edit()
 
@@ -270,7 +271,7 @@ class OrderTicket(KindFields, ReviewedPanel):
     def _on_edit(self, _: Any = None) -> None:
         self._end_review()
         self.problem = ""
-        self.set_trait("form", form_view(KINDS, self._draft(), self._product))
+        self.set_trait("form", form_view(self._kind, self._draft(), self._product))
         self.refresh()
 
     def _on_order_history(self, update: Any) -> None:
@@ -300,15 +301,14 @@ class OrderTicket(KindFields, ReviewedPanel):
     def _validate(self) -> Validation:
         with self._guard:
             # A ticket that was stopped, or whose constructor failed, can still be printed.
-            if self._stopped or not hasattr(self, "_account_parts"):
+            if self._stopped or not hasattr(self, "_account"):
                 return self._validation
             self._validation = self._kind.validate(self._inputs())
             return self._validation
 
     def _inputs(self) -> TicketInputs:
-        wallet, positions, orders, leverages = [one.rows() for one in self._account_parts] or ([], [], [], [])
-        wallet_row = wallet[0] if wallet else {}
-        self._holdings = holdings_of(self._product, self._products, wallet_row, positions, orders, leverages)
+        product = self._product
+        self._holdings = self._account.holdings(product) if self._account else holdings_of(product, {}, {}, (), (), ())
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:

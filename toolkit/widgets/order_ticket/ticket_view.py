@@ -9,20 +9,22 @@ from typing import Any
 
 from ...products import Product
 from ..base_panel.number_format import MISSING, grouped, money, percent, signed, trimmed
-from .draft import Draft, OrderKind, Problem, TicketMarket
+from .draft import Draft, Problem, TicketMarket
 from .fields import TicketFields, rows_view
+from .kinds.kind import OrderKind
+from .kinds.registry import KINDS
 from .preview import shown_price
 
 
-def form_view(kinds: Mapping[str, OrderKind], draft: Draft, product: Product) -> dict[str, Any]:
+def form_view(kind: OrderKind, draft: Draft, product: Product) -> dict[str, Any]:
     """Return what the form shows: the kinds of orders, the fields of the chosen one, and those of its exits."""
-    kind, fields = draft.kind, TicketFields(product, draft.quantity_as, draft.default_tif)
+    fields = TicketFields(product, draft.quantity_as, draft.default_tif)
     rows = kind.rows(draft, fields)
     # By which price a trigger counts is one setting: a kind that shows it has no second one among the exits.
     shown = {one.name for row in rows for one in row if one is not None}
     exits = fields.exits(*([] if "trigger_by" in shown else [fields.trigger_by]))
     return {
-        "kinds": [[one.name, one.label] for one in kinds.values()],
+        "kinds": [[one.name, one.label] for one in KINDS.values()],
         "rows": rows_view(rows),
         # An exit that was typed for another kind stays in sight: it is a problem that can be cleared.
         "more": rows_view(exits if kind.exits or draft.take_profit or draft.stop_loss else ()),

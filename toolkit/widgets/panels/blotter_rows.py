@@ -9,9 +9,9 @@ from typing import Any
 
 from ...products import Product
 from ..base_panel.number_format import MISSING, change, grouped, in_units, money, side_text, signed, trimmed
+from ..order_ticket.holdings import UNTRIGGERED, net_size, pnl_of
 
 Row = Mapping[str, Any]
-UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
 EXITS = {"TP_FROM_POSITION": "take_profit", "SL_FROM_POSITION": "stop_loss"}
 _ZERO = Decimal(0)
 _KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "REDUCE_ONLY": "reduce-only"}
@@ -51,10 +51,10 @@ def position_row(
     exits: Mapping[str, tuple[str, str]],
 ) -> dict[str, Any]:  # fmt: skip
     """Return a position; `funding` is what it received (negative: paid) in the funding history."""
-    size = row["long_size"] - abs(row["short_size"])
+    size = net_size(row)
     value = row["long_entry_value"] + row["short_entry_value"]
     held = row["long_size"] + abs(row["short_size"])
-    pnl = (size * mark - row["long_entry_value"] + row["short_entry_value"]) if mark else row["unrealized_pnl"]
+    pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
     needed = value / row["leverage"] if row["leverage"] else None
     margin = row["assigned_margin"] if row["margin_mode"] == "ISOLATED" else needed
     tick = product.tick_size if product is not None else _TICK

@@ -15,8 +15,7 @@ from ..base_panel import static_view
 from ..base_panel.number_format import change, grouped
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from ..order_ticket.holdings import holdings_of
-from ..order_ticket.preview import current_liquidation
+from ..order_ticket.live_account import LiveAccount, row_of
 from .amending import replacement, rounded_price
 from .chart_data import ChartData, PriceTrail, candle_of, fill_marks, make_study, order_lines, position_lines
 
@@ -66,7 +65,6 @@ class Candles(ReviewedPanel):
         self, session: Session, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()
     ) -> None:
         self._product = session.product(symbol)
-        self._products = session._product_table()
         self._data = ChartData()
         self._base = 0
         self._complete = False
@@ -76,11 +74,10 @@ class Candles(ReviewedPanel):
         stream = session.stream
         self.live = stream.candles(self._product.symbol, interval)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account_parts: tuple[Any, ...] = ()
-        if session.account is not None:
-            self._account_parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
+        self._account = None if session.account is None else LiveAccount(session, session._product_table())
+        if self._account is not None:
             self._fills = stream.fills()
-            self._follow(*self._account_parts, self._fills, needed=False)
+            self._follow(*self._account.parts, self._fills, needed=False)
         self._follow(self.live)
         self._follow(self._ticker, needed=False)
         self._trail = PriceTrail()
@@ -210,18 +207,15 @@ class Candles(ReviewedPanel):
         }
 
     def _lines_of_account(self, mark: Any) -> list[dict[str, Any]]:
-        if not self._account_parts:
+        if self._account is None:
             return []
-        wallet, positions, orders, leverages = (part.rows() for part in self._account_parts)
-        symbol = self._product.symbol
-        row = next((one for one in positions if one["symbol"] == symbol), None)
-        held = holdings_of(self._product, self._products, wallet[0] if wallet else {}, positions, orders, leverages)
-        liquidation = current_liquidation(self._product, held, mark) if mark else None
-        own = [one for one in orders if one["symbol"] == symbol]
+        row = row_of(self._account.positions.rows(), self._product.symbol)
+        liquidation = self._account.liquidation(self._product, mark) if mark else None
+        own = [one for one in self._account.orders.rows() if one["symbol"] == self._product.symbol]
         return order_lines(self._product, own) + position_lines(self._product, row, liquidation, mark)
 
     def _fill_marks(self) -> list[list[Any]]:
-        if not self._account_parts:
+        if self._account is None:
             return []
         own = [one for one in self._fills.rows() if one["symbol"] == self._product.symbol]
         return fill_marks(own[-FILLS:], seconds(self.interval))

@@ -11,13 +11,13 @@ from typing import Any
 
 from ...errors import InputError
 from ..base_panel.number_format import grouped, in_units, side_text, signed, trimmed
+from ..order_ticket.holdings import net_size, pnl_of
+from .blotter_rows import EXITS, is_untriggered
 
 Candle = list[Any]
 """[start in Unix s, open, high, low, close, volume]: numbers to draw, never to compute money with."""
 STUDIES = {"SMA": 0, "EMA": 0, "Highest": 0, "Lowest": 0, "StdDev": 1, "ATR": 1, "RSI": 1}
 """Indicator of `toolkit.research` → 0 if drawn over the prices, 1 below them."""
-_UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
-_NAMES = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss"}
 
 
 def make_study(text: str) -> Any:
@@ -128,11 +128,10 @@ def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[
     """Return a price line for each open order, which can be moved to another price."""
     lines = []
     for row in orders:
-        waits = row["status"] == _UNTRIGGERED
-        price: Decimal | None = row["trigger_price"] if waits else row["price"]
+        price: Decimal | None = row["trigger_price"] if is_untriggered(row) else row["price"]
         if not price:
             continue
-        name = _NAMES.get(str(row["reduce_only"]), "")
+        name = EXITS.get(str(row["reduce_only"]), "").replace("_", " ")
         size = trimmed(row["remaining"]) if row["remaining"] else "all"
         lines.append(
             {
@@ -154,13 +153,12 @@ def position_lines(
     """Return the price lines of a position: entry with its PnL, and liquidation."""
     if row is None:
         return []
-    long, short = row["long_size"], abs(row["short_size"])
-    held = long + short
+    held = row["long_size"] + abs(row["short_size"])
     if not held:
         return []
     entry = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
-    size = long - short
-    pnl = size * mark - row["long_entry_value"] + abs(row["short_entry_value"]) if mark else row["unrealized_pnl"]
+    size = net_size(row)
+    pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
     made = [("entry", entry, f"entry {trimmed(size)} {signed(pnl)}")]
     if liquidation is not None:
         made.append(("liquidation", liquidation, "liquidation"))

@@ -1,4 +1,4 @@
-"""Widgets of what may cost money while one waits: funding of a product, and where the account would be liquidated."""
+"""Widgets of what an open position may cost: the funding of a product, and the account's liquidation prices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...errors import ToolkitError
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, in_units, money, percent, signed, trimmed
 from ..base_panel.panel import Panel, module
-from ..order_ticket.holdings import holdings_of
-from ..order_ticket.preview import current_liquidation
+from ..order_ticket.holdings import isolated_equity, net_size
+from ..order_ticket.live_account import LiveAccount, row_of
 from .blotter_rows import funding_row, legs, size_text
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ _YEAR_SECONDS = 365 * 24 * 3600
 
 
 class Funding(Panel):
-    """The funding of a product: the running rate, when it settles, what it costs one's position, and what was settled.
+    """The funding of a product: the running rate, its settlement, the cost for your position, and settled rates.
 
     The settled rates are loaded when the panel is made and after each settlement.
     """
 
-    _esm = module("base_panel/common.js", "panels/exposure.js")
+    _esm = module("base_panel/common.js", "panels/sheet.js")
 
     def __init__(self, session: Session, symbol: str | int) -> None:
         self._product = session.product(symbol)
@@ -71,10 +71,10 @@ class Funding(Panel):
         held: Mapping[str, Any] | None = None
         payments: list[dict[str, Any]] = []
         if self._parts:
-            held = next((one for one in self._parts[0].rows() if one["symbol"] == product.symbol), None)
+            held = row_of(self._parts[0].rows(), product.symbol)
             own = [one for one in self._parts[1].rows() if one["symbol"] == product.symbol]
             payments = [funding_row(len(own) - place, one) for place, one in enumerate(own[: -SETTLED - 1 : -1])]
-        size = sum(legs(held), _ZERO) if held is not None else _ZERO
+        size = net_size(held) if held is not None else _ZERO
         left = (due - self._session._runtime.now()) // 1000
         cost = None if rate is None or mark is None else -size * mark * rate
         yearly = None if rate is None else rate * _YEAR_SECONDS / product.funding_interval
@@ -107,30 +107,24 @@ class Funding(Panel):
 class LiquidationMap(Panel):
     """Where the account would be liquidated: the price of each position, and what a move of all prices would leave.
 
-    Prices are estimates; a position's assumes that the other marks stay, the moves are of all marks at once.
+    Prices are estimates. The price of a position assumes that the other mark prices stay. A move changes all of them.
     """
 
-    _esm = module("base_panel/common.js", "panels/exposure.js")
+    _esm = module("base_panel/common.js", "panels/sheet.js")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "liquidation map")
         self._products = session._product_table()
-        stream = session.stream
-        self.live = stream.positions()
-        self._wallet, self._orders, self._leverages = stream.account(), stream.orders(), stream.leverages()
-        self._tickers = stream.tickers()
-        self._follow(self.live, self._wallet)
-        self._follow(self._orders, self._leverages, self._tickers, needed=False)
+        self._account, self._tickers = LiveAccount(session, self._products), session.stream.tickers()
+        self.live = self._account.positions
+        self._follow(self.live, self._account.wallet)
+        self._follow(self._account.orders, self._account.leverages, self._tickers, needed=False)
         self.refresh()
 
-    def _rows(self) -> list[dict[str, Any]]:
-        marks = {one["symbol"]: one["mark_price"] for one in self._tickers.rows()}
-        return [{**one, "mark_price": marks.get(one["symbol"]) or one["mark_price"]} for one in self.live.rows()]
-
     def _make_view(self) -> dict[str, Any]:
-        rows, wallet = self._rows(), self._wallet.rows()
-        shown = [self._position(row, rows, wallet[0] if wallet else {}) for row in rows if row["mark_price"]]
-        stress = stress_rows(rows, self._products, wallet[0] if wallet else {})
+        rows = self._account.marked_positions(self._tickers)
+        shown = [self._position(row, rows) for row in rows if row["mark_price"]]
+        stress = stress_rows(rows, self._products, self._account.wallet_row)
         columns = ("Product", "Size", "Mark", "Liq. price", "Distance", "Result there")
         return {
             "title": "Liquidation map",
@@ -142,11 +136,9 @@ class LiquidationMap(Panel):
             ],
         }
 
-    def _position(self, row: Mapping[str, Any], rows: list[Any], wallet: Mapping[str, Any]) -> dict[str, Any]:
+    def _position(self, row: Mapping[str, Any], rows: list[Any]) -> dict[str, Any]:
         product, mark = self._products.find(row["symbol"]), row["mark_price"]
-        holdings = holdings_of(product, self._products, wallet, rows, self._orders.rows(), self._leverages.rows())
-        price = current_liquidation(product, holdings, mark)
-        size = sum(legs(row), _ZERO)
+        price, size = self._account.liquidation(product, mark, rows), net_size(row)
         cells = [row["symbol"], size_text(row), in_units(mark, product.tick_size), in_units(price, product.tick_size)]
         if price is None:
             return {"cells": [*cells, "none", ""], "bar": None}
@@ -170,13 +162,13 @@ def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mappin
     isolated = [one for one in rows if one["margin_mode"] == "ISOLATED" and one["mark_price"]]
     if not cross or wallet.get("equity") is None:
         return []
-    own = sum(((one["assigned_margin"] or _ZERO) + _pnl(one) for one in isolated), _ZERO)
+    own = sum((isolated_equity(one) for one in isolated), _ZERO)
     found = []
     for shock in SHOCKS:
         equity, needed = wallet["equity"] - own, _ZERO
         for one in cross:
             product = products.find(one["symbol"])
-            equity += sum(legs(one), _ZERO) * one["mark_price"] * shock
+            equity += net_size(one) * one["mark_price"] * shock
             for size in legs(one):
                 value = abs(size) * one["mark_price"] * (1 + shock)
                 needed += margin.maintenance_margin(value, product.tiers) if product.tiers else _ZERO
@@ -184,11 +176,6 @@ def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mappin
         share = percent(needed / equity, 1) if equity > 0 else MISSING
         found.append([change(shock, 0), money(equity), money(needed), share, "✖ liquidated" if gone else ""])
     return found
-
-
-def _pnl(row: Mapping[str, Any]) -> Decimal:
-    pnl: Decimal = sum(legs(row), _ZERO) * row["mark_price"] - row["long_entry_value"] + abs(row["short_entry_value"])
-    return pnl
 
 
 def _table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> dict[str, Any]:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 BOARD_PATH = "/class/board.json"
 POLL_SECONDS = 2.0
-"""Seconds between two questions; the venue computes the board at most once a second, for everybody."""
+"""Seconds between two requests. The venue computes the board for all readers at most once per second."""
 
 
 class Board:
-    """The leaderboard as a live object: asked for every POLL_SECONDS, on a thread of its own.
+    """The leaderboard as a live object. A thread requests it every POLL_SECONDS.
 
     Attributes: `rows` and `news` as the venue gives them, `time` (Unix ms), and what a panel reads of live objects.
     Raises InputError for a venue without a class, and TransportError when it can't be reached.
@@ -57,7 +57,7 @@ class Board:
 
     @property
     def stale(self) -> bool:
-        """Whether the last question was not answered."""
+        """Whether the last request failed."""
         return self.state != "live"
 
     def _poll(self) -> None:
@@ -70,18 +70,18 @@ class Board:
                 callback(self)
 
     def on_update(self, callback: Callable[[Any], None]) -> None:
-        """Call `callback(self)` after each question."""
+        """Call `callback(self)` after each request."""
         self._callbacks.append(callback)
 
     def on_state(self, callback: Callable[[Any], None]) -> None:
         """Do nothing: `on_update` covers it."""
 
     def off(self, callback: Callable[[Any], None]) -> None:
-        """Call a callback no more."""
+        """Stop calling a callback."""
         self._callbacks = [one for one in self._callbacks if one != callback]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop the requests."""
         self._stopped.set()
 
 

@@ -137,7 +137,7 @@ class Trades(_MarketPanel):
 class Depth(_MarketPanel):
     """The depth of a product's book as a chart: cumulative quantity by distance from the middle.
 
-    It shows `levels` levels a side as far as they reach; both sides have the same scale. `frame()` returns the book.
+    It shows at most `levels` levels per side. Both sides have the same scale. `frame()` returns the book.
     """
 
     _esm = module("base_panel/common.js", "panels/depth.js")

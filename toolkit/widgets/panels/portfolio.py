@@ -16,8 +16,7 @@ from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, can_sign, module
 from ..base_panel.review import ReviewedPanel
-from ..order_ticket.holdings import holdings_of
-from ..order_ticket.preview import current_liquidation
+from ..order_ticket.live_account import LiveAccount, row_of
 from .amending import replacement
 from .blotter_rows import (
     event_row,
@@ -41,7 +40,7 @@ FILLS = 12
 PARENTS = 5
 """Parent orders that have ended are shown up to this number."""
 PARENTS_SECONDS = 1.0
-"""Their children come seconds apart, and each look reads the ledger's file."""
+"""Time between two reads of the parent orders, because each one reads the ledger's file."""
 HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)
@@ -67,15 +66,15 @@ class Blotter(ReviewedPanel):
         self._products = session._product_table()
         super().__init__(session, self._only or "all products")
         stream = session.stream
-        self.positions, self.orders, self.fills = stream.positions(), stream.orders(), stream.fills()
-        self.tickers = stream.tickers()
+        self._account = LiveAccount(session, self._products)
+        self.positions, self.orders = self._account.positions, self._account.orders
+        self.fills, self.tickers = stream.fills(), stream.tickers()
         self._events, self._funding = stream.order_history(), stream.funding()
-        self._wallet, self._leverages = stream.account(), stream.leverages()
         self._parents: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self.notice = ""
         """The result of the last command, in words."""
         self._follow(self.positions, self.orders)
-        others = (self.fills, self.tickers, self._events, self._funding, self._wallet, self._leverages)
+        others = (self.fills, self.tickers, self._events, self._funding, self._account.wallet, self._account.leverages)
         self._follow(*others, needed=False)
         self.observe(self._on_change, "history")
         self.refresh()
@@ -105,7 +104,7 @@ class Blotter(ReviewedPanel):
 
         Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
-        row = next((one for one in self.positions.rows() if one["symbol"] == symbol), None)
+        row = row_of(self.positions.rows(), symbol)
         sizes = [] if row is None else legs(row)
         if row is None or not sizes:
             raise InputError(
@@ -189,7 +188,7 @@ class Blotter(ReviewedPanel):
 
     def _single(self, symbol: str) -> tuple[Mapping[str, Any], Decimal]:
         """Return a position of one leg, and its size."""
-        row = next((one for one in self.positions.rows() if one["symbol"] == symbol), None)
+        row = row_of(self.positions.rows(), symbol)
         sizes = [] if row is None else legs(row)
         if row is None or len(sizes) != 1:
             which = "no position" if not sizes else "a long and a short position"
@@ -289,20 +288,12 @@ class Blotter(ReviewedPanel):
         return [make(len(rows) - place, one) for place, one in enumerate(rows[: -HISTORY - 1 : -1])]
 
     def _position_rows(self, orders: list[Any]) -> list[dict[str, Any]]:
-        rows: list[Any] = self.positions.rows()
-        wallet, leverages = self._wallet.rows(), self._leverages.rows()
-        # Tickers come several times a second, positions only when they change.
-        marks = {one["symbol"]: one["mark_price"] for one in self.tickers.rows()}
-        rows = [{**one, "mark_price": marks.get(one["symbol"]) or one["mark_price"]} for one in rows]
-        funding = self._funding.rows()
+        rows, funding = self._account.marked_positions(self.tickers), self._funding.rows()
         found = []
         for one in self._shown(rows):
             symbol, mark = one["symbol"], one["mark_price"]
             product = self._products.get(symbol)
-            liquidation = None
-            if product is not None and mark:
-                holdings = holdings_of(product, self._products, wallet[0] if wallet else {}, rows, orders, leverages)
-                liquidation = current_liquidation(product, holdings, mark)
+            liquidation = self._account.liquidation(product, mark, rows) if product is not None and mark else None
             paid = sum((row["amount"] or _ZERO for row in funding if row["symbol"] == symbol), _ZERO)
             found.append(position_row(one, product, mark, liquidation, paid, exits_of(symbol, orders)))
         return found
@@ -331,7 +322,7 @@ class Blotter(ReviewedPanel):
 class Account(Panel):
     """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
 
-    _esm = module("base_panel/common.js", "panels/account.js")
+    _esm = module("base_panel/common.js", "panels/sheet.js")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "account")
@@ -349,14 +340,22 @@ class Account(Panel):
         held = self.positions.rows()
         pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
         isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
-        env = self._session.environment
+        env, status = self._session.environment, str(wallet.get("status") or MISSING)
+        name = short(str(self._session.account or ""))
+        unusual = status not in ("NORMAL", MISSING)
         return {
-            "account": short(str(self._session.account or "")),
+            "title": "Account",
+            "note": " · ".join([name, env.name, *([status] if unusual else [])]),
+            "danger": env.is_mainnet or unusual,
+            "meter": {
+                "name": "Margin in use",
+                "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
+                "words": f"{percent(share, 1)} of equity is in use as margin",
+            },
+            "account": name,
             "environment": env.name,
             "mainnet": env.is_mainnet,
-            "status": str(wallet.get("status") or MISSING),
-            "used": round(float(min(max(share, _ZERO), Decimal(1))), 4),
-            "usedText": percent(share, 1),
+            "status": status,
             "rows": [
                 ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
                 ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],

@@ -23,7 +23,7 @@ from ..models import BarLiquidity, FixedLatency, RatioSlippage
 from ..symbol_state import NEVER, SymbolState
 from .impact import Impact
 from .latency import RequestLatency
-from .market import RecordedMarket, Resting
+from .market import HistoricalMarket, Resting
 
 Happening = tuple[int, int, str, Any]
 """Something that takes place at a time: (Unix ns, number, kind, payload); numbers order those of one time."""
@@ -32,10 +32,10 @@ Happening = tuple[int, int, str, Any]
 class EventMatcher(BarMatcher):
     """The account's counterparty: the recorded book and trades.
 
-    Attributes: `markets` (code → RecordedMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
+    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
     """
 
-    markets: Mapping[int, RecordedMarket]
+    markets: Mapping[int, HistoricalMarket]
     impact: Impact
     now_ns = 0
 
@@ -130,7 +130,7 @@ class EventBroker(SimulatedBroker):
         self,
         core: Core,
         states: Sequence[SymbolState],
-        markets: Mapping[int, RecordedMarket],
+        markets: Mapping[int, HistoricalMarket],
         latency: RequestLatency,
         impact: Impact,
         strategy: Strategy,

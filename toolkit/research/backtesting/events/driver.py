@@ -22,13 +22,13 @@ from ...data.single_orders import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..build_results import build_results
-from ..funding_schedule import Settlement, constant_rate, funding_schedule
+from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..symbol_state import SymbolState
 from .broker import EventBroker
 from .context import EventContext
 from .impact import Impact
 from .latency import request_latency, to_ns
-from .market import FAR, RecordedMarket
+from .market import FAR, HistoricalMarket
 
 EXACT = "exact"
 POINTS = 10_000
@@ -132,7 +132,7 @@ def backtest_events(
 class _Driver:
     """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
 
-    def __init__(self, broker: EventBroker, settlements: list[Settlement]) -> None:
+    def __init__(self, broker: EventBroker, settlements: list[FundingSettlement]) -> None:
         self.broker = broker
         self.settlements = settlements
         strategy = broker.strategy
@@ -223,7 +223,7 @@ class _Driver:
         broker.join_queues()
         broker.record_balances(time_ns // MS)
 
-    def _settle(self, settlement: Settlement) -> None:
+    def _settle(self, settlement: FundingSettlement) -> None:
         self._mark(max(settlement.time * MS, self.broker.matcher.now_ns))
         self.broker.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
         self.broker.record_balances(settlement.time)
@@ -247,7 +247,7 @@ class _Driver:
 class _Feed:
     """The messages and trades of one symbol that the strategy wants, by its own clock."""
 
-    def __init__(self, state: SymbolState, market: RecordedMarket, books: bool, trades: bool) -> None:
+    def __init__(self, state: SymbolState, market: HistoricalMarket, books: bool, trades: bool) -> None:
         self.state = state
         self.market = market
         self._books: list[int] = market.feed.times.tolist() if books else []
@@ -340,13 +340,13 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
     return found
 
 
-def _market(state: SymbolState, events: Events, feed_ns: int | None) -> RecordedMarket:
+def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
     key = "market", state.product.tick_size, state.product.step_size, feed_ns
     if key not in events.cache:
         gridded = _on_grid(state, events)
         gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
-        events.cache[key] = RecordedMarket(gridded, feed_ns, fills)
-    found: RecordedMarket = events.cache[key]
+        events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
+    found: HistoricalMarket = events.cache[key]
     return found
 
 
@@ -386,7 +386,7 @@ def _recorded_rates(events: Events, interval_ms: int) -> Any:
     return pd.Series(values, index=pd.to_datetime(times, unit="ms", utc=True))
 
 
-def _marks(state: SymbolState, market: RecordedMarket) -> Bars:
+def _marks(state: SymbolState, market: HistoricalMarket) -> Bars:
     """Return the mid prices at the points of the equity curve, as closes of bars."""
     start, end = market.start_ns // MS, market.end_ns // MS + 1
     interval = max(1000, -(-(end - start) // POINTS))

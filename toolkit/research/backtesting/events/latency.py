@@ -80,7 +80,7 @@ def request_latency(given: Any, events: Events, random: Random) -> RequestLatenc
     if given is None:
         return RequestLatency(0, 0)
     if isinstance(given, str) and given == "feed":
-        times, _ = feed_times(events)
+        times = feed_times(events)
         delays = times - events.array["exchange_ns"]
         return MeasuredLatency(times, delays, delays)
     if isinstance(given, pd.DataFrame):

@@ -35,13 +35,13 @@ class Resting:
         """The fill that was found and not yet booked: (rank, steps)."""
 
 
-class RecordedMarket:
+class HistoricalMarket:
     """One symbol's events by the exchange's clock and by the strategy's, prices in ticks and quantities in steps.
 
     Every message of the book and every trade has a rank: its place in the order in which the exchange processed them.
 
     Attributes: `updates`, `feed` (the book by the exchange's clock, and as the strategy receives it), `start_ns`,
-    `end_ns` (of the first and last event, on either clock), `clock_shift_ns` (see `feed_times`).
+    `end_ns` (of the first and last event, on either clock).
     """
 
     queue: QueueModel | None
@@ -51,7 +51,7 @@ class RecordedMarket:
 
     def __init__(self, events: Events, feed_latency_ns: int | None, fills: OrderFills | None = None) -> None:
         array = events.array
-        received, self.clock_shift_ns = feed_times(events)
+        received = feed_times(events)
         if feed_latency_ns is not None:
             received = array["exchange_ns"] + feed_latency_ns
         self.events = events
@@ -87,7 +87,7 @@ class RecordedMarket:
         self.start_ns = int(min(received.min(initial=FAR), array["exchange_ns"].min(initial=FAR)))
         self.end_ns = int(max(received.max(initial=0), array["exchange_ns"].max(initial=0)))
 
-    def for_run(self, queue: QueueModel | None) -> RecordedMarket:
+    def for_run(self, queue: QueueModel | None) -> HistoricalMarket:
         """Return the market at its beginning, for one run; what was computed is shared between runs."""
         made = copy(self)
         made.queue = queue
@@ -177,11 +177,6 @@ class RecordedMarket:
     def receive(self, time_ns: int) -> None:
         """Apply what has reached the strategy by a time of its clock to `feed_cursor`."""
         self.feed_cursor.move(bisect_right(self._feed_times, time_ns))
-
-    def total_at(self, rank: int, side: int, price: int) -> int:
-        """Return the total of a level at a rank."""
-        place, first, _ = self._run(side, price, rank)
-        return self._level_totals[place - 1] if place > first else 0
 
     def _run(self, side: int, price: int, rank: int) -> tuple[int, int, int]:
         """Return where a level's changes after a rank begin, and where all its changes begin and end."""

@@ -25,7 +25,7 @@ Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Number = str | float
 
 
-class Book(msgspec.Struct, gc=False):
+class BookMessage(msgspec.Struct, gc=False):
     """The book of one message."""
 
     s: str
@@ -34,7 +34,7 @@ class Book(msgspec.Struct, gc=False):
     u: Whole = 0
 
 
-class PublicTrade(msgspec.Struct, gc=False):
+class TradeMessage(msgspec.Struct, gc=False):
     """One trade of a publicTrade message."""
 
     T: Whole
@@ -54,7 +54,7 @@ class Prices(msgspec.Struct, gc=False):
     fundingRate: Number = ""
 
 
-class Message(msgspec.Struct, gc=False):
+class TopicMessage(msgspec.Struct, gc=False):
     """One message; `cts` is the time of the matching engine."""
 
     topic: str = ""
@@ -90,9 +90,9 @@ class _Reader:
         self.source = source
         self.columns: dict[str, Columns] = {}
         self.unread: dict[str, int] = {}
-        self._message = msgspec.json.Decoder(Message).decode
-        self._book = msgspec.json.Decoder(Book).decode
-        self._trades = msgspec.json.Decoder(list[PublicTrade]).decode
+        self._message = msgspec.json.Decoder(TopicMessage).decode
+        self._book = msgspec.json.Decoder(BookMessage).decode
+        self._trades = msgspec.json.Decoder(list[TradeMessage]).decode
         self._prices = msgspec.json.Decoder(Prices).decode
 
     def read_line(self, number: int, line: bytes) -> None:
@@ -106,7 +106,7 @@ class _Reader:
                 columns.truncate(before.get(symbol, 0))
             self.source.damaged(number, line, EXPECTED)
 
-    def _add(self, message: Message, local_ns: int) -> None:
+    def _add(self, message: TopicMessage, local_ns: int) -> None:
         kind = message.topic.partition(".")[0]
         if kind not in ("orderbook", "publicTrade", "tickers"):
             self.unread[kind or "without a topic"] = self.unread.get(kind or "without a topic", 0) + 1

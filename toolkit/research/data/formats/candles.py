@@ -24,7 +24,8 @@ from .tables import A_TIME, convert, delimiter_of, first_line, hashed, read_tabl
 
 NAMES = {
     "time": "time timestamp open_time opentime date datetime start start_time start_at starttime t ts unix"
-    " unix_timestamp time_utc period_start calc_time fundingtime funding_time fundingratetimestamp unnamed_0",
+    " unix_timestamp time_utc period_start calc_time fundingtime funding_time fundingratetimestamp unnamed_0"
+    " index_level_0",
     "symbol": "symbol ticker instrument pair s",
     "open": "open o open_price first",
     "high": "high h high_price max",
@@ -65,7 +66,12 @@ def read_csv(source: TextFile, columns: Mapping[str, str] | None) -> pd.DataFram
 
 def read_table_file(path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Return the candles or funding rates of a Parquet or Feather file."""
-    table = _arrow_table(path)
+    return read_frame(_arrow_table(path), path, columns)
+
+
+def read_frame(table: pd.DataFrame, path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
+    """Return the candles or funding rates of a table; `path` says in errors where it comes from."""
+    table = _times_as_column(table)
     found = guess(path, list(table.columns), columns)
     made: dict[str, Any] = {}
     for name, column in found.items():
@@ -93,8 +99,14 @@ def _arrow_table(path: Path) -> pd.DataFrame:
         table = pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: expected a Parquet or Feather file; {error}", field="path") from None
+    return table
+
+
+def _times_as_column(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its index as a column, which is `time` where an index of times has no name."""
     if not isinstance(table.index, pd.RangeIndex):
-        table = table.reset_index()
+        unnamed = isinstance(table.index, pd.DatetimeIndex) and table.index.name is None
+        table = table.rename_axis("time").reset_index() if unnamed and "time" not in table else table.reset_index()
     return table.set_axis([str(name) for name in table.columns], axis=1)
 
 
@@ -196,7 +208,7 @@ def _freqtrade_trades(source: TextFile) -> Events:
     if ".json" in path.name:
         table = pd.DataFrame(_json_columns(source, names, texts=("id", "type", "side")))
     else:
-        table = _arrow_table(path)
+        table = _times_as_column(_arrow_table(path))
         if missing := [name for name in names if name not in table]:
             lacks = ", ".join(missing)
             raise InputError(f"{path}: expected the columns {', '.join(names)}; it lacks {lacks}", field="path")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..draft import OrderKind
+from .kind import OrderKind
 from .scale import Scale, ScaleFields
 from .several import SeveralFields
 from .single import Limit, Market

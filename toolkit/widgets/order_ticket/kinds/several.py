@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from decimal import Decimal
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import traitlets
 
@@ -17,7 +17,7 @@ from ..buying_power import account_rules
 from ..draft import Draft, Problem, TicketInputs, Validation
 from ..fields import Field
 from ..validation import rule_problems
-from .single import Single, read_entry
+from .kind import OrderKind, read_entry
 
 
 class SeveralFields(traitlets.HasTraits):
@@ -27,19 +27,7 @@ class SeveralFields(traitlets.HasTraits):
     """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
 
 
-class Orders(Protocol):
-    """What a kind of several orders makes."""
-
-    @property
-    def legs(self) -> tuple[Order, ...]:
-        """The orders to check: one stands for all that are like it."""
-
-    @property
-    def total(self) -> Decimal:
-        """Quantity of all orders."""
-
-
-class Several(Single):
+class Several(OrderKind):
     """A kind of several orders."""
 
     exits = False
@@ -52,7 +40,10 @@ class Several(Single):
 
     @abstractmethod
     def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> Any:
-        """Return the orders, which are like `entry`, or a Problem. Raises InputError."""
+        """Return the orders, which are like `entry`, or a Problem. Raises InputError.
+
+        `legs` are the orders to check (one stands for all that are like it), `total` is the quantity of all.
+        """
 
     def split_view(self, made: Any, product: Product) -> dict[str, Any]:
         """Return what the preview says of the single orders."""
@@ -86,7 +77,7 @@ class Several(Single):
             name = {"duration": "duration", "slices": "count"}.get(error.field or "", "quantity")
             return Problem(name, error.rule or self.name, str(error))
 
-    def _check(self, inputs: TicketInputs, made: Orders, problems: list[Problem], worst: Decimal | None) -> Validation:
+    def _check(self, inputs: TicketInputs, made: Any, problems: list[Problem], worst: Decimal | None) -> Validation:
         for leg in made.legs:
             found = rule_problems(inputs, leg)
             if found:

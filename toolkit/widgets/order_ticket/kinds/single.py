@@ -1,117 +1,17 @@
-"""Limit and market orders, which may carry a take-profit and a stop-loss."""
+"""Limit and market orders."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
-
-from ....numerals import plain_decimal
-from ....orders import Bracket, Order
-from ....products import Product
-from ..buying_power import account_rules
-from ..draft import Draft, OrderKind, Problem, TicketInputs, TicketMarket, Tracker, Validation
-from ..exits import exit_results, with_exit_prices
-from ..fields import Row, TicketFields
-from ..order_tracker import OrderTracker
-from ..preview import preview_order
-from ..validation import (
-    best_prices,
-    client_id_problems,
-    make_order,
-    missing,
-    read_quantity,
-    reference_price,
-    rule_problems,
-    worst_price,
-)
-
-if TYPE_CHECKING:
-    from ....client.orders.delivery import Prepared
+from .kind import OrderKind
 
 
-@dataclass(slots=True)
-class Entry:
-    """What was read of a draft: its order, with the trigger prices of its exits, and the problems found so far."""
-
-    inputs: TicketInputs
-    order: Order | Bracket
-    quantity: str | None
-    """In base units, None where it can't be read."""
-    worst: Decimal | None
-    problems: list[Problem]
-
-
-def read_entry(inputs: TicketInputs) -> Entry:
-    """Read quantity, price and exits of a draft."""
-    draft, product, market = inputs.draft, inputs.product, inputs.market
-    problems: list[Problem] = []
-    worst = draft.kind.worst_price(draft, product, market)
-    quantity = read_quantity(inputs, worst)
-    if isinstance(quantity, Problem):
-        problems.append(quantity)
-        quantity = None
-    if not draft.market and not draft.price:
-        problems.append(missing("price", "a price is needed", best_prices(market)))
-    draft, unread = with_exit_prices(draft, product, reference_price(draft, market), plain_decimal(quantity))
-    order = make_order(draft, product, quantity or "", inputs.holdings)
-    return Entry(inputs._replace(draft=draft), order, quantity, worst, [*problems, *unread])
-
-
-class Single(OrderKind):
-    """A kind of one order."""
-
-    exits = True
-
-    def rows(self, draft: Draft, fields: TicketFields) -> list[Row]:
-        """Return the price, the quantity, the time in force; without a price the slippage."""
-        prices: list[Row] = [] if draft.market else [(fields.price,)]
-        slippage: list[Row] = [(fields.slippage,)] if draft.market else []
-        return [*prices, (fields.quantity,), *slippage, (fields.tif, fields.reduce_only)]
-
-    def validate(self, inputs: TicketInputs) -> Validation:
-        """Check the order, with its take-profit and stop-loss."""
-        return self._check_entry(read_entry(inputs))
-
-    def _check_entry(self, entry: Entry) -> Validation:
-        """Check one order by the pre-trade rules and those of the account."""
-        inputs, quantity, worst, problems = entry.inputs, entry.quantity, entry.worst, entry.problems
-        broken = rule_problems(inputs, entry.order)
-        # An unreadable quantity is reported already; the rules would only repeat it.
-        problems += [one for one in broken if quantity is not None or one.field != "quantity"]
-        problems += client_id_problems(inputs)
-        if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
-            return Validation(tuple(problems), entry.order)
-        amount = Decimal(quantity)
-        if worst is not None and inputs.holdings.known:
-            problems += account_rules(inputs, amount, worst)
-        return Validation(tuple(problems), entry.order, {} if worst is None else self.preview(inputs, amount, worst))
-
-    def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
-        """Return what the order would do, with what is expected at its exits."""
-        found = preview_order(inputs, amount, worst)
-        return {**found, "exits": exit_results(inputs.draft, found, inputs.holdings.taker)}
-
-    def worst_price(self, draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
-        """Return its limit, or the bound that slippage sets for an order at market."""
-        return worst_price(draft, product, market)
-
-    def request(self, order: Any) -> Any:
-        """Return the order: it is one request."""
-        return order
-
-    def track(self, order: Any, prepared: Prepared) -> Tracker:
-        """Return the tracker of the order."""
-        return OrderTracker(prepared, order.describe())
-
-
-class Limit(Single):
+class Limit(OrderKind):
     """An order with a limit price."""
 
     name, label = "LIMIT", "Limit"
 
 
-class Market(Single):
+class Market(OrderKind):
     """An order without a price, bounded by its slippage."""
 
     name, label, price = "MARKET", "Market", "none"

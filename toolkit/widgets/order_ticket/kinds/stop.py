@@ -14,7 +14,7 @@ from ..draft import Choice, Draft, Problem, TicketInputs, Validation
 from ..fields import Amount, Field, Row, TicketFields
 from ..preview import preview_order
 from ..validation import exit_order, missing, read_quantity, rule_problems
-from .single import Single
+from .kind import OrderKind
 
 
 class StopFields(traitlets.HasTraits):
@@ -24,7 +24,7 @@ class StopFields(traitlets.HasTraits):
     """Trigger of a STOP: a stop-loss or a take-profit of the position, by the side of the market on which it lies."""
 
 
-class Stop(Single):
+class Stop(OrderKind):
     """A stop-loss or take-profit of a position. The venue takes trigger orders of traders only as exits."""
 
     name, label, price, exits = "STOP", "Stop", "optional", False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,13 @@ import traitlets
 from ....orders import MAX_SLICES, Order, Twap, twap
 from ....products import Product
 from ...base_panel.number_format import WIDE, grouped, trimmed
-from ..draft import ZERO, Draft, TicketInputs, Tracker
+from ..draft import ZERO, Draft, TicketInputs
 from ..fields import Field, Row, TicketFields
+from ..order_tracker import Tracker
 from .several import Several
 
 if TYPE_CHECKING:
     from ....client.orders.delivery import Prepared
-    from ....client.orders.receipts import Receipt
     from ....client.parent_orders.parents import ParentOrder
 
 _COLORS = {"RUNNING": "now", "FINISHED": "done"}
@@ -96,13 +95,12 @@ class TwapKind(Several):
         return TwapTracker(order.twap)
 
 
-@dataclass(slots=True)
-class TwapTracker:
-    """Starts a TWAP, and follows it as `OrderTracker` does an order."""
+@dataclass
+class TwapTracker(Tracker):
+    """Starts a TWAP, and follows it. The parent order knows its fills, so the feed's events are not needed."""
 
     twap: Twap
     parent: ParentOrder | None = None
-    receipt: Receipt | None = None
 
     @property
     def status(self) -> str:
@@ -114,13 +112,6 @@ class TwapTracker:
         parent: ParentOrder = session.parent_orders.start_twap(self.twap, prepared)
         self.parent = parent
         return parent
-
-    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Ignore the events of the feed: the parent order knows its fills."""
-
-    def record_failure(self, error: BaseException) -> bool:
-        """Leave the error to the ticket: there is no parent order yet."""
-        return False
 
     def words(self) -> str:
         """Return the progress in one sentence."""

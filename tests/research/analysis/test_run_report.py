@@ -13,9 +13,10 @@ import pytest
 from tests.research.markets import Wandering, bars, walk
 from toolkit import extras
 from toolkit.errors import MissingPackage
+from toolkit.pictures import interactive
+from toolkit.pictures.interactive import shown_value
 from toolkit.research import Results, backtest, optimise, vectorised
-from toolkit.research.analysis import charts
-from toolkit.research.analysis.page import _shown
+from toolkit.research.analysis import run_report
 from toolkit.research.context import Context
 from toolkit.research.market_data import Bar
 
@@ -77,9 +78,9 @@ def test_an_optimisation_has_heat_maps_and_parallel_coordinates(tmp_path: Path) 
     )
     html = body(two.page().html)
     assert "score by size and kind" in html
-    heat = charts.heat_panel(two.table.assign(score=two.scores), "size", "kind", "score").data[0]
-    assert heat.z.shape == (2, 2)
-    assert np.nanmax(heat.z) == np.nanmax(two.scores)
+    cells = run_report.best_cells(two.table.assign(score=two.scores), "size", "kind", "score")
+    assert cells.shape == (2, 2)
+    assert np.nanmax(cells) == np.nanmax(two.scores)
 
 
 def test_a_run_without_trades_or_bars_can_be_shown(sample_results: Results) -> None:
@@ -102,9 +103,11 @@ def test_stops_and_take_profits_are_shown_where_they_waited_and_filled() -> None
             ctx.bracket(bar.symbol, "0.1", take_profit="62000", stop_loss="59000")
 
     run = backtest(on_bar, {"BTCUSDC": bars(*rows)})
-    triggers = charts.with_triggers(run, "BTCUSDC")
+    triggers = run_report.with_triggers(run, "BTCUSDC")
     assert triggers["stop"].tolist() == (triggers["trigger_price"] == 59_000).tolist()
-    traces = {trace.name: trace for trace in charts.time_panels(run).data}
+    traces = {
+        trace.name: trace for trace in interactive.draw_all(run_report.panes_of(run), run_report.THEME, height=900).data
+    }
     assert [len(traces[f"BTCUSDC {name}"].x) for name in ("entries", "stops", "take-profits")] == [2, 1, 1]
     assert traces["BTCUSDC take-profits"].y[0] == 60_600
     assert traces["BTCUSDC stops"].y[0] == 59_000
@@ -115,7 +118,9 @@ def test_stops_and_take_profits_are_shown_where_they_waited_and_filled() -> None
 
 
 def test_lengths_of_time_keep_all_their_days() -> None:
-    shown = {text: _shown(pd.Timedelta(text)) for text in ("10 days 01:00:00", "0 days 03:00:00", "530 days 11:33:09")}
+    shown = {
+        text: shown_value(pd.Timedelta(text)) for text in ("10 days 01:00:00", "0 days 03:00:00", "530 days 11:33:09")
+    }
     assert list(shown.values()) == ["10 days 01:00:00", "03:00:00", "530 days 11:33:09"]
 
 
@@ -123,15 +128,15 @@ def test_months_and_funding_by_hand() -> None:
     index = pd.to_datetime(["2025-12-30", "2025-12-31", "2026-01-31", "2026-02-01", "2026-02-02"], utc=True)
     data = pd.DataFrame({"close": [100.0, 110.0, 121.0, 121.0, 60.5]}, index=index)
     run = vectorised(data, [1.0, 1.0, 1.0, 0.0, 0.0], fee=0.0, capital=1_000, funding=pd.Series([0.01], index[2:3]))
-    table = charts.monthly(run)
+    table = run_report.monthly(run)
     ends = run.equity["equity"].groupby([run.equity.index.year, run.equity.index.month]).last()
-    assert table.loc[2025, 12] == pytest.approx(ends[2025, 12] / 1_000 - 1)
-    assert table.loc[2026, 1] == pytest.approx(ends[2026, 1] / ends[2025, 12] - 1)
+    assert table.loc[2025, "Dec"] == pytest.approx(ends[2025, 12] / 1_000 - 1)
+    assert table.loc[2026, "Jan"] == pytest.approx(ends[2026, 1] / ends[2025, 12] - 1)
     whole = (1 + table.loc[2026, "year"]) * (1 + table.loc[2025, "year"])
     assert whole == pytest.approx(run.equity["equity"].iloc[-1] / 1_000)
-    trips = charts.with_funding(run)
+    trips = run_report.with_funding(run)
     assert trips["funding"].tolist() == pytest.approx([run.funding["payment"].sum()])
-    assert trips["total"].iloc[0] == pytest.approx(run.equity["equity"].iloc[-1] - 1_000)
+    assert trips["value"].iloc[0] == pytest.approx(run.equity["equity"].iloc[-1] - 1_000)
 
 
 def test_without_plotly_the_error_names_it(sample_results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

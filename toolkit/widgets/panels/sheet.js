@@ -1,20 +1,25 @@
-/** A panel of terms, bars around the mark price, and tables: funding and the liquidation map. */
+/** A panel of terms, a meter, bars around the mark price, and tables: account, funding, liquidation map. */
 function render({ model, el }) {
-  return renderPanel(model, el, (view) => view.title || "", (body) => {
+  return renderPanel(model, el, (view) => view.title || "", (body, id, { note }) => {
     const list = h("dl", { class: "tk-pairs" });
+    const bar = h("div", { class: "tk-meter", role: "meter", "aria-valuemin": "0", "aria-valuemax": "100", hidden: true }, h("i"));
+    const reading = h("p", { class: "tk-note", hidden: true });
     const bars = h("div", { class: "tk-bars", "aria-hidden": "true" });
     const tables = h("div");
-    body.append(list, bars, tables);
+    body.append(list, bar, reading, bars, tables);
     const made = [];
     return (view) => {
-      const entries = view.rows || [];
-      const elements = fitRows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
-      entries.forEach(([name, value, about], index) => {
-        const [term, amount] = elements[index].children;
-        setText(term, name);
-        setAttribute(term, "title", about);
-        setSignedText(amount, value);
-      });
+      setText(note, view.note);
+      toggleClass(note, "tk-danger", view.danger);
+      drawTerms(list, view.rows || [], (term, about) => setAttribute(term, "title", about));
+      setVisible(bar, view.meter);
+      setVisible(reading, view.meter);
+      if (view.meter) {
+        bar.firstChild.style.transform = `scaleX(${view.meter.share})`;
+        setAttribute(bar, "aria-label", view.meter.name);
+        setAttribute(bar, "aria-valuenow", String(Math.round(view.meter.share * 100)));
+        setText(reading, view.meter.words);
+      }
       // Each bar reaches from the mark price in the middle to the liquidation price, by its distance in percent.
       const shown = view.bars || [];
       const rows = fitRows(bars, shown.length, () => h("div", { class: "tk-map" }, h("span"), h("i", {}, h("b")), h("span", { class: "tk-num" })));

@@ -1,0 +1,263 @@
+"""The interactive page: panes and tables drawn by Plotly, in one HTML file that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as graph
+from plotly.subplots import make_subplots
+
+from .panes import Level, Line, Marks, Pane, Theme, thin_line
+
+CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
+"""Plotly's settings: no logo, no host."""
+MOST_POINTS = 6_000
+"""A line is thinned to about this many points, extremes kept. More marks than this are drawn by WebGL."""
+SHAPES = {"up": "triangle-up", "down": "triangle-down", "cross": "x", "diamond": "diamond", "star": "star"}
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; color: #1d2530; background: #fff; margin: 0 auto; max-width: 1200px;
+  padding: 1.2rem; }
+h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .4rem; }
+p { margin: .3rem 0; color: #66707c; } p.gain { color: #0072B2; } p.loss { color: #D55E00; }
+.number { font-size: 1.4rem; font-weight: 600; }
+.tables { display: flex; flex-wrap: wrap; gap: 2rem; }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .87rem;
+  font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .12rem .6rem; border-bottom: 1px solid #e4e8ec; }
+th { font-weight: 400; color: #66707c; text-align: left; } thead th { text-align: right; }
+.js-plotly-plot { overflow: hidden; }
+@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.92) hue-rotate(180deg); } }
+"""
+
+
+class Page:
+    """An interactive report. In a notebook it is shown in the cell; `save(path)` writes it as one file."""
+
+    def __init__(self, title: str, parts: Sequence[str]) -> None:
+        self.title = title
+        self._parts = tuple(parts)
+
+    @property
+    def html(self) -> str:
+        """The whole page as text, with everything it needs in it."""
+        from plotly.offline import get_plotlyjs
+
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.title)}</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
+            f"<script>{get_plotlyjs()}</script></head><body>{''.join(self._parts)}</body></html>"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file and return its path; folders are made."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(self.html, encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        # In a frame, so that the page's styles and scripts stay apart from the notebook's.
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" title="{escape(self.title)}" '
+            'style="width: 100%; height: 900px; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Page {self.title!r}>"
+
+
+def draw_all(panes: Sequence[Pane], theme: Theme, *, height: int) -> graph.Figure:
+    """Return panes above each other with one time axis."""
+    seconds = [any(isinstance(part, Line) and part.right for part in pane.parts) for pane in panes]
+    figure = make_subplots(
+        rows=len(panes),
+        shared_xaxes=True,
+        vertical_spacing=0.035 if len(panes) > 2 else 0.06,
+        row_heights=[pane.share for pane in panes],
+        subplot_titles=[f"{pane.title}, {pane.unit}" if pane.unit else pane.title for pane in panes],
+        specs=[[{"secondary_y": second}] for second in seconds],
+    )
+    for row, (pane, second) in enumerate(zip(panes, seconds, strict=True), start=1):
+        for part in pane.parts:
+            if isinstance(part, Line | Marks):
+                right = isinstance(part, Line) and part.right
+                trace = _line(part, theme) if isinstance(part, Line) else _marks(part, theme)
+                figure.add_trace(trace, row=row, col=1, secondary_y=right if second else None)
+            elif isinstance(part, Level):
+                dash = "dash" if part.dashed else "solid"
+                figure.add_hline(
+                    part.value, row=row, col=1, line={"color": theme.colour(part.role), "width": 1, "dash": dash}
+                )
+        if pane.percent:
+            figure.update_yaxes(tickformat=".1%", row=row, col=1, secondary_y=False if second else None)
+        if second:
+            figure.update_yaxes(tickformat=".0%", showgrid=False, row=row, col=1, secondary_y=True)
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.04}
+    figure.update_layout(height=height, hovermode="x unified", legend=legend)
+    return figure
+
+
+def _line(line: Line, theme: Theme) -> Any:
+    # A gap (NaN) is part of the line; its extremes can't be chosen, so that WebGL draws all of its points.
+    gaps = bool(line.values.isna().any()) and len(line.values) > MOST_POINTS
+    shown = line.values if gaps else thin_line(line.values, MOST_POINTS)
+    return (graph.Scattergl if gaps else graph.Scatter)(
+        x=shown.index,
+        y=shown.to_numpy(),
+        name=line.name,
+        mode="lines",
+        line={"color": theme.colour(line.role), "width": line.width, "dash": "dot" if line.dashed else "solid"},
+        line_shape="hv" if line.steps else "linear",
+        fill="tozeroy" if line.area == 0.0 and line.opacity > 0.2 else None,
+        **_shown(line),
+    )
+
+
+def _marks(marks: Marks, theme: Theme) -> Any:
+    shapes = [marks.shapes] * len(marks.values) if isinstance(marks.shapes, str) else marks.shapes
+    colour = theme.colour(marks.role)
+    return (graph.Scattergl if len(marks.values) > MOST_POINTS else graph.Scatter)(
+        x=marks.values.index,
+        y=marks.values.to_numpy(),
+        mode="markers",
+        name=marks.name,
+        text=marks.text,
+        hoverinfo="text+x" if len(marks.text) else None,
+        marker={
+            "symbol": [SHAPES[shape] for shape in shapes],
+            "size": 9,
+            "color": colour,
+            "line": {"width": 1, "color": "white"},
+        },
+        **_shown(marks),
+    )
+
+
+def _shown(part: Line | Marks) -> dict[str, Any]:
+    return {
+        "showlegend": bool(part.name),
+        "legendgroup": part.group or None,
+        "visible": "legendonly" if part.hidden else True,
+    }
+
+
+def heat(table: pd.DataFrame, title: str, *, shows: str, diverging: Theme | None = None) -> graph.Figure:
+    """Return a heat-map of a table's cells. `diverging` colours gain and loss around 0, with the ratios as texts."""
+    options: dict[str, Any] = {"colorscale": "Cividis", "colorbar": {"title": shows}}
+    values = table.to_numpy(dtype="float64")
+    if diverging is not None:
+        largest = float(pd.Series(values.ravel()).abs().max())
+        largest = largest if largest == largest else 1.0
+        options = {
+            "colorscale": [[0, diverging.down], [0.5, "#f4f4f4"], [1, diverging.up]],
+            "zmid": 0,
+            "zmin": -largest,
+            "zmax": largest,
+            "showscale": False,
+            "text": [["" if value != value else f"{value:+.2%}" for value in row] for row in values],
+            "texttemplate": "%{text}",
+        }
+    x, y = table.columns.name, table.index.name
+    heat = graph.Heatmap(
+        z=values,
+        x=[str(item) for item in table.columns],
+        y=[str(item) for item in table.index],
+        hoverongaps=False,
+        hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>{shows} %{{z:.4g}}<extra></extra>",
+        **options,
+    )
+    figure = graph.Figure(heat)
+    figure.update_layout(title=title, height=420 if diverging is None else 120 + 40 * len(table))
+    figure.update_xaxes(title=x if diverging is None else None, type="category")
+    figure.update_yaxes(
+        title=y if diverging is None else None,
+        type="category",
+        autorange="reversed" if diverging is not None else None,
+    )
+    return figure
+
+
+def parallel(table: pd.DataFrame, names: Sequence[str], value: str) -> graph.Figure:
+    """Return parallel coordinates of the parameters and a column, coloured by it; text has its place in a list."""
+    axes = []
+    for name in [*names, value]:
+        column = table[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            axes.append({"label": name, "values": column.to_numpy(dtype="float64")})
+        else:
+            codes, texts = pd.factorize(column.astype("str"), sort=True)
+            axes.append({"label": name, "values": codes, "tickvals": list(range(len(texts))), "ticktext": list(texts)})
+    shade = {"color": table[value].to_numpy(dtype="float64"), "colorscale": "Cividis", "showscale": True}
+    figure = graph.Figure(graph.Parcoords(line=shade, dimensions=axes))
+    figure.update_layout(title="Every point: drag along an axis to choose", height=440, margin={"t": 110})
+    return figure
+
+
+def groups(table: pd.DataFrame, title: str, colours: Sequence[str]) -> graph.Figure:
+    """Return a bar for each column of a table, in a group for each row."""
+    figure = graph.Figure()
+    for part, colour in zip(table.columns, colours, strict=False):
+        figure.add_trace(graph.Bar(x=list(table.index), y=table[part], name=str(part), marker_color=colour))
+    figure.update_layout(title=title, barmode="group", height=320)
+    return figure
+
+
+def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[str, Any, str]]) -> graph.Figure:
+    """Return how `value` is distributed, and each over `hours`, for parts of a table: (name, rows, colour).
+
+    Columns: value, hours, text.
+    """
+    figure = make_subplots(cols=2, subplot_titles=titles)
+    for name, rows, colour in parts:
+        part = table[rows]
+        figure.add_trace(graph.Histogram(x=part["value"], name=name, marker_color=colour, nbinsx=40), row=1, col=1)
+        points = graph.Scatter(
+            x=part["hours"],
+            y=part["value"],
+            mode="markers",
+            marker={"color": colour, "size": 6},
+            text=part["text"],
+            hoverinfo="text",
+            showlegend=False,
+        )
+        figure.add_trace(points, row=1, col=2)
+    figure.update_layout(height=340, barmode="overlay")
+    return figure
+
+
+def figure_html(figure: graph.Figure, name: str) -> str:
+    """Return a figure as a part of a page; `name` is its id."""
+    figure.update_layout(template="plotly_white", margin={"l": 60, "r": 60, "t": 90, "b": 30}, font={"size": 12})
+    html: str = figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=name)
+    return html
+
+
+def tables_html(tables: Mapping[str, Any]) -> str:
+    """Return tables beside each other, each under its name."""
+    shown = (f"<section><h2>{escape(name)}</h2>{table_html(table)}</section>" for name, table in tables.items())
+    return f'<div class="tables">{"".join(shown)}</div>'
+
+
+def table_html(values: pd.Series[Any] | pd.DataFrame) -> str:
+    """Return a table, with numbers and times as a reader wants them."""
+    frame = values.to_frame("") if isinstance(values, pd.Series) else values
+    html: str = frame.map(shown_value).to_html(border=0, header=isinstance(values, pd.DataFrame))
+    return html
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as a cell of a table shows it."""
+    if value is pd.NaT or (isinstance(value, float) and value != value):
+        return "–"
+    if isinstance(value, pd.Timestamp):
+        return f"{value:%Y-%m-%d %H:%M}"
+    if isinstance(value, pd.Timedelta):
+        return str(value.round("s")).removeprefix("0 days ")
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) >= 100 else f"{value:,.4g}"
+    return str(value)
