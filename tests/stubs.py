@@ -25,7 +25,7 @@ from toolkit.suggestions import Suggesting
 
 MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
 RUNNERS = (Synchronous, Asynchronous)
-INTERNAL = ("__init__", "__repr__", "_account", "_calls", "_reader")
+INTERNAL = ("__call__", "_product_table", "__init__", "__repr__", "_account", "_calls", "_reader")
 """Members with an underscore that a stub shows, because other modules of the toolkit use them."""
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120

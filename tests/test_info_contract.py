@@ -71,16 +71,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     sessions = [toolkit.connect(venue=venue, account=number) for number in range(4)]
     trader, invitee, leader, builder = sessions
     venue.advance("5m")
-    trader.set_leverage("BTCUSDC", 10)
+    trader.exchange.set_leverage("BTCUSDC", 10)
     for _ in range(3):
         trader.buy("BTCUSDC", "0.02")
         trader.sell("ETHUSDC", "0.5")
         venue.advance("1m")
     trader.sell("BTCUSDC", "0.01")
     trader.buy("BTCUSDC", "0.01", price="50000", tp="70000", sl="45000")
-    trader.set_margin_mode("SOLUSDC", "ISOLATED")
+    trader.exchange.set_margin_mode("SOLUSDC", "ISOLATED")
     trader.buy("SOLUSDC", "10")
-    trader.assign_margin("SOLUSDC", "25")
+    trader.exchange.assign_pos_margin("SOLUSDC", "25")
     cancelled = trader.sell("XRPUSDC", "100", price="9")
     venue.advance("1m")
     trader.cancel(cancelled)
@@ -128,7 +128,7 @@ def test_products(world: World) -> None:
 
 
 def test_margin_tables_and_currencies_are_frames(world: World) -> None:
-    tables = world.trader.margin_tables(exact=True)
+    tables = world.trader.products.margin_tables(exact=True)
     assert {int(table): rows[["floor", "maintenance_rate", "max_leverage"]].values.tolist() for table, rows in
             tables.groupby(level="table")} == {
         table: [[Decimal(row["minimumValue"]), Decimal(row["maintainMarginRatio"]), Decimal(row["maxLeverage"])]
@@ -137,15 +137,15 @@ def test_margin_tables_and_currencies_are_frames(world: World) -> None:
     }  # fmt: skip
     assert tables.loc[3].values.tolist() == [[0, Decimal("0.025"), 20], [1_000_000, Decimal("0.05"), 10]]
     products = world.trader.products()
-    floats = world.trader.margin_tables()
+    floats = world.trader.products.margin_tables()
     assert [str(dtype) for dtype in floats.dtypes] == ["float64"] * 3
     tiers = floats.loc[products.loc["XRPUSDC", "margin_table"]].itertuples(index=False)
     assert margin.maintenance_margin(3_000_000, [tuple(map(str, tier)) for tier in tiers]) == 65_000
-    currencies = world.trader.currencies()
+    currencies = world.trader.products.currencies()
     assert currencies.loc["USDC"].to_dict() == {
         "code": 1, "name": "USD Coin", "wallet_precision": 6, "display_precision": 2
     }  # fmt: skip
-    assert asyncio.run(world.trader.aio.currencies()).equals(currencies)
+    assert asyncio.run(world.trader.aio.products.currencies()).equals(currencies)
 
 
 def test_fills_orders_and_ledger_can_be_indexed_by_time(world: World) -> None:
@@ -282,19 +282,19 @@ def test_an_order_is_found_by_any_client_id() -> None:
 
 def test_the_ledger_adds_up_to_the_balance(world: World) -> None:
     for session in (world.trader, world.invitee, world.leader):
-        shown = session.ledger(exact=True)
+        shown = session.info.ledger(exact=True)
         account = world.account(session)
         entries = ledger.entries(world.core, account.address)
         assert shown["id"].tolist() == [entry.id for entry in entries]
         assert sum(shown["amount"]) == shown["balance"].iloc[-1] == text(account.balance)
         assert shown["kind"].tolist() == [entry.kind for entry in entries]
-    fees = world.trader.ledger(kind="TRADING_FEE")
+    fees = world.trader.info.ledger(kind="TRADING_FEE")
     assert set(fees["kind"]) == {"TRADING_FEE"}
     assert len(fees) == len(world.trader.fills())
     one = fees.iloc[0]
     for given in (one["tx_hash"], one["tx_hash"][2:].upper()):
-        assert one["tx_hash"] in world.trader.ledger(tx_hash=given)["tx_hash"].tolist()
-    assert "ISOLATED_MARGIN" in set(world.trader.ledger()["kind"])
+        assert one["tx_hash"] in world.trader.info.ledger(tx_hash=given)["tx_hash"].tolist()
+    assert "ISOLATED_MARGIN" in set(world.trader.info.ledger()["kind"])
 
 
 def test_every_balance_is_the_sum_of_its_ledger_and_all_money_is_somewhere(world: World) -> None:
@@ -388,10 +388,10 @@ def test_an_account_without_positions_has_an_empty_frame_with_the_same_columns(w
 
 def test_funding_payments(world: World) -> None:
     paid = world.core.state.history.funding_payments.of(world.address())
-    shown = world.trader.funding_payments(exact=True)
+    shown = world.trader.info.funding_payments(exact=True)
     assert shown["amount"].tolist() == [text(payment.amount) for payment in paid]
     assert shown["side"].tolist() == ["LONG" if payment.side > 0 else "SHORT" for payment in paid]
-    eth = world.trader.funding_payments("ETHUSDC")
+    eth = world.trader.info.funding_payments(symbol="ETHUSDC")
     assert set(eth["symbol"]) == {"ETHUSDC"}
     assert len(eth) == sum(payment.product == 2 for payment in paid)
 
@@ -439,13 +439,13 @@ def test_order_filters(world: World) -> None:
 
 def test_order_events(world: World) -> None:
     wanted = world.core.state.history.order_events.of(world.address())
-    shown = world.trader.order_events(exact=True)
+    shown = world.trader.info.order_events(exact=True)
     assert shown["id"].astype("int64").tolist() == [event.id for event in wanted]
     assert shown["tx_hash"].tolist() == [event.tx_hash for event in wanted]
-    rejected = world.trader.order_events(status="REJECTED")
+    rejected = world.trader.info.order_events(status="REJECTED")
     assert len(rejected) == 1
     assert rejected["reason"].iloc[0]
-    assert set(world.trader.order_events("ETHUSDC", side="SELL")["symbol"]) == {"ETHUSDC"}
+    assert set(world.trader.info.order_events(symbol="ETHUSDC", side="SELL")["symbol"]) == {"ETHUSDC"}
 
 
 def test_fills(world: World) -> None:
@@ -526,11 +526,11 @@ def test_referrals(world: World) -> None:
     assert (bound["inviter"], bound["inviter_code"]) == (world.trader.account, code["code"])
     invited = info.referrals()
     assert invited["account"].tolist() == [world.invitee.account]
-    fees = -world.invitee.ledger(kind="TRADING_FEE")["amount"].sum()
+    fees = -world.invitee.info.ledger(kind="TRADING_FEE")["amount"].sum()
     assert invited["fees"].iloc[0] == pytest.approx(fees)
     assert len(info.referrals(search="zz")) == 0
     payouts = info.referral_payouts()
-    received = world.trader.ledger(kind="REFERRAL_REBATE")
+    received = world.trader.info.ledger(kind="REFERRAL_REBATE")
     assert payouts["amount"].sum() == pytest.approx(received["amount"].sum())
     assert payouts["source"].tolist() == [world.invitee.account]
     summary = info.referral_summary().iloc[0]

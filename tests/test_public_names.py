@@ -7,7 +7,9 @@ import pytest
 import toolkit
 
 NAMES = {
+    "AsyncBuilder",
     "AsyncSession",
+    "Builder",
     "Environment",
     "LOCAL",
     "MAINNET",

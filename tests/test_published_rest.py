@@ -211,7 +211,7 @@ def test_the_extended_form_adds_the_other_fields() -> None:
 )
 def test_the_local_venue_answers_actions_in_the_published_shape(action: Row, more: set[str], local: LocalVenue) -> None:
     with local.host.sandbox(), toolkit.connect(venue=local) as session:
-        session.set_margin_mode("BTCUSDC", "ISOLATED" if action["type"] == "assignPosMargin" else "CROSS")
+        session.exchange.set_margin_mode("BTCUSDC", "ISOLATED" if action["type"] == "assignPosMargin" else "CROSS")
         answer = session.exchange.send(action)
         assert set(answer.data) == {*ACTION["data"], *more}
 
@@ -270,21 +270,21 @@ def test_the_client_reads_every_answer() -> None:
     with session_of(answer, clock=Clock(1_781_000_099_000)) as s:
         assert list(s.products().index) == ["BTCUSDC", "XRPUSDC"]
         assert s.product("XRPUSDC").tiers[1].max_leverage == 10
-        assert s.margin_tables()["max_leverage"].tolist() == [40, 20, 20, 10]
-        assert s.currencies()["wallet_precision"].to_dict() == {"USDC": 6}
+        assert s.products.margin_tables()["max_leverage"].tolist() == [40, 20, 20, 10]
+        assert s.products.currencies()["wallet_precision"].to_dict() == {"USDC": 6}
         assert s.wallet_balances(exact=True)["equity"].tolist() == [Decimal("25498.2")]
         positions = s.positions(exact=True).set_index("symbol")
         assert positions.loc["BTCUSDC", "entry_price"] == Decimal(62_500)
         assert positions.loc["XRPUSDC", ["side", "margin"]].tolist() == ["SHORT", Decimal(276)]
         assert s.orders(open=True)["order_id"].tolist() == [7700214, 7700213]
-        assert s.order_events()["status"].tolist() == ["PARTIALLY_FILLED"]
+        assert s.info.order_events()["status"].tolist() == ["PARTIALLY_FILLED"]
         assert s.fills(exact=True)[["value", "fee"]].iloc[0].tolist() == [Decimal(9_375), Decimal("0.9375")]
         assert s.klines("BTCUSDC", "1m", 1780999980000, 1781000099000)["close"].tolist() == [63120.5, 63139.0]
         assert s.info.vault("0x" + "c3" * 20)["price"].tolist() == [1.0825]
         assert s.permissions()["name"].tolist()[:1] == ["desk"]
         assert s.exchange.set_leverage("BTCUSDC", "10").tx_hash == "0x" + "6d" * 32
         with pytest.raises(EXCHANGE_ERRORS[40280], match="Action disabled"):
-            s.set_margin_mode("BTCUSDC", "ISOLATED")
+            s.exchange.set_margin_mode("BTCUSDC", "ISOLATED")
 
 
 @pytest.fixture
@@ -350,7 +350,7 @@ def test_what_fills_do_not_send_is_read_elsewhere() -> None:
             other.sell("BTCUSDC", "0.01")
             other.buy("BTCUSDC", "0.005", price="61000")
             session.sell("BTCUSDC", "0.005")
-            placed = session.order_events().groupby("order_id")["time"].min()
+            placed = session.info.order_events().groupby("order_id")["time"].min()
             shown[form] = (
                 session.fills(), session.fills(role="MAKER"), session.fills(side="SELL"),
                 order_rows(session.orders(), placed, {}),

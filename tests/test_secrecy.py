@@ -63,9 +63,9 @@ def everything(session: toolkit.Session) -> Iterator[Callable[..., Any]]:
 
     for owner in (
         toolkit, checks, margin, orders, plots, products, report, research, widgets, Wallet, session, session.aio,
-        session.exchange, session.aio.exchange, session.info, session.aio.info, session.builder,
-        session.aio.builder, session.stream,
-        session.widgets, session.venue, session.venue.control, session.wallet,
+        session.exchange, session.aio.exchange, session.info, session.aio.info, toolkit.Builder(session),
+        toolkit.AsyncBuilder(session.aio), session.stream, session.intents, session.permissions, session.parent_orders,
+        session.products, session.venue, session.venue.control, session.wallet,
     ):  # fmt: skip
         yield from public_functions(owner)
 

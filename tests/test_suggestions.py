@@ -69,7 +69,7 @@ def test_no_name_of_another_library_stands_twice() -> None:
         ("stream", "orderbook", "did you mean 'order_book'?"),
         ("stream", "l2_snapshot", "use session.stream.order_book(symbol)"),
         ("aio.stream", "tickerz", "did you mean 'ticker' or 'tickers'?"),
-        ("builder", "regster", "did you mean 'register'?"),
+        ("permissions", "revok", "did you mean 'revoke'?"),
         ("venue", "advanc", "did you mean 'advance'?"),
         ("venue", "set_oracle", "use venue.control.set_oracle"),
         ("venue", "core", "use venue.host.core"),
@@ -131,7 +131,7 @@ def test_dir_and_repr_name_what_there_is(session: toolkit.Session) -> None:
     assert {"place_order", "cancel_all", "send"} <= set(dir(session.exchange))
     assert f"{len(ACTIONS)} actions" in repr(session.exchange)
     assert "fills" in repr(session.info)
-    assert repr(session.builder) == "<BuilderSide on local: register, traders, place>"
+    assert repr(toolkit.Builder(session)) == "<Builder on local: place, register, traders>"
     assert session.venue is not None
     assert "set_oracle, set_position_mode" in repr(session.venue.control)
 

@@ -77,7 +77,7 @@ session.buy("BTCUSDC")  # call-arg
 session.buy("BTCUSDC", [])  # arg-type
 session.buy("BTCUSDC", "0.01", price=1, tif="POSTONLY")  # arg-type
 session.fetch_balance()  # attr-defined
-session.builder.place(1, "0.0002")  # arg-type
+toolkit.Builder(session).place(1, "0.0002")  # arg-type
 toolkit.conect()  # attr-defined
 late: Receipt = session.aio.buy("BTCUSDC", "0.01")  # assignment
 '''
@@ -190,7 +190,8 @@ def completions(code: str) -> set[str]:
         ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),
         ("s.ticket('BTCUSDC').", {"price", "quantity", "problems", "submit"}),
         ("toolkit.widgets.", {"OrderBook", "Dashboard"}),
-        ("s.builder.", {"register", "traders", "place"}),
+        ("toolkit.Builder(s).", {"register", "traders", "place"}),
+        ("s.permissions.", {"revoke", "allow_builder"}),
         ("s.stream.order_book('BTCUSDC').", {"bids", "asks", "frame", "wait"}),
         ("s.aio.exchange.", {"place_order", "cancel_all"}),
         ("s.aio.stream.", {"order_book", "trades"}),

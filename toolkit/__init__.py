@@ -16,6 +16,8 @@ _LAZY: dict[str, str] = {
     "connect": "session",
     "Session": "session",
     "AsyncSession": "session",
+    "Builder": "session_methods",
+    "AsyncBuilder": "session_methods",
     "ask": "session",
     "join": "classroom.joining",
     "Wallet": "wallet",
@@ -40,7 +42,9 @@ __all__ = [
     "LOCAL",
     "MAINNET",
     "TESTNET",
+    "AsyncBuilder",
     "AsyncSession",
+    "Builder",
     "Environment",
     "Market",
     "Order",
@@ -92,6 +96,7 @@ if TYPE_CHECKING:
     from .orders import Order
     from .products import Product
     from .session import AsyncSession, Session, ask, connect
+    from .session_methods import AsyncBuilder, Builder
     from .venue.model.market import Market
     from .wallet import Wallet
     from .widgets import Dashboard, OrderTicket

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
@@ -20,9 +19,9 @@ from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import RateLimiter
 from .client.io.transport import AsyncHttpTransport, HttpTransport
-from .client.io.venue_clock import VenueClock
+from .client.io.venue_clock import SessionClock, VenueClock
 from .client.orders.delivery import Delivery
-from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, frame, open_ledger
+from .client.orders.intents import Ledger, account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
@@ -42,9 +41,20 @@ from .connecting import (
 )
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
-from .errors import InputError, ToolkitError
+from .errors import InputError
 from .guards import no_keys
-from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
+from .session_methods import (
+    AsyncIntents,
+    AsyncParentOrders,
+    AsyncPermissions,
+    AsyncProducts,
+    AsyncSessionMethods,
+    Intents,
+    ParentOrders,
+    Permissions,
+    Products,
+    SessionMethods,
+)  # fmt: skip
 from .wallet import Wallet
 
 if TYPE_CHECKING:
@@ -188,7 +198,7 @@ class Session(SessionMethods):
             expiry_ms=sending["expiry_ms"],
             check=PreTradeChecks(self._catalogue, self._account, sending["retry"]).check,
             settle_timeout=sending["settle_timeout"],
-            clock_skew=lambda: self.clock_skew_ms,
+            clock_skew=lambda: self.clock.skew_ms,
         )
 
     def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
@@ -201,14 +211,10 @@ class Session(SessionMethods):
             return open_ledger(intents)
         return account_ledger(self.environment, lambda: self._known_account or signer)
 
-    def now_ms(self) -> int:
-        """Return the venue's time in Unix ms, as far as it is known: this machine's until the first answer."""
-        return self._runtime.now()
-
     @property
-    def clock_skew_ms(self) -> int | None:
-        """This machine's time minus the venue's as of the last answer, None while it is not known."""
-        return 0 if self._clock is None else self._clock.skew_ms
+    def clock(self) -> SessionClock:
+        """The venue's time, as far as it is known: `clock.now_ms()`, `clock.skew_ms`."""
+        return SessionClock(self._runtime.now, self._clock)
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
@@ -250,7 +256,7 @@ class Session(SessionMethods):
 
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
         calls, runs = self._calls, not self._is_manual()
-        made = ParentRunner(calls, self._delivery, self._catalogue, self.now_ms, owner, runs)
+        made = ParentRunner(calls, self._delivery, self._catalogue, self._runtime.now, owner, runs)
         if self._local is not None:
             self._local.host.alarms.append(made)
         return made
@@ -266,12 +272,27 @@ class Session(SessionMethods):
         """Take an update of the feed: it may settle what was submitted."""
         owner = event.topic.fields.get("userAddress")
         if owner is not None and event.kind == "incremental":
-            self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self.now_ms())
+            self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
 
     @cached_property
-    def builder(self) -> BuilderSide:
-        """A builder's side of Builder Code: register, see traders, place orders for them."""
-        return BuilderSide(self)
+    def permissions(self) -> Permissions:
+        """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
+        return Permissions(self)
+
+    @cached_property
+    def parent_orders(self) -> ParentOrders:
+        """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
+        return ParentOrders(self)
+
+    @cached_property
+    def intents(self) -> Intents:
+        """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
+        return Intents(self)
+
+    @cached_property
+    def products(self) -> Products:
+        """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
+        return Products(self)
 
     @cached_property
     def aio(self) -> AsyncSession:
@@ -291,24 +312,9 @@ class Session(SessionMethods):
         """
         return what_if(self._local, self.account, symbol, shock)
 
-    @no_keys
-    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
-        """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
-
-        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
-        FAILED, UNKNOWN),
-        code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
-        """
-        if self.wallet is not None and self._known_account is None:
-            with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
-                self._driver.run(self._account())
-        states = None if state is None else [IntentState(str(state).upper())]
-        return frame(self._delivery.ledger.all(states), index)
-
-    @no_keys
-    def intent(self, id: str) -> Intent:
-        """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
-        return self._delivery.ledger.get(id)
+    def _find_account(self) -> None:
+        """Ask the venue whose agent this session's key is, where that is not known yet."""
+        self._driver.run(self._account())
 
     def close(self) -> None:
         """Close connections, streams, the ledger's file, and the venue if `connect` made it; it trades no more."""
@@ -411,9 +417,24 @@ class AsyncSession(AsyncSessionMethods):
         return AsyncInfo(self)
 
     @cached_property
-    def builder(self) -> AsyncBuilderSide:
-        """A builder's side of Builder Code, awaited."""
-        return AsyncBuilderSide(self)
+    def permissions(self) -> AsyncPermissions:
+        """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
+        return AsyncPermissions(self)
+
+    @cached_property
+    def parent_orders(self) -> AsyncParentOrders:
+        """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
+        return AsyncParentOrders(self)
+
+    @cached_property
+    def intents(self) -> AsyncIntents:
+        """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
+        return AsyncIntents(self)
+
+    @cached_property
+    def products(self) -> AsyncProducts:
+        """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
+        return AsyncProducts(self)
 
     @cached_property
     def stream(self) -> AsyncStream:
@@ -422,24 +443,13 @@ class AsyncSession(AsyncSessionMethods):
 
         return AsyncStream(self)
 
-    def now_ms(self) -> int:
-        """As Session.now_ms; nothing to await."""
-        return self._session.now_ms()
-
     @property
-    def clock_skew_ms(self) -> int | None:
-        """As Session.clock_skew_ms."""
-        return self._session.clock_skew_ms
+    def clock(self) -> SessionClock:
+        """As Session.clock; nothing to await."""
+        return self._session.clock
 
-    @no_keys
-    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
-        """As Session.intents; nothing to await."""
-        return self._session.intents(state, index=index)
-
-    @no_keys
-    def intent(self, id: str) -> Intent:
-        """As Session.intent; nothing to await."""
-        return self._session.intent(id)
+    def _find_account(self) -> None:
+        self._session._find_account()
 
     async def close(self) -> None:
         """Close this loop's connections, and the session."""

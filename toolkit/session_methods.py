@@ -9,30 +9,56 @@ from __future__ import annotations
 from .accessors import accessible
 from .client.io.flow import Asynchronous, Synchronous
 from .client.orders.permissions import BuilderFlows, PermissionFlows
-from .client.orders.trading import TradingFlows
-from .client.parent_orders.parents import ParentOrderFlows
-from .client.reads.tables import TableFlows
+from .client.orders.trading import IntentFlows, TradingFlows
+from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
+from .client.reads.tables import ProductFlows, TableFlows
 from .suggestions import Suggesting
 
 
 @accessible
-class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, PermissionFlows, Suggesting, Synchronous):
+class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting, Synchronous):
     """The methods of Session."""
 
 
-class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, PermissionFlows, Suggesting, Asynchronous):
+class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting, Asynchronous):
     """The methods of AsyncSession, coroutine functions."""
 
 
-class BuilderSide(BuilderFlows, Suggesting, Synchronous):
-    """`session.builder`: register, see traders, place orders for them. The wallet's master is the builder."""
-
-    def __repr__(self) -> str:
-        return f"<BuilderSide on {self._session.environment.name}: register, traders, place>"
+class Permissions(PermissionFlows, Synchronous):
+    """`session.permissions`: who may act for the account."""
 
 
-class AsyncBuilderSide(BuilderFlows, Suggesting, Asynchronous):
-    """`session.aio.builder`: the asynchronous twin of BuilderSide."""
+class AsyncPermissions(PermissionFlows, Asynchronous):
+    """The asynchronous twin of Permissions."""
 
-    def __repr__(self) -> str:
-        return f"<AsyncBuilderSide on {self._session.environment.name}: register, traders, place>"
+
+class ParentOrders(ParentOrderPartFlows, Synchronous):
+    """`session.parent_orders`: orders that are traded over a time."""
+
+
+class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
+    """The asynchronous twin of ParentOrders."""
+
+
+class Intents(IntentFlows, Synchronous):
+    """`session.intents`: what this client recorded before sending, and requests shown before they are sent."""
+
+
+class AsyncIntents(IntentFlows, Asynchronous):
+    """The asynchronous twin of Intents."""
+
+
+class Products(ProductFlows, Synchronous):
+    """`session.products`: what the venue lists."""
+
+
+class AsyncProducts(ProductFlows, Asynchronous):
+    """The asynchronous twin of Products."""
+
+
+class Builder(BuilderFlows, Synchronous):
+    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder."""
+
+
+class AsyncBuilder(BuilderFlows, Asynchronous):
+    """The asynchronous twin of Builder, on `session.aio`."""

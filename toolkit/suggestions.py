@@ -21,7 +21,7 @@ OURS = {
     ),
     "session.funding_rates()": "fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs",
     "session.funding_rate_history(symbol)": "fetch_funding_rate_history funding_history futures_funding_rate",
-    "session.funding_payments()": "fetch_funding_history user_funding_history",
+    "session.info.funding_payments()": "fetch_funding_history user_funding_history",
     "session.wallet_balances()": (
         "fetch_balance balance balances get_account get_asset_balance futures_account futures_account_balance"
     ),
@@ -32,14 +32,14 @@ OURS = {
     ),
     "session.order(id)": ("fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order"),
     "session.fills()": ("fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades"),
-    "session.ledger()": "fetch_ledger user_non_funding_ledger_updates futures_income_history",
+    "session.info.ledger()": "fetch_ledger user_non_funding_ledger_updates futures_income_history",
     "session.buy(symbol, quantity, price) or session.sell(…)": (
         "create_order create_limit_order create_market_order create_limit_buy_order create_limit_sell_order "
         "create_market_buy_order create_market_sell_order market_open order_limit order_limit_buy "
         "order_limit_sell order_market order_market_buy order_market_sell futures_create_order"
     ),
     "session.place([…])": "create_orders bulk_orders place_orders futures_place_batch_order",
-    "session.prepare(order)": "create_test_order futures_create_test_order",
+    "session.intents.prepare(order)": "create_test_order futures_create_test_order",
     "session.replace(order, new)": "edit_order modify_order bulk_modify_orders futures_modify_order",
     "session.cancel(order)": (
         "cancel_order cancel_orders bulk_cancel cancel_by_cloid bulk_cancel_by_cloid futures_cancel_order "
@@ -47,9 +47,9 @@ OURS = {
     ),
     "session.cancel_all(symbol)": "cancel_all_orders futures_cancel_all_open_orders",
     "session.close_position(symbol)": "market_close close_all_positions",
-    "session.set_leverage(symbol, leverage)": "update_leverage futures_change_leverage",
-    "session.set_margin_mode(symbol, mode)": "futures_change_margin_type",
-    "session.assign_margin(symbol, amount)": (
+    "session.exchange.set_leverage(symbol, leverage)": "update_leverage futures_change_leverage",
+    "session.exchange.set_margin_mode(symbol, mode)": "futures_change_margin_type",
+    "session.exchange.assign_pos_margin(symbol, amount)": (
         "add_margin reduce_margin update_isolated_margin futures_change_position_margin"
     ),
     "session.exchange.withdraw(destination, amount)": "withdraw_from_bridge usd_transfer",
@@ -79,10 +79,35 @@ OURS = {
 """What to use here → names that other libraries give it. The order of the parameters is not theirs."""
 
 
+RENAMED = {
+    "allow_builder": "permissions.allow_builder",
+    "end_builder": "permissions.end_builder",
+    "revoke": "permissions.revoke",
+    "intent": "intents.get",
+    "prepare": "intents.prepare",
+    "send_prepared": "intents.send",
+    "parent_order": "parent_orders.get",
+    "start_twap": "parent_orders.start_twap",
+    "currencies": "products.currencies",
+    "margin_tables": "products.margin_tables",
+    "now_ms": "clock.now_ms",
+    "set_leverage": "exchange.set_leverage",
+    "set_margin_mode": "exchange.set_margin_mode",
+    "assign_margin": "exchange.assign_pos_margin",
+    "product_table": "products",
+    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments")},
+    "clock_skew_ms": "clock.skew_ms",
+}
+"""Old and new names of a session, both after `session.`."""
+
 MOVED = {
+    "session.builder": "toolkit.Builder(session)",
+    "session.widgets": "toolkit.widgets, such as toolkit.widgets.Candles(session, symbol)",
+    "session.blotter": "toolkit.widgets.Blotter(session)",
     "session.control": "session.venue.control",
     **{f"venue.{name}": f"venue.control.{name}" for name in ("market", "state_hash")},
     **{f"session.stream.{name}": f"session.stream.health.{name}" for name in ("state", "reason", "reconnects", "live")},
+    **{f"session.{old}": f"session.{new}" for old, new in RENAMED.items()},
     "session.stream.aio": "session.aio.stream",
     "venue.faults": "venue.control.add_fault(…)",
     "venue.handle": "venue.host.gateway.handle",

@@ -162,9 +162,9 @@ def given() -> Iterator[dict[str, dict[str, Any]]]:
     placed = {"type": "placeOrder", "orders": [order]}
     venue = LocalVenue(clock="manual", seed=7, start="2026-01-01 03:58")  # two minutes before a settlement
     with venue, toolkit.connect(venue=venue) as session, toolkit.connect(venue=venue, account=1) as other:
-        other.builder.register("Ladder House")
-        session.allow_builder(other.account, other.wallet.agent, max_fee_rate="0.0005")
-        other.builder.place(orders.buy("BTCUSDC", "0.1"), fee_rate="0.0004")
+        toolkit.Builder(other).register("Ladder House")
+        session.permissions.allow_builder(other.account, other.wallet.agent, max_fee_rate="0.0005")
+        toolkit.Builder(other).place(orders.buy("BTCUSDC", "0.1"), fee_rate="0.0004")
         best = session.stream.order_book("BTCUSDC", 1).best_ask - session.product("BTCUSDC").tick_size
         session.buy("BTCUSDC", "0.1", price=best)
         other.sell("BTCUSDC", "0.1", price=best)

@@ -22,8 +22,8 @@ TABLES: dict[str, Callable[[Session], pd.DataFrame]] = {
     "fills": lambda session: session.fills(),
     "positions": lambda session: session.positions(),
     "balances": lambda session: session.wallet_balances(),
-    "ledger": lambda session: session.ledger(),
-    "funding": lambda session: session.funding_payments(),
+    "ledger": lambda session: session.info.ledger(),
+    "funding": lambda session: session.info.funding_payments(),
 }
 """File → the table of one student; each gets the column `student`."""
 

@@ -334,7 +334,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
     is_local = session.environment.name == "local" and session._local is None
-    yield _clock(venue_time(envelope.reply.headers), session.clock_skew_ms, is_local)
+    yield _clock(venue_time(envelope.reply.headers), session.clock.skew_ms, is_local)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
         table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})

@@ -121,7 +121,7 @@ def _trade(session: Session) -> pd.Series[Any]:
     assert session.venue is not None
     call = f'session.buy("{SYMBOL}", "0.02")'
     _step(7, "Buy at market", call)
-    equity = {session.now_ms(): _equity(session)}
+    equity = {session.clock.now_ms(): _equity(session)}
     _receipt(session.buy(SYMBOL, "0.02"))
     _table(session.fills(), ["time", "symbol", "side", "price", "quantity", "value", "fee"])
     _step(8, "An hour later", 'session.venue.advance("1h"); session.positions()')
@@ -139,8 +139,8 @@ def _trade(session: Session) -> pd.Series[Any]:
 
 
 def _account(session: Session, equity: pd.Series[Any]) -> None:
-    _step(10, "Where the money went", "session.ledger(); session.wallet_balances()")
-    ledger = session.ledger()
+    _step(10, "Where the money went", "session.info.ledger(); session.wallet_balances()")
+    ledger = session.info.ledger()
     sums = ledger.groupby("kind", sort=False, observed=True)["amount"].sum().reset_index()
     _table(sums, ["kind", "amount"])
     _table(session.wallet_balances(), ["currency", "balance", "available", "equity"])

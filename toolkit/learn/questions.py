@@ -63,7 +63,7 @@ def _maker_share(session: Any) -> Any:
 
 
 def _funding_paid(session: Any) -> Any:
-    return -session.funding_payments(exact=True)["amount"].sum()
+    return -session.info.funding_payments(exact=True)["amount"].sum()
 
 
 def _market_margin(session: Any) -> Any:
@@ -78,8 +78,10 @@ def _five_minutes(answer: Any, session: Any) -> str:
         raise LookupError
     sums, first, after = set(), 0, 0
     # A window changes only where a trade enters or leaves it; it holds the trades after its begin and until its end.
-    for begin in sorted({*times, *(time - FIVE_MINUTES_MS for time in times), session.now_ms() - FIVE_MINUTES_MS}):
-        if times[0] <= begin <= session.now_ms() - FIVE_MINUTES_MS:
+    for begin in sorted(
+        {*times, *(time - FIVE_MINUTES_MS for time in times), session.clock.now_ms() - FIVE_MINUTES_MS}
+    ):
+        if times[0] <= begin <= session.clock.now_ms() - FIVE_MINUTES_MS:
             while first < len(times) and times[first] <= begin:
                 first += 1
             while after < len(times) and times[after] <= begin + FIVE_MINUTES_MS:
@@ -123,12 +125,12 @@ def _taken(answer: Any, session: Any) -> str:
 
 
 def _equity_left(session: Any, equity: Any) -> Any:
-    ledger = session.ledger(exact=True)
+    ledger = session.info.ledger(exact=True)
     return ledger[(ledger["kind"] == "DEPOSIT") | (ledger["symbol"] == "BTCUSDC")]["amount"].sum() / equity
 
 
 def _builder_fees(trader: Any, fills: Any) -> Any:
-    paid = trader.ledger(kind="BUILDER_FEE", exact=True)
+    paid = trader.info.ledger(kind="BUILDER_FEE", exact=True)
     return -paid[paid["tx_hash"].isin(fills["tx_hash"])]["amount"].sum()
 
 
@@ -220,7 +222,7 @@ def _amended(answer: Any, session: Any) -> str:
     if number is None or number != int(number):
         return "the id of an order was asked for"
     try:
-        events = session.order_events(order_id=int(number))
+        events = session.info.order_events(order_id=int(number))
     except ToolkitError as error:
         return f"the venue knows no such order: {error}"
     if events.empty or set(events["symbol"]) != {"ETHUSDC"} or set(events["side"]) != {"BUY"}:
@@ -284,7 +286,9 @@ QUESTIONS: dict[str, Question] = {
     "account-data.maker_share": Question(
         "`session.fills` takes a role, and fills have a value", truth=_maker_share, step="0.000001"
     ),
-    "account-data.funding_paid": Question("`session.funding_payments`; what is paid is negative", truth=_funding_paid),
+    "account-data.funding_paid": Question(
+        "`session.info.funding_payments`; what is paid is negative", truth=_funding_paid
+    ),
     "order-ticket.prices": Question("the chips of the price's problem, as `choices`", digest="55b573f5ff2d6def"),
     "order-ticket.margin": Question("`ticket.preview()` has it", truth=_market_margin, step="0.01"),
     "live-feed.traded": Question("add the quantity of each item of an update; begin with nothing", judge=_five_minutes),

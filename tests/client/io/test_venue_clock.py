@@ -121,7 +121,7 @@ def test_orders_and_candles_work_at_any_time_of_the_venue(venue: LocalVenue, off
     ) as s:
         assert s.buy("BTCUSDC", "0.001", price="30000").status == "NEW"
         venue.advance("3m")
-        assert s.set_leverage("BTCUSDC", 5)
+        assert s.exchange.set_leverage("BTCUSDC", 5)
         assert s.buy("BTCUSDC", "0.001", price="30000").status == "NEW"
         venue.advance("7m")
         candles = s.klines("BTCUSDC", "1m", limit=3)

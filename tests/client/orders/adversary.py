@@ -282,7 +282,7 @@ class World:
             "refused": lambda: subflow(session.place, bad),
             "batch": lambda: subflow(session.place, [buy, bad]),
             "bracket": lambda: subflow(session.place, orders.bracket(buy, stop_loss=30_000)),
-            "leverage": lambda: subflow(session.set_leverage, "BTCUSDC", self.rng.randrange(5, 20)),
+            "leverage": lambda: subflow(session.exchange.set_leverage, "BTCUSDC", self.rng.randrange(5, 20)),
             "cancel": lambda: subflow(session.cancel, cl_ord_id=self.known(session), symbol="BTCUSDC"),
             "resolve": lambda: subflow(session.resolve),
         }

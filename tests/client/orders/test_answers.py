@@ -132,8 +132,8 @@ def test_codes_that_leave_the_outcome_open_are_asked_about(name: str) -> None:
 def test_what_the_venue_does_not_show_is_refused_only_where_it_would_show_it(name: str, shown: bool) -> None:
     venue = Altered(OPEN_ANSWERS[name], times=0)
     s = session(venue)
-    s.set_leverage("BTCUSDC", 3)
+    s.exchange.set_leverage("BTCUSDC", 3)
     venue.inner.show_transactions, venue.executes, venue.times = shown, False, 1
     with pytest.raises(errors.ExchangeError if shown else errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     assert str(s.intents()["state"].iloc[-1]) == ("REJECTED" if shown else "UNKNOWN")

@@ -61,7 +61,7 @@ def in_doubt(count: int) -> tuple[toolkit.Session, FakeVenue]:
 
 CALLS: dict[str, Callable[[toolkit.Session], Any]] = {
     "buy": lambda s: s.buy("BTCUSDC", "0.01", price="60000"),
-    "leverage": lambda s: s.set_leverage("BTCUSDC", 5),
+    "leverage": lambda s: s.exchange.set_leverage("BTCUSDC", 5),
     "exchange": lambda s: s.exchange.cancel_all("BTCUSDC", False),
     "cancel_all": lambda s: s.cancel_all(),
     "close_position": lambda s: s.close_position("BTCUSDC"),

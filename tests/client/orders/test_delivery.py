@@ -30,7 +30,7 @@ def state_of(s: toolkit.Session) -> list[str]:
 def only_intent(s: toolkit.Session) -> Any:
     ids = list(s.intents().index)
     assert len(ids) == 1
-    return s.intent(ids[0])
+    return s.intents.get(ids[0])
 
 
 def buy(s: toolkit.Session) -> toolkit.Receipt:
@@ -197,7 +197,7 @@ def test_40207_on_a_first_copy_is_no_refusal_where_the_venue_shows_nothing() -> 
     fake.script = ["twice"]
     fake.show_transactions = False
     with pytest.raises(errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     assert state_of(s) == ["UNKNOWN"]
 
 
@@ -257,7 +257,7 @@ def test_a_refusal_that_another_process_has_settled_is_raised_here_too(tmp_path:
 
     s = session(interfering, ledger=tmp_path / "intents.db")
     with pytest.raises(errors.ActionRejected, match="insufficient margin"):
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     assert state_of(s) == ["REJECTED"]
 
 
@@ -339,7 +339,7 @@ def test_an_intent_that_another_process_has_just_sent_is_not_rejected_as_unsent(
 def test_actions_without_orders_are_looked_up_by_their_nonce() -> None:
     fake = FakeVenue(["answer lost"])
     s = session(fake)
-    receipt = s.set_leverage("BTCUSDC", 5)
+    receipt = s.exchange.set_leverage("BTCUSDC", 5)
     assert receipt.state is IntentState.ACCEPTED
     assert len(set(fake.bodies)) == 1
 
@@ -349,7 +349,7 @@ def test_a_first_try_that_the_venue_refused_is_found_by_its_nonce() -> None:
     fake.refuse_business = True
     s = session(fake)
     with pytest.raises(errors.ActionRejected, match="insufficient margin") as caught:
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     assert caught.value.receipt.tx_code == 7
     assert state_of(s) == ["REJECTED"]
 
@@ -359,7 +359,7 @@ def test_a_venue_that_hides_transactions_leaves_such_an_action_unknown() -> None
     fake.show_transactions = False
     s = session(fake)
     with pytest.raises(errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.UNKNOWN
 
@@ -371,11 +371,11 @@ def test_a_refusal_of_the_second_copy_proves_nothing_about_the_first_without_tra
 ) -> None:
     fake, clock = FakeVenue(), Clock()
     s = session(fake, clock=clock)
-    s.set_leverage("BTCUSDC", 3)
+    s.exchange.set_leverage("BTCUSDC", 3)
     fake.script = ["lost", f"code:{code}"]
     fake.show_transactions = shown
     with pytest.raises(errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     sent = len(fake.bodies)
     clock.now += LATEST_EXECUTION_MS - 1_000
     assert s.resolve()[0].state is IntentState.UNKNOWN, "the first copy may be executed yet"
@@ -466,7 +466,7 @@ def test_an_old_action_that_never_expires_is_not_sent_again_by_itself() -> None:
     fake, clock = FakeVenue(["lost"] * 3), Clock()
     s = session(fake, clock=clock)
     with pytest.raises(errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     clock.now += delivery.SAFE_RESEND_MS + 1
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.UNKNOWN
@@ -523,7 +523,7 @@ def test_40208_tells_the_venues_time_and_the_action_is_made_once_more() -> None:
     first, second = (json.loads(body) for body in fake.bodies)
     assert second["nonce"] - first["nonce"] in range(95_000, 100_000)
     assert second["expiryAfter"] - second["nonce"] == 60_000
-    assert s.clock_skew_ms == -95_000
+    assert s.clock.skew_ms == -95_000
 
 
 @pytest.mark.parametrize("moment", ["Thu, 01 Jan 2026 00:00:05 GMT", "Thu, 01 Jan 2026 00:01:35 GMT"])
@@ -701,7 +701,7 @@ def test_whatever_fails_client_and_venue_agree_in_the_end(script: list[str], ord
     for _ in range(6):
         s.resolve()
     for name in s.intents().index:
-        intent = s.intent(name)
+        intent = s.intents.get(name)
         assert intent.settled
         placed = intent.client_ids[0] in fake.orders
         assert placed == (intent.state is IntentState.ACCEPTED)

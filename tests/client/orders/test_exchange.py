@@ -134,7 +134,7 @@ def test_what_is_no_order_is_refused_by_name(given: Any) -> None:
 
 def test_errors_of_a_call_name_it_without_a_class_of_the_toolkits_own() -> None:
     s = session(FakeVenue())
-    for call in (s.buy, s.positions, s.klines, s.twap, s.allow_builder, s.dashboard, s.builder.place):
+    for call in (s.buy, s.positions, s.klines, s.twap, s.dashboard, toolkit.Builder(s).place):
         with pytest.raises(TypeError, match=rf"^{call.__name__}\(\) "):
             call(no_such=1)
     with pytest.raises(TypeError, match=r"^buy\(\) "):

@@ -86,7 +86,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script:
         placed = set(fake.orders)
         accepted = set()
         for name in s.intents().index if s._delivery.ledger.all() else []:
-            intent = s.intent(name)
+            intent = s.intents.get(name)
             assert intent.settled, (count, intent)
             if intent.state is IntentState.ACCEPTED:
                 accepted |= set(intent.client_ids)

@@ -51,40 +51,40 @@ def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, trader: t
 
 
 def test_builder_and_trader_in_a_few_lines(trader: toolkit.Session, maker: toolkit.Session) -> None:
-    maker.builder.register("Acme")
-    trader.allow_builder(development.account(1).address, development.account(30).address, "0.0005")
-    assert maker.builder.traders()["wallet"].tolist() == [trader.account]
-    receipt = maker.builder.place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0002")
+    toolkit.Builder(maker).register("Acme")
+    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.0005")
+    assert toolkit.Builder(maker).traders()["wallet"].tolist() == [trader.account]
+    receipt = toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0002")
     assert receipt.code == 0
     assert len(trader.orders(open=True)) == 1
     bracket = orders.buy("BTCUSDC", "0.01", "31000", tp="90000", sl="20000")
-    assert maker.builder.place(bracket, "0.0005").code == 0
+    assert toolkit.Builder(maker).place(bracket, "0.0005").code == 0
     with pytest.raises(ActionRejected, match=r"above the authorisation's maxFeeRate 0\.0005"):
-        maker.builder.place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0006")
+        toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0006")
     [row] = trader.permissions().query("kind == 'builder'").to_dict("records")
     assert (row["of"], row["address"]) == (development.account(1).address, development.account(30).address)
     assert row["max_fee_rate"] == 0.0005
     assert trader.permissions().attrs["complete"]
-    trader.end_builder()
+    trader.permissions.end_builder()
     with pytest.raises(SignatureRejected, match="was revoked"):
-        maker.builder.place(orders.buy("BTCUSDC", "0.01", "30000"), "0")
+        toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0")
     assert trader.permissions(ended=True)["status"].tolist() == ["ACTIVE", "REVOKED"]
-    assert maker.builder.traders().empty
-    assert len(maker.builder.traders(ended=True)) == 1
+    assert toolkit.Builder(maker).traders().empty
+    assert len(toolkit.Builder(maker).traders(ended=True)) == 1
 
 
 def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: toolkit.Session) -> None:
-    maker.builder.register("Acme")
-    trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    toolkit.Builder(maker).register("Acme")
+    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
     trader.exchange.approve_agent(development.account(31).address, "second")
-    trader.revoke("second")
-    trader.revoke(development.account(30).address)
+    trader.permissions.revoke("second")
+    trader.permissions.revoke(development.account(30).address)
     assert trader.permissions()["name"].tolist() == ["toolkit"]
     with pytest.raises(
         InputError, match=r"'second' is no active agent or builder of this account; there is agent toolkit"
     ):
-        trader.revoke("second")
-    trader.revoke(development.account(10).address.lower())
+        trader.permissions.revoke("second")
+    trader.permissions.revoke(development.account(10).address.lower())
     with pytest.raises(SignatureRejected, match="was revoked at"):
         trader.buy("BTCUSDC", "0.01", "30000")
 
@@ -95,23 +95,23 @@ def test_revoke_ends_exactly_what_was_named(trader: toolkit.Session) -> None:
         trader.exchange.approve_agent(agent, name)
     for unknown in ("", None):
         with pytest.raises(InputError, match=f"^{unknown!r} is no active agent"):
-            trader.revoke(unknown)  # type: ignore[arg-type]
-    trader.revoke("Bot")
+            trader.permissions.revoke(unknown)  # type: ignore[arg-type]
+    trader.permissions.revoke("Bot")
     assert trader.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
     trader.exchange.approve_agent(agents[0], "")
-    trader.revoke(agents[0].lower())
+    trader.permissions.revoke(agents[0].lower())
     assert trader.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
 
 
 def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
-    maker.builder.register("Acme")
+    toolkit.Builder(maker).register("Acme")
     terms = {"builderAddress": maker.account, "maxFeeRate": "0.001", "validitySeconds": 0, "dexChain": "Testnet"}
     for number in range(101):
         trader = f"0x{number + 1:040x}"
         venue.control.fund(trader, "1")
         terms["agentAddress"] = f"0x{number + 1_000_000:040x}"
         assert venue.control.act(trader, {"type": "approveAgentToBuilder", **terms})["code"] == 0
-    assert len(set(maker.builder.traders()["wallet"])) == 101
+    assert len(set(toolkit.Builder(maker).traders()["wallet"])) == 101
 
 
 def test_vaults_that_are_led_or_joined_are_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
@@ -148,8 +148,8 @@ def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
         return answer(core, name, values)  # type: ignore[arg-type]
 
     monkeypatch.setattr(info, "answer", strict)
-    maker.builder.register("Acme")
-    trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    toolkit.Builder(maker).register("Acme")
+    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
     made = trader.permissions()
     assert not made.attrs["complete"]
     assert made["kind"].tolist() == ["agent", "builder"]
@@ -170,13 +170,13 @@ def test_the_awaited_twin_has_the_same_calls(trader: toolkit.Session) -> None:
 def test_every_authorisation_of_a_traders_history_is_listed(
     venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session
 ) -> None:
-    maker.builder.register("Acme")
+    toolkit.Builder(maker).register("Acme")
     for _ in range(3):
-        trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+        trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
         venue.advance("1m")
-        trader.end_builder()
+        trader.permissions.end_builder()
     assert len(trader.permissions(ended=True).query("kind == 'builder'")) == 3
-    assert len(maker.builder.traders(ended=True)) == 3
+    assert len(toolkit.Builder(maker).traders(ended=True)) == 3
 
 
 AGENT_ROW = {"kind": "agent", "name": "bot", "address": "0xA", "of": "", "status": "ACTIVE"}
@@ -214,7 +214,7 @@ def test_the_states_of_what_was_granted() -> None:
 def test_what_has_ended_is_listed_on_request(venue: LocalVenue, trader: toolkit.Session) -> None:
     vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
     trader.exchange.approve_agent(development.account(31).address, "second")
-    trader.revoke("second")
+    trader.permissions.revoke("second")
     with toolkit.connect(venue=venue, account=2) as other:
         assert "vault" not in set(other.permissions()["kind"]), "neither led nor joined"
         other.exchange.vault_deposit(vault, "0.5")
@@ -263,6 +263,6 @@ def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
 def test_an_authorisation_lasts_as_long_as_the_venue_says_by_default(
     trader: toolkit.Session, maker: toolkit.Session
 ) -> None:
-    maker.builder.register("Acme")
-    receipt = trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
-    assert trader.intent(receipt.intent).payload["validitySeconds"] == 0
+    toolkit.Builder(maker).register("Acme")
+    receipt = trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    assert trader.intents.get(receipt.intent).payload["validitySeconds"] == 0

@@ -429,7 +429,7 @@ def test_each_wait_for_the_own_turn_is_named_so(delivery: Delivery, monkeypatch:
 
 def test_what_was_prepared_is_confirmed_on_mainnet_where_nobody_said_that_it_is() -> None:
     s = session(FakeVenue(), environment="mainnet", confirm=lambda _: False)
-    prepared = s.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
+    prepared = s.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
     with pytest.raises(LimitReached, match="was not confirmed"):
         next(s._delivery.send(prepared))
     assert next(s._delivery.send(prepared, confirmed=True)) == Now()

@@ -22,13 +22,13 @@ __all__ = ["session", "venue"]
 
 def test_the_digest_that_was_shown_is_the_digest_that_was_signed(session: Session) -> None:
     before = len(session.intents())
-    prepared = session.prepare(orders.buy("BTCUSDC", "0.01", "10000"))
+    prepared = session.intents.prepare(orders.buy("BTCUSDC", "0.01", "10000"))
     assert len(session.intents()) == before
     shown = prepared.explain().digest
-    receipt = session.send_prepared(prepared)
+    receipt = session.intents.send(prepared)
     assert receipt
     assert receipt.cl_ord_id == prepared.client_ids[0]
-    body = session.intent(receipt.intent).body
+    body = session.intents.get(receipt.intent).body
     assert body is not None
     request = envelope.parse(body)
     assert signing.content_digest(request, session.environment.chain) == shown
@@ -36,28 +36,28 @@ def test_the_digest_that_was_shown_is_the_digest_that_was_signed(session: Sessio
 
 
 def test_a_prepared_order_is_sent_once(session: Session) -> None:
-    prepared = session.prepare(orders.buy("BTCUSDC", "0.01", "10000"))
-    assert session.send_prepared(prepared)
+    prepared = session.intents.prepare(orders.buy("BTCUSDC", "0.01", "10000"))
+    assert session.intents.send(prepared)
     with pytest.raises(ToolkitError):
-        session.send_prepared(prepared)
+        session.intents.send(prepared)
     assert len(session.orders(open=True)) == 1
 
 
 def test_preparing_checks_first(session: Session) -> None:
     with pytest.raises(CheckFailed, match="tickSize"):
-        session.prepare(orders.buy("BTCUSDC", "0.01", "10000.05"))
+        session.intents.prepare(orders.buy("BTCUSDC", "0.01", "10000.05"))
 
 
 def test_any_action_can_be_prepared(session: Session) -> None:
-    prepared = session.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
+    prepared = session.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
     assert prepared.expiry_after is None
-    assert session.send_prepared(prepared)
+    assert session.intents.send(prepared)
 
 
 def test_on_mainnet_an_unconfirmed_action_is_not_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
     with connect(MAINNET, wallet=Wallet.create(), account="0x" + "1" * 40) as session:
-        prepared = session.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
+        prepared = session.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
         with pytest.raises(LimitReached, match="nothing was signed"):
-            session.send_prepared(prepared)
+            session.intents.send(prepared)
         assert session.intents().empty

@@ -41,8 +41,8 @@ def trader(venue: LocalVenue) -> Iterator[Session]:
 def builder(venue: LocalVenue, trader: Session) -> Iterator[Session]:
     wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
     with toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
-        made.builder.register("Acme")
-        trader.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+        toolkit.Builder(made).register("Acme")
+        trader.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
         yield made
 
 
@@ -53,8 +53,8 @@ def item(given: orders.Order, reduce_field: str = "reduceOnlyOption") -> dict[st
 DOORS: dict[str, Callable[[Session], Any]] = {
     "buy": lambda s: s.buy("BTCUSDC", "0.01", price="60000.05"),
     "place": lambda s: s.place([buy("BTCUSDC", "0.01", "60000"), OFF_TICK]),
-    "prepare": lambda s: s.prepare(OFF_TICK),
-    "prepare an action": lambda s: s.prepare({"type": "placeOrder", "orders": [item(OFF_TICK)]}),
+    "prepare": lambda s: s.intents.prepare(OFF_TICK),
+    "prepare an action": lambda s: s.intents.prepare({"type": "placeOrder", "orders": [item(OFF_TICK)]}),
     "replace": lambda s: s.replace(5, OFF_TICK),
     "place_order": lambda s: s.exchange.place_order(OFF_TICK),
     "place_order, items": lambda s: s.exchange.place_order([item(OFF_TICK)]),
@@ -66,7 +66,7 @@ DOORS: dict[str, Callable[[Session], Any]] = {
     "place_builder_bracket_order": lambda s: s.exchange.place_builder_bracket_order(
         bracket(OFF_TICK, stop_loss="50000"), s.account, "0"
     ),
-    "builder.place": lambda s: s.builder.place(OFF_TICK, "0"),
+    "builder.place": lambda s: toolkit.Builder(s).place(OFF_TICK, "0"),
     "send": lambda s: s.exchange.send({"type": "placeOrder", "orders": [item(OFF_TICK)]}),
     "for a vault": lambda s: s.exchange.place_order(OFF_TICK, vault_address="0x" + "ab" * 20),
 }  # fmt: skip
@@ -116,23 +116,23 @@ def test_a_small_position_can_be_closed_as_a_whole(venue: LocalVenue, trader: Se
 
 def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, trader: Session) -> None:
     before = len(trader.intents())
-    for call in (trader.set_leverage, trader.exchange.set_leverage):
+    for call in (trader.exchange.set_leverage,):
         with pytest.raises(CheckFailed, match="leverage 41x is above 40x, the most BTCUSDC allows") as caught:
             call("BTCUSDC", "41")
         assert caught.value.failures[0].nearest == ("40",)
     assert len(trader.intents()) == before
     venue.control.fund(str(trader.account), "3000000")
-    trader.set_leverage("XRPUSDC", "20")
+    trader.exchange.set_leverage("XRPUSDC", "20")
     trader.buy("XRPUSDC", "3000000", price="0.6")  # 1.8 M USDC: below table 2's first floor, 2 M
-    trader.set_leverage("XRPUSDC", "21")
-    trader.set_leverage("XRPUSDC", "20")
+    trader.exchange.set_leverage("XRPUSDC", "21")
+    trader.exchange.set_leverage("XRPUSDC", "20")
     trader.buy("XRPUSDC", "1000000", price="0.6")  # 2.4 M USDC
     with pytest.raises(CheckFailed, match="leverage 21x is above 20x"):
-        trader.set_leverage("XRPUSDC", "21")
+        trader.exchange.set_leverage("XRPUSDC", "21")
     answer = venue.control.act(str(trader.account), {"type": "setLeverage", "symbolCode": 4, "leverage": "21"})
     assert answer["txCode"] == TxCode.LEVERAGE_TOO_HIGH, "the venue agrees"
     trader.cancel_all("XRPUSDC")
-    trader.set_leverage("XRPUSDC", "21")
+    trader.exchange.set_leverage("XRPUSDC", "21")
 
 
 def test_limits_of_leverage_are_those_of_the_tiers() -> None:
@@ -175,7 +175,7 @@ def test_a_builder_places_every_kind_of_order(venue: LocalVenue, trader: Session
     made = order("BTCUSDC", quantity="0.01", type=kind.lower(), **given)
     assert isinstance(made, orders.Order)
     assert made.check(BTC).to_item(BTC)["ordType"] == kind
-    assert builder.builder.place(made, "0.0001").state == "ACCEPTED"
+    assert toolkit.Builder(builder).place(made, "0.0001").state == "ACCEPTED"
     shown = trader.orders(exact=True).iloc[-1]
     assert (shown["type"], shown["side"], shown["quantity"]) == (kind, given["side"], Decimal("0.01"))
     assert shown["price"] == Decimal(given.get("price", 0))
@@ -186,7 +186,7 @@ def test_a_builder_places_every_kind_of_order(venue: LocalVenue, trader: Session
         with pytest.raises((CheckFailed, MalformedRequest), match="is for builder orders"):
             trader.place(made)
     with pytest.raises(CheckFailed, match="stepSize"):
-        builder.builder.place(order("BTCUSDC", quantity="0.0105", type=kind, **given), "0.0001")
+        toolkit.Builder(builder).place(order("BTCUSDC", quantity="0.0105", type=kind, **given), "0.0001")
 
 
 def test_a_kind_that_contradicts_its_fields_is_no_order() -> None:
@@ -204,21 +204,23 @@ def test_a_builders_bracket_may_have_conditional_exits(trader: Session, builder:
     entry = buy("BTCUSDC", "0.01", "60000")
     exit_options: dict[str, Any] = {"reduce_only": "SL_FROM_POSITION", "type": "STOP_MARKET"}
     stop = sell("BTCUSDC", 0, trigger_price="55000", **exit_options)
-    assert builder.builder.place(bracket(entry, stop_loss=stop), "0").state == "ACCEPTED"
+    assert toolkit.Builder(builder).place(bracket(entry, stop_loss=stop), "0").state == "ACCEPTED"
     late = sell("BTCUSDC", 0, trigger_price="61000", **exit_options)
     with pytest.raises(CheckFailed, match="trigger price 61000 is met already"):
-        builder.builder.place(bracket(entry, stop_loss=late), "0")
+        toolkit.Builder(builder).place(bracket(entry, stop_loss=late), "0")
 
 
 def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, trader: Session, builder: Session) -> None:
     for seconds in (366 * 86_400, 2**63 - 1):
-        trader.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=seconds)
+        trader.permissions.allow_builder(
+            str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=seconds
+        )
         shown = trader.info.builder_agents(wallet=trader.account)
         until = min(venue.host.now_ms() + seconds * 1000, MAX_TIME)
         assert int(shown["expires_at"][0].timestamp()) == until // 1000
     assert venue.snapshot() > 0, "the state still fits its format"
     with pytest.raises(MalformedRequest, match="validitySeconds"):
-        trader.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
+        trader.permissions.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
     with pytest.raises(MalformedRequest, match="validitySeconds"):
         trader.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
 

@@ -113,7 +113,7 @@ def test_of_several_orders_one_must_be_named(s: toolkit.Session) -> None:
     r.orders[1].cancel()
     assert [each.status for each in r.orders] == ["NEW", "CANCELED"]
     with pytest.raises(errors.InputError, match="setLeverage placed no order"):
-        _ = s.set_leverage("BTCUSDC", 5).filled
+        _ = s.exchange.set_leverage("BTCUSDC", 5).filled
 
 
 def test_a_refused_order_has_its_reason(s: toolkit.Session) -> None:
@@ -200,7 +200,7 @@ def test_ids_are_taken_in_every_form(s: toolkit.Session, form: str) -> None:
     r = s.buy("BTCUSDC", "0.01", price="50000")
     assert s.order(FORMS[form](s, r)).order_id == r.order_id
     assert s.replace(FORMS[form](s, r), orders.buy("BTCUSDC", np.float64(0.02), price=np.int64(51000)))
-    assert s.order_events(order_id=FORMS[form](s, r))["order_id"].nunique() == 1
+    assert s.info.order_events(order_id=FORMS[form](s, r))["order_id"].nunique() == 1
     assert s.info.order_states(order_id=FORMS[form](s, r))["order_id"].tolist() == [r.order_id]
     assert s.cancel(FORMS[form](s, r))
     assert r.status == "CANCELED"

@@ -158,12 +158,12 @@ def test_a_bracket_waits_for_its_entry(alice: toolkit.Session, bob: toolkit.Sess
 
 
 def test_settings_of_a_product(alice: toolkit.Session) -> None:
-    assert alice.set_leverage("BTCUSDC", 10)
-    assert alice.set_margin_mode("BTCUSDC", "isolated")
+    assert alice.exchange.set_leverage("BTCUSDC", 10)
+    assert alice.exchange.set_margin_mode("BTCUSDC", "isolated")
     with pytest.raises(errors.CheckFailed, match="leverage 90x is above 40x"):
-        alice.set_leverage("BTCUSDC", 90)
+        alice.exchange.set_leverage("BTCUSDC", 90)
     with pytest.raises(errors.ActionRejected):
-        alice.assign_margin("BTCUSDC", 5)
+        alice.exchange.assign_pos_margin("BTCUSDC", 5)
 
 
 def test_what_checks_refuse_is_never_signed(alice: toolkit.Session) -> None:
@@ -254,7 +254,7 @@ def test_a_refusal_whose_answer_was_lost_is_found_again(
 def test_a_lost_leverage_change_is_asked_for_by_its_nonce(venue: LocalVenue, alice: toolkit.Session) -> None:
     s, transport = flaky(venue, ["answer lost"] * 3)
     with pytest.raises(errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 7)
+        s.exchange.set_leverage("BTCUSDC", 7)
     venue.advance(until=venue.host.settled_ms())  # by then it is executed, also at a venue that takes a second for it
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
@@ -275,7 +275,7 @@ def test_a_clock_that_is_off_does_not_matter_and_is_known(venue: LocalVenue, ali
     for off in (90_000, -90_000):
         s = session_behind(venue, off)
         assert s.buy("BTCUSDC", "0.001", price="50000").status == "NEW"
-        assert s.clock_skew_ms == -off
+        assert s.clock.skew_ms == -off
 
 
 def session_behind(venue: LocalVenue, ms: int) -> toolkit.Session:
@@ -306,7 +306,8 @@ def test_the_awaited_twin_trades_too(venue: LocalVenue, alice: toolkit.Session) 
 def test_over_loopback_a_session_approves_and_trades() -> None:
     with LocalVenue(seed=3) as venue, venue.serve(0) as served:
         with toolkit.connect(served.environment) as s:
-            assert s.venue is None
+            assert s._local is None
+            assert repr(s.venue).startswith("<ServedVenue at http://127.0.0.1:")
             assert "at http://127.0.0.1" in repr(s)
             with pytest.raises(errors.SignatureRejected):
                 s.buy("BTCUSDC", "0.001", price="50000")
@@ -324,15 +325,15 @@ def test_over_loopback_a_session_approves_and_trades() -> None:
 def test_a_served_venue_is_reached_even_at_the_preset_address() -> None:
     from dataclasses import replace
 
-    assert toolkit.connect(toolkit.LOCAL).venue is not None
-    assert toolkit.connect(replace(toolkit.LOCAL, base_url="http://127.0.0.1:8645")).venue is None
-    assert toolkit.connect(base_url="http://127.0.0.1:8645").venue is None
+    assert toolkit.connect(toolkit.LOCAL)._local is not None
+    assert toolkit.connect(replace(toolkit.LOCAL, base_url="http://127.0.0.1:8645"))._local is None
+    assert toolkit.connect(base_url="http://127.0.0.1:8645")._local is None
 
 
 def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_BASE_URL", "http://127.0.0.1:8645")
     s = toolkit.connect()
-    assert s.venue is None
+    assert s._local is None
     assert s.environment.base_url == "http://127.0.0.1:8645"
 
 
@@ -426,7 +427,7 @@ def test_intents_are_a_frame_even_when_empty() -> None:
     assert empty.index.name == full.index.name == "intent"
     assert str(full["created"].iloc[0]) == "2026-01-01 00:00:00+00:00"
     assert len(s.intents("unknown")) == 0
-    assert json.loads(json.dumps(full.index[0])) == s.intent(full.index[0]).id
+    assert json.loads(json.dumps(full.index[0])) == s.intents.get(full.index[0]).id
 
 
 def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: LocalVenue) -> None:
@@ -456,7 +457,7 @@ def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: 
     sent = len(transport.bodies)
     s.cancel(receipt, vault_address=vault)
     with pytest.raises(errors.OutcomeUnknown):
-        s.set_leverage("BTCUSDC", 7, vault_address=vault)
+        s.exchange.set_leverage("BTCUSDC", 7, vault_address=vault)
     venue.advance(until=venue.host.settled_ms())
     (receipt,) = s.resolve(resend=False)
     assert receipt.state is IntentState.ACCEPTED
@@ -541,14 +542,14 @@ def test_proxies_of_the_environment_are_not_used_to_this_machine(monkeypatch: py
 def test_a_closed_session_refuses_to_trade() -> None:
     fake = FakeVenue(["lost", "lost"])
     made = session(fake, attempts=1)
-    prepared = made.prepare(orders.buy("BTCUSDC", "0.01", price="60000"))
+    prepared = made.intents.prepare(orders.buy("BTCUSDC", "0.01", price="60000"))
     with pytest.raises(errors.OutcomeUnknown):
         made.buy("BTCUSDC", "0.01", price="60000")
     made.close()
     sent = len(fake.bodies)
     for call in (
         lambda: made.buy("BTCUSDC", "0.01", price="60000"),
-        lambda: made.send_prepared(prepared),
+        lambda: made.intents.send(prepared),
         lambda: made.cancel(5, symbol="BTCUSDC"),
         lambda: made.cancel_all("BTCUSDC"),
         lambda: made.exchange.set_leverage("BTCUSDC", 5),

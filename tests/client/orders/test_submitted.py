@@ -46,7 +46,7 @@ def test_a_call_waits_until_its_action_is_executed(venue: LocalVenue, s: toolkit
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id == int(s.orders(open=True)["order_id"].iloc[0])
     assert venue.host.now_ms() == before + 1000
-    leverage = s.set_leverage("BTCUSDC", 5)
+    leverage = s.exchange.set_leverage("BTCUSDC", 5)
     assert (leverage.state, leverage.tx_code) == (IntentState.ACCEPTED, 0)
 
 
@@ -163,7 +163,7 @@ def test_the_feed_tells_what_became_of_orders(channel: str, wire: Any) -> None:
         live.rows()
         assert list(s.intents()["state"]) == ["ACCEPTED", "FAILED", "ACCEPTED", "ACCEPTED"]
         assert bad.state is IntentState.SUBMITTED  # as it was answered
-        results = [result for made in (good, both, bracket) for result in receipt(s.intent(made.intent)).results]
+        results = [result for made in (good, both, bracket) for result in receipt(s.intents.get(made.intent)).results]
         assert len(results) == 6
         assert all(result.accepted and result.order_id for result in results)
 
@@ -172,7 +172,7 @@ def test_the_feed_tells_what_became_of_any_action(venue: LocalVenue, at_once: to
     live = at_once.stream.events()
     live.rows()
     made = [
-        at_once.set_leverage("BTCUSDC", 5),
+        at_once.exchange.set_leverage("BTCUSDC", 5),
         at_once.exchange.vault_create("Mine", "500"),
         at_once.exchange.cancel_order({"symbolCode": 1, "ordId": 99}),
         at_once.exchange.cancel_all("BTCUSDC", False),
@@ -180,9 +180,9 @@ def test_the_feed_tells_what_became_of_any_action(venue: LocalVenue, at_once: to
     refuse_reads(at_once, "/info/")
     venue.advance(until=venue.host.settled_ms())
     live.rows()
-    states = [str(at_once.intent(each.intent).state) for each in made]
+    states = [str(at_once.intents.get(each.intent).state) for each in made]
     assert states == ["ACCEPTED", "ACCEPTED", "FAILED", "SUBMITTED"]  # the last one's orders are asked for
-    assert (at_once.intent(made[1].intent).data or {})["vault"]
+    assert (at_once.intents.get(made[1].intent).data or {})["vault"]
 
 
 def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.Session) -> None:
@@ -200,7 +200,7 @@ def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.S
 def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolkit.Session) -> None:
     made = at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=77)
     row = {"clOrdId": 77, "ordId": 5, "ordSide": "BUY", "execStatus": "NEW"}
-    ack = {"nonce": at_once.intent(made.intent).nonce, "signer": "0x" + "1" * 40, "actionType": "placeOrder"}
+    ack = {"nonce": at_once.intents.get(made.intent).nonce, "signer": "0x" + "1" * 40, "actionType": "placeOrder"}
     account = str(at_once.account)
     told = at_once._delivery.take_records
     told("orderHist", "0x" + "2" * 40, [row], venue.host.now_ms())
@@ -209,9 +209,9 @@ def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolk
         told("orderHist", account, [row | wrong], venue.host.now_ms())
     for event in ({}, {"eventType": "actionAck", "event": [ack | {"txCode": 5}, 7]}, {"eventType": "perpOrder"}):
         told("userEvent", account, [event], venue.host.now_ms())
-    assert at_once.intent(made.intent).state is IntentState.SUBMITTED
+    assert at_once.intents.get(made.intent).state is IntentState.SUBMITTED
     told("orderHist", account, [row], venue.host.now_ms())
-    assert at_once.intent(made.intent).state is IntentState.ACCEPTED
+    assert at_once.intents.get(made.intent).state is IntentState.ACCEPTED
 
 
 JUNK = st.recursive(
@@ -258,7 +258,7 @@ class TransactionsOnly:
 def test_a_transaction_that_failed_says_so_in_any_form(row: dict[str, Any]) -> None:
     s = session(TransactionsOnly(row))
     with pytest.raises(errors.ActionRejected, match=r"failed|too much") as caught:
-        s.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 5)
     assert caught.value.receipt.state is IntentState.FAILED
 
 
@@ -266,14 +266,14 @@ def test_a_transaction_that_failed_says_so_in_any_form(row: dict[str, Any]) -> N
 def test_the_hash_of_another_request_is_no_answer(other: dict[str, Any]) -> None:
     row = {"txCode": 0, "status": "SUCCESS"} | other
     with pytest.raises(errors.OutcomeUnknown, match="another request"):
-        session(TransactionsOnly(row)).set_leverage("BTCUSDC", 5)
+        session(TransactionsOnly(row)).exchange.set_leverage("BTCUSDC", 5)
     assert session(TransactionsOnly(row)).buy("BTCUSDC", "0.01", price="60000").order_id == 501  # its order stands
 
 
 @pytest.mark.parametrize("row", [{"txHash": "0xother"}, {"status": "PENDING"}])
 def test_what_is_not_shown_as_executed_stays_submitted(row: dict[str, Any]) -> None:
     s = session(TransactionsOnly(row))
-    assert s.set_leverage("BTCUSDC", 5).state is IntentState.SUBMITTED
+    assert s.exchange.set_leverage("BTCUSDC", 5).state is IntentState.SUBMITTED
     assert list(s.intents("submitted")["action"]) == ["setLeverage"]
 
 

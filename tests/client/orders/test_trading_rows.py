@@ -79,8 +79,8 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
     def account(*masters: str) -> Any:
         fake = Rows(*({"masterAddress": one} for one in masters))
         s = session(fake, wallet=wallet)
-        s.set_leverage("BTCUSDC", 5)
-        s.set_leverage("BTCUSDC", 6)
+        s.exchange.set_leverage("BTCUSDC", 5)
+        s.exchange.set_leverage("BTCUSDC", 6)
         return s.account, fake
 
     found, fake = account(OTHER, OTHER, "")
@@ -93,7 +93,7 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
         with pytest.raises(WalletError, match="knows no single master of agent 0x"):
             account(*masters)
     known = session(Rows({"masterAddress": OTHER}), wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
-    known.set_leverage("BTCUSDC", 5)
+    known.exchange.set_leverage("BTCUSDC", 5)
     assert known.account == MASTER
 
 

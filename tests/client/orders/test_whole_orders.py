@@ -21,13 +21,13 @@ from toolkit.products import ProductTable
 
 CALLS: dict[str, Callable[[toolkit.Session, Any], Any]] = {
     "place": lambda s, given: s.place(given),
-    "prepare": lambda s, given: s.send_prepared(s.prepare(given)),
+    "prepare": lambda s, given: s.intents.send(s.intents.prepare(given)),
     "replace": lambda s, given: s.replace(5, given),
     "place_order": lambda s, given: s.exchange.place_order(given),
     "place_bracket_order": lambda s, given: s.exchange.place_bracket_order(given),
     "place_builder_order": lambda s, given: s.exchange.place_builder_order(given, MASTER, "0.0001"),
     "place_builder_bracket_order": lambda s, given: s.exchange.place_builder_bracket_order(given, MASTER, "0.0001"),
-    "builder.place": lambda s, given: s.builder.place(given, "0.0001"),
+    "builder.place": lambda s, given: toolkit.Builder(s).place(given, "0.0001"),
 }
 ENTRY = st.builds(
     lambda side, quantity, price, **options: orders.order("BTCUSDC", side, quantity, price, **options),

@@ -155,7 +155,7 @@ def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session) -
     session._delivery.ledger.note("parent-5", None, '{"id": "parent-5"}')
     assert len(session.parent_orders()) == 1
     with pytest.raises(ToolkitError, match="'parent-5' of the ledger can't be read"):
-        session.parent_order("parent-5")
+        session.parent_orders.get("parent-5")
 
 
 def test_after_a_restart_it_is_shown_and_goes_on_or_ends(session: Session, venue: LocalVenue, ledger: Path) -> None:
@@ -167,8 +167,8 @@ def test_after_a_restart_it_is_shown_and_goes_on_or_ends(session: Session, venue
     with toolkit.connect(venue=venue, intents=ledger) as again:
         assert again.parent_orders()["status"].tolist() == ["INTERRUPTED"] * 2
         assert again.parent_orders()["done"].tolist() == [4, 4]
-        again.parent_order(second).cancel()
-        parent = again.parent_order(first).resume()
+        again.parent_orders.get(second).cancel()
+        parent = again.parent_orders.get(first).resume()
         assert (parent.status, parent.plan.done) == ("RUNNING", 5)
         venue.advance("6m")
         assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.1"))
@@ -212,7 +212,7 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
             venue.advance("1m")
     venue.host.alarms.clear()  # the process is gone
     with toolkit.connect(venue=venue, intents=ledger) as again:
-        after = again.parent_order(parent.id)
+        after = again.parent_orders.get(parent.id)
         assert after.plan.done == 2
         venue.advance("30s")
         assert after.status == "RUNNING"  # for all that anybody can tell
@@ -227,7 +227,7 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
 def test_only_an_open_session_of_its_account_takes_it_over(session: Session, venue: LocalVenue, ledger: Path) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     with toolkit.connect(venue=venue, account=1, intents=ledger) as other:
-        theirs = other.parent_order(parent.id)
+        theirs = other.parent_orders.get(parent.id)
         with pytest.raises(InputError, match="is one of account"):
             theirs.resume()
     assert parent.status == "RUNNING"
@@ -251,7 +251,7 @@ def test_an_error_nobody_foresaw_is_the_message_and_the_rest_goes_on(
 def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     with toolkit.connect(venue=venue, intents=ledger) as other:
-        taken = other.parent_order(parent.id).resume()
+        taken = other.parent_orders.get(parent.id).resume()
         assert (taken.plan.done, parent.status) == (2, "RUNNING")
         venue.advance("9m")
         assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
@@ -307,7 +307,7 @@ def test_nothing_is_recorded_of_what_breaks_a_rule(session: Session) -> None:
     assert session.parent_orders().empty
     assert dict(session.parent_orders().dtypes)["filled"] == "float64"
     with pytest.raises(InputError, match="no parent order 'x'"):
-        session.parent_order("x")
+        session.parent_orders.get("x")
 
 
 def test_waiting_where_time_stands_is_refused(session: Session) -> None:
@@ -335,4 +335,4 @@ def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation()
     assert "in 100 orders over 1:00:00" in asked[0]
     second = fake_session(fake, environment="mainnet", ledger=ledger)
     with pytest.raises(LimitReached, match="real money"):
-        second.parent_order(parent.id).resume()
+        second.parent_orders.get(parent.id).resume()

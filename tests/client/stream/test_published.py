@@ -163,7 +163,7 @@ def test_text_and_numbers_are_read_alike() -> None:
 )
 def test_leverages_are_read_in_every_form(given: Any, expected: dict[str, str]) -> None:
     with LocalVenue(clock="manual", market=False, accounts=1) as venue:
-        stream = Stream(SimpleNamespace(venue=venue, _local=venue, environment=None, account=USER))
+        stream = Stream(SimpleNamespace(_local=venue, environment=None, account=USER))
         leverages = stream.leverages()
         setting = {"symbol": "BTCUSDC", "leverage": given}
         text = message("aopState", userAddr=USER, aop={"settings": [setting]}, sequence=10**6)
@@ -252,7 +252,7 @@ def test_all_channels_are_live_on_a_socket_that_sends_what_is_published(publishe
         rate=None,
     )
     url = f"ws://127.0.0.1:{published.port}/ws/dex"
-    session = SimpleNamespace(venue=None, _local=None, environment=SimpleNamespace(feed_url=url), account=USER)
+    session = SimpleNamespace(_local=None, environment=SimpleNamespace(feed_url=url), account=USER)
     with Stream(session, settings=settings, rng=random.Random(1)) as stream:
         lives = [
             *(stream.order_book("BTCUSDC", 5), stream.candles("BTCUSDC"), stream.trades("BTCUSDC")),
@@ -282,9 +282,7 @@ def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
 ) -> None:
     with LocalVenue(clock="manual", accounts=1) as venue, toolkit.connect(venue=venue) as session:
         url = f"ws://127.0.0.1:{published.port}/ws/dex"
-        feed = SimpleNamespace(
-            venue=None, _local=None, environment=SimpleNamespace(feed_url=url), account=session.account
-        )
+        feed = SimpleNamespace(_local=None, environment=SimpleNamespace(feed_url=url), account=session.account)
         with Stream(feed, rng=random.Random(1)) as stream:
             monkeypatch.setitem(session.__dict__, "stream", stream)
             ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")

@@ -69,7 +69,7 @@ def proxy(served: Served) -> Iterator[Proxy]:
 
 
 def stream_to(url: str, settings: Settings = QUICK, account: str | None = None) -> Stream:
-    session = SimpleNamespace(venue=None, environment=SimpleNamespace(feed_url=url), account=account)
+    session = SimpleNamespace(_local=None, environment=SimpleNamespace(feed_url=url), account=account)
     return Stream(session, settings=settings, rng=random.Random(1))
 
 
@@ -329,7 +329,7 @@ def test_a_reader_that_does_not_read_is_cut_off_and_delays_no_other(
 def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
     with LocalVenue(accounts=1) as venue:
         alice = Trader(venue, 0)
-        session = SimpleNamespace(venue=venue, environment=None, account=alice.address)
+        session = SimpleNamespace(_local=venue, environment=None, account=alice.address)
         with Stream(session, settings=QUICK) as stream:
             book, ticker, orders = stream.order_book("BTCUSDC"), stream.ticker("BTCUSDC"), stream.orders()
             book.wait()
@@ -346,7 +346,7 @@ def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()])
 def test_any_exception_of_a_callback_on_the_feeds_thread_is_kept_and_the_feed_continues(error: BaseException) -> None:
     with LocalVenue(accounts=1) as venue:
-        session = SimpleNamespace(venue=venue, environment=None, account=None)
+        session = SimpleNamespace(_local=venue, environment=None, account=None)
         with Stream(session, settings=QUICK) as stream:
             book = stream.order_book("BTCUSDC").wait()
             sequences: list[int] = []
@@ -385,7 +385,7 @@ def test_an_unforeseen_error_costs_a_connection_and_not_the_feed(
 def test_a_program_that_never_closes_the_stream_still_ends(served: Served) -> None:
     code = (
         "from types import SimpleNamespace as N; from toolkit.client.stream.stream import Stream;"
-        f"s = Stream(N(venue=None, environment=N(feed_url={served.environment.feed_url!r}), account=None));"
+        f"s = Stream(N(_local=None, environment=N(feed_url={served.environment.feed_url!r}), account=None));"
         "s.tickers().wait(); print(s.state)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)

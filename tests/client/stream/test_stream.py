@@ -39,7 +39,7 @@ def bob(venue: LocalVenue) -> Trader:
 
 @pytest.fixture
 def stream(venue: LocalVenue, alice: Trader) -> Iterator[Stream]:
-    with Stream(SimpleNamespace(venue=venue, environment=None, account=alice.address)) as made:
+    with Stream(SimpleNamespace(_local=venue, environment=None, account=alice.address)) as made:
         yield made
 
 
@@ -333,7 +333,7 @@ def test_wrong_arguments_are_refused_immediately(stream: Stream, venue: LocalVen
     with pytest.raises(InputError, match="interval 'fast' is not known"):
         stream.candles("BTCUSDC", "fast")
     with pytest.raises(InputError, match="whose account"):
-        Stream(SimpleNamespace(venue=venue, environment=None, account=None)).fills()
+        Stream(SimpleNamespace(_local=venue, environment=None, account=None)).fills()
     assert stream.health.live == []
 
 

@@ -50,7 +50,7 @@ class Watch:
         self.orders: list[tuple[int, int]] = []
         self.kept = self.venue.snapshot()
         address = self.traders[0].address
-        self.stream = Stream(SimpleNamespace(venue=self.venue, environment=None, account=address))
+        self.stream = Stream(SimpleNamespace(_local=self.venue, environment=None, account=address))
         self.books = [self.stream.order_book("BTCUSDC", depth) for depth in DEPTHS]
         self.trades = self.stream.trades("BTCUSDC")
         self.candles = self.stream.candles("BTCUSDC", "3m")
@@ -174,7 +174,7 @@ def test_live_objects_equal_the_venue_after_every_command(activity: list[Any]) -
 
 def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> None:
     with LocalVenue(clock="manual", accounts=1, wire="extended") as venue:
-        stream = Stream(SimpleNamespace(venue=venue, environment=None, account=None))
+        stream = Stream(SimpleNamespace(_local=venue, environment=None, account=None))
         book, trades = stream.order_book("ETHUSDC", 10), stream.trades("ETHUSDC")
         candles, height = stream.candles("ETHUSDC", "1h"), stream.block_height()
         product, before = venue.host.core.products[2], len(trades)  # those of the past before genesis

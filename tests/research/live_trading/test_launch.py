@@ -478,7 +478,7 @@ def test_a_lost_answer_is_settled_by_the_next_look(session: Any) -> None:
 
 
 def test_what_others_paid_for_a_bankrupt_account_is_shown(session: Any) -> None:
-    session.set_leverage(BTC, "40")
+    session.exchange.set_leverage(BTC, "40")
 
     def crash(ctx: Context) -> None:
         session.venue.control.set_oracle(BTC, "50000")

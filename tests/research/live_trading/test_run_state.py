@@ -67,14 +67,14 @@ def test_funding_is_read_on_from_the_last_payment(monkeypatch: pytest.MonkeyPatc
         session.buy("BTCUSDC", "0.01", price=60_000)
         state = RunState(session, ["BTCUSDC"], 60_000, mode="live", dry_run=False)
         state.begin()
-        sizes, read = [], session.funding_payments
+        sizes, read = [], session.info.funding_payments
 
         def counted(*args: Any, **keywords: Any) -> Any:
             table = read(*args, **keywords)
             sizes.append(len(table))
             return table
 
-        monkeypatch.setattr(session, "funding_payments", counted)
+        monkeypatch.setattr(session.info, "funding_payments", counted)
         paid = []
         for _ in range(6):
             venue.advance("4h")

@@ -48,7 +48,7 @@ def situation(request: pytest.FixtureRequest) -> Iterator[Situation]:
         if given.get("hedge"):
             venue.control.set_position_mode(address=session.account, mode="HEDGE")
         if given.get("isolated"):
-            session.set_margin_mode("BTCUSDC", "ISOLATED")
+            session.exchange.set_margin_mode("BTCUSDC", "ISOLATED")
         held = given.get("held", "")
         if held:
             (session.sell if held.startswith("-") else session.buy)("BTCUSDC", held.removeprefix("-"))

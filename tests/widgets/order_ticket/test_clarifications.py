@@ -39,7 +39,7 @@ def trade(session: Session, **fields: Any) -> Decimal:
 @pytest.mark.parametrize("mode", ["CROSS", "ISOLATED"])
 def test_an_exit_at_a_loss_passes_though_a_resting_order_would_then_lack_margin(venue: LocalVenue, mode: str) -> None:
     with toolkit.connect(venue=venue) as session:
-        session.set_margin_mode("BTCUSDC", mode)
+        session.exchange.set_margin_mode("BTCUSDC", mode)
         assert trade(session, side="BUY", price="60100", quantity="3.2", tif="IOC") == Decimal("3.2")
         session.sell("BTCUSDC", "3.2", price="61000")
         move(venue, "59500")
@@ -49,7 +49,7 @@ def test_an_exit_at_a_loss_passes_though_a_resting_order_would_then_lack_margin(
 
 def test_an_isolated_position_that_has_lost_can_grow(venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue) as session:
-        session.set_margin_mode("BTCUSDC", "ISOLATED")
+        session.exchange.set_margin_mode("BTCUSDC", "ISOLATED")
         trade(session, side="BUY", order_type="MARKET", quantity="1")
         move(venue, "59990")
         assert trade(session, side="BUY", order_type="MARKET", quantity="0.5") == Decimal("1.5")

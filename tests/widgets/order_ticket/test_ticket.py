@@ -309,7 +309,7 @@ def test_what_is_shown_is_what_is_signed(session: Session, signed: list[bytes]) 
     shown = ticket.view["review"]
     receipt = ticket.confirm()
     assert ["0x" + digest.hex() for digest in signed] == [shown["digest"]]
-    body = session.intent(receipt.intent).body
+    body = session.intents.get(receipt.intent).body
     assert body is not None
     request = envelope.parse(body)
     assert "0x" + signing.content_digest(request, session.environment.chain).hex() == shown["digest"]
@@ -397,7 +397,7 @@ def real(venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         transport=venue.transport(),
         clock=venue.host.clock,
     )
-    here = SimpleNamespace(venue=venue, _local=venue, environment=MAINNET, account=development.account)
+    here = SimpleNamespace(_local=venue, environment=MAINNET, account=development.account)
     made.__dict__["stream"] = Stream(here)
     yield made
     made.close()
@@ -547,7 +547,7 @@ def test_an_interrupt_before_the_intent_was_recorded_does_not_lock_the_ticket(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "send_prepared", interrupted)
+        patch.setattr(session.intents, "send", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ticket.confirm()
     assert ticket.status == "UNKNOWN"

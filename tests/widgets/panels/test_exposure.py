@@ -25,7 +25,7 @@ def test_the_next_funding_payment_is_what_the_venue_settles(session: Session, ve
     venue.advance("4h")
     widget.refresh()
     assert widget.problem == ""
-    paid = session.funding_payments("BTCUSDC", exact=True)
+    paid = session.info.funding_payments(symbol="BTCUSDC", exact=True)
     own = next(one for one in widget.view["tables"] if one["title"] == "My payments")
     assert len(own["rows"]) == len(paid) == 1
     settled = next(one for one in widget.view["tables"] if one["title"] == "Settled rates")

@@ -68,7 +68,7 @@ def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None
 def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Session) -> None:
     widget = toolkit.widgets.Account(session)
     assert "Isolated" not in {row[0] for row in widget.view["rows"]}
-    session.set_margin_mode("ETHUSDC", "ISOLATED")
+    session.exchange.set_margin_mode("ETHUSDC", "ISOLATED")
     session.buy("ETHUSDC", "1")
     widget.refresh()
     rows = {name: Decimal(value.replace("\u2212", "-").replace(",", "")) for name, value, _ in widget.view["rows"][:5]}
@@ -171,7 +171,7 @@ def test_a_builder_is_shown_with_its_cap_and_revoked(session: Session, venue: Lo
     with toolkit.connect(venue=venue, account=1) as builder:
         builder.exchange.register_builder("a builder")
         agent = development.account(15).address
-        session.allow_builder(str(builder.account), agent, "0.0005")
+        session.permissions.allow_builder(str(builder.account), agent, "0.0005")
     widget = toolkit.widgets.Permissions(session)
     row = next(one for one in widget.view["rows"] if one["kind"] == "builder")
     assert row["cap"] == "0.05 %"

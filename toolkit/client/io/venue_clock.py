@@ -78,3 +78,23 @@ class VenueClock:
             return reply
 
         return observed
+
+
+class SessionClock:
+    """The time of a session's venue, as far as it is known."""
+
+    def __init__(self, now: Callable[[], int], venue: VenueClock | None) -> None:
+        self._now = now
+        self._venue = venue
+
+    def now_ms(self) -> int:
+        """Return the venue's time in Unix ms: this machine's until the first answer."""
+        return self._now()
+
+    @property
+    def skew_ms(self) -> int | None:
+        """This machine's time minus the venue's as of the last answer in ms, None while it is not known."""
+        return 0 if self._venue is None else self._venue.skew_ms
+
+    def __repr__(self) -> str:
+        return f"<SessionClock {self.now_ms()} (Unix ms), skew {self.skew_ms} ms>"

@@ -64,7 +64,7 @@ Confirm = bool | Callable[[str], bool] | None
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An unsigned action with everything that its signature will cover. Made by `session.prepare`.
+    """An unsigned action with everything that its signature will cover. Made by `session.intents.prepare`.
 
     `payload` is the action in wire names, with client ids; `nonce`, `expiry_after` and `created` are Unix ms; `signer`
     is the address of the key that will sign.

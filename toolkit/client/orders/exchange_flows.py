@@ -109,6 +109,8 @@ class ExchangeFlows(Suggesting):
         rule = entry.rule
         if entry.name == _PRODUCT_FIELD and isinstance(value, str | Product):
             return (yield from self._catalogue.find(value)).code
+        if entry.name == "marginMode" and isinstance(value, str):
+            return value.upper()
         if isinstance(rule, DecimalText):
             return decimal_text(value, entry.name)
         if isinstance(rule, Items) and entry.name == "cancels":

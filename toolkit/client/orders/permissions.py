@@ -1,7 +1,7 @@
 """Permissions of an account: agents, builders and vaults, how to grant and to revoke them; the builder's side.
 
-`session.permissions()` is a table of agents, builders and vaults; `session.revoke(name or address)` ends one.
-`session.builder` is a builder's side: register, list traders, place orders for them.
+`session.permissions()` is a table of agents, builders and vaults; `session.permissions.revoke(name or address)` ends
+one. `toolkit.Builder(session)` is a builder's side: register, list traders, place orders for them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
 from ..io.flow import Flow, subflow
+from ..io.session_part import SessionPart
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
-from .delivery import Delivery, trading_flow
+from .delivery import trading_flow
 from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
@@ -40,16 +41,13 @@ _LEADER_MAY = "be traded, rebalanced, handed over and closed by your agents"
 _DEPOSIT_MAY = "its leader trades your deposit"
 
 
-class PermissionFlows:
-    """Mixin of Session and AsyncSession: who may act for the account, and how to change it."""
+class PermissionFlows(SessionPart):
+    """Who may act for the account, and how to change it."""
 
-    exchange: Any
-    _account: Any
-    _reader: Reader
-    _delivery: Delivery
+    _path = "session.permissions"
 
     @trading_flow
-    def permissions(
+    def __call__(
         self, *, ended: bool = False, builders: Iterable[str] = (), index: str | None = None
     ) -> Flow[pd.DataFrame]:
         """Return who may act for this account: one row per agent, builder authorisation and vault.
@@ -82,7 +80,7 @@ class PermissionFlows:
 
         Signed by: Master. Raises InputError when no active agent or builder has that name or address.
         """
-        table: pd.DataFrame = yield from subflow(self.permissions)
+        table: pd.DataFrame = yield from subflow(self.__call__)
         active = [row for row in records(table) if row["status"] == "ACTIVE"]
         chosen = rows_to_revoke(active, who)
         if not chosen:
@@ -98,9 +96,11 @@ class PermissionFlows:
         receipt: Receipt
         for row in chosen:
             if row["kind"] == "builder":
-                receipt = yield from subflow(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
+                receipt = yield from subflow(self._session.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
             else:
-                receipt = yield from subflow(self.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after)
+                receipt = yield from subflow(
+                    self._session.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after
+                )
         return receipt
 
     @trading_flow
@@ -120,14 +120,14 @@ class PermissionFlows:
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
         receipt: Receipt = yield from subflow(
-            self.exchange.approve_agent_to_builder, agent, builder, **values, expiry_after=expiry_after
+            self._session.exchange.approve_agent_to_builder, agent, builder, **values, expiry_after=expiry_after
         )
         return receipt
 
     @trading_flow
     def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End this account's active builder authorisation. Signed by: Trader master."""
-        receipt: Receipt = yield from subflow(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
+        receipt: Receipt = yield from subflow(self._session.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
         return receipt
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
@@ -203,13 +203,10 @@ class PermissionFlows:
         return rows
 
 
-class BuilderFlows:
+class BuilderFlows(SessionPart):
     """A builder's side of Builder Code: the wallet's master is the builder, its agent places the orders."""
 
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self._driver: Any = session._driver
-        self._delivery: Delivery = session._delivery
+    _path = "Builder"
 
     @trading_flow
     def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:

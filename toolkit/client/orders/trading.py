@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...errors import InputError, WalletError
+from ...errors import InputError, ToolkitError, WalletError
+from ...guards import no_keys
 from ...orders import Bracket, Ladder, Order, close_position, order
-from ...products import Amount, Product, ProductTable, decimal_text
+from ...products import Amount, Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow, subflow
+from ..io.flow import Flow
+from ..io.session_part import SessionPart
 from ..reads.catalogue import Catalogue
 from ..reads.reading import Reader, fetch_rows
 from .delivery import Delivery, Prepared, trading_flow
+from .intents import Intent, IntentState, frame
 from .order_calls import By, OrderCalls
 from .receipts import UNSET, ItemResult, Receipt, Unset
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ...environments import Environment
     from ...wallet import Wallet
     from .cancelling import Cancelled
@@ -71,7 +77,7 @@ class TradingFlows:
         return (yield from self._catalogue.find(symbol))
 
     @trading_flow
-    def product_table(self) -> Flow[ProductTable]:
+    def _product_table(self) -> Flow[ProductTable]:
         """Return all products by symbol as Product objects; `products()` returns them as a DataFrame."""
         return (yield from self._catalogue.table())
 
@@ -153,36 +159,6 @@ class TradingFlows:
         those of `buy`.
         """
         return (yield from self._place(orders, expiry_after, vault_address))
-
-    @trading_flow
-    def prepare(
-        self,
-        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
-    ) -> Flow[Prepared]:
-        """Return what would be signed for orders (checked first) or for an action in wire names, without signing it.
-
-        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends exactly
-        that. Raises CheckFailed, InputError, WalletError.
-        """
-        from ...protocol.actions import declaration
-
-        if isinstance(what, Mapping):
-            payload: dict[str, Any] = dict(what)
-        else:
-            payload = yield from self._payload(what)
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        return (yield from self._delivery.prepare(declaration(payload), payload, **options))
-
-    @trading_flow
-    def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
-        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
-
-        Errors are those of `buy`, without CheckFailed.
-        """
-        return (yield from self._calls.live(self._delivery.send(prepared, confirmed=confirmed)))
 
     def _payload(self, given: Any) -> Flow[dict[str, Any]]:
         """Return the action that places orders, checked. Raises CheckFailed, InputError."""
@@ -313,29 +289,6 @@ class TradingFlows:
         return (yield from self._place(orders, vault_address=vault_address))
 
     @trading_flow
-    def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
-        """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
-        text = decimal_text(leverage, "leverage")
-        receipt: Receipt = yield from subflow(self.exchange.set_leverage, symbol, text, vault_address=vault_address)
-        return receipt
-
-    @trading_flow
-    def set_margin_mode(
-        self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
-    ) -> Flow[Receipt]:
-        """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
-        method = self.exchange.set_margin_mode
-        receipt: Receipt = yield from subflow(method, symbol, str(mode).upper(), vault_address=vault_address)
-        return receipt
-
-    @trading_flow
-    def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
-        """Add `amount` USDC to the margin of an isolated position, or remove it if negative. Returns the Receipt."""
-        method = self.exchange.assign_pos_margin
-        receipt: Receipt = yield from subflow(method, symbol, amount, vault_address=vault_address)
-        return receipt
-
-    @trading_flow
     def resolve(
         self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
     ) -> Flow[list[Receipt]]:
@@ -361,3 +314,62 @@ def _closing_orders(
     # Sizes stay text, and "0.000" is no position: what is left without zeros, point and sign is empty.
     sizes = [size for size in (long_size, f"-{short_size}") if size.strip("-0.")]
     return [close_position(product.symbol, size, price, hedge=hedge, **options) for size in sizes]
+
+
+class IntentFlows(SessionPart):
+    """The ledger of intents: the table, one by its id, and requests that are shown before they are signed and sent."""
+
+    _path = "session.intents"
+
+    @no_keys
+    def __call__(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
+        """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
+
+        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
+        FAILED, UNKNOWN),
+        code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
+        """
+        session = self._session
+        if session.wallet is not None and session._known_account is None:
+            with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
+                session._find_account()
+        states = None if state is None else [IntentState(str(state).upper())]
+        return frame(self._delivery.ledger.all(states), index)
+
+    @no_keys
+    def get(self, id: str) -> Intent:
+        """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
+        found: Intent = self._delivery.ledger.get(id)
+        return found
+
+    @trading_flow
+    def prepare(
+        self,
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Prepared]:
+        """Return what would be signed for orders (checked first) or for an action in wire names, without signing it.
+
+        `.explain()` of the result shows proto bytes, typed data and digest; `send` signs and sends exactly
+        that. Raises CheckFailed, InputError, WalletError.
+        """
+        from ...protocol.actions import declaration
+
+        if isinstance(what, Mapping):
+            payload: dict[str, Any] = dict(what)
+        else:
+            payload = yield from self._session._payload(what)
+        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
+        prepared: Prepared = yield from self._delivery.prepare(declaration(payload), payload, **options)
+        return prepared
+
+    @trading_flow
+    def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
+        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
+
+        Errors are those of `buy`, without CheckFailed.
+        """
+        receipt: Receipt = yield from self._session._calls.live(self._delivery.send(prepared, confirmed=confirmed))
+        return receipt

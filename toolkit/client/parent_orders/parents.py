@@ -15,6 +15,7 @@ from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
 from ..io.flow import Flow, Perform, flow
+from ..io.session_part import SessionPart
 from ..orders.delivery import Prepared
 from ..reads.catalogue import Catalogue
 from .plan import RUNNING, Plan
@@ -203,17 +204,6 @@ class ParentOrderFlows:
             else:
                 return (yield from self._start(made, vault_address, None))
 
-    @flow
-    def start_twap(self, made: Twap, first: Prepared) -> Flow[ParentOrder]:
-        """Start a TWAP whose first child order was prepared by `prepare`, and has just been confirmed by a person.
-
-        Errors are those of `twap`.
-        """
-        require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
-        require(first, Prepared, "first", "what session.prepare returned")
-        made = yield from self._checked_twap(made, first.vault_address)
-        return (yield from self._start(made, first.vault_address, first))
-
     def _start(self, made: Twap, vault: str | None, first: Prepared | None) -> Flow[ParentOrder]:
         if first is None:
             self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
@@ -245,12 +235,18 @@ class ParentOrderFlows:
             ) from error  # fmt: skip
         return made
 
-    def parent_order(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
-        self._parents.plan(id)
-        return ParentOrder(self._parents, id)
 
-    def parent_orders(self, *, index: str | None = "parent") -> pd.DataFrame:
+class ParentOrderPartFlows(SessionPart):
+    """The parent orders of the ledger: the table, one by its id, and one that a person has just confirmed."""
+
+    _path = "session.parent_orders"
+
+    def get(self, id: str) -> ParentOrder:
+        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
+        self._session._parents.plan(id)
+        return ParentOrder(self._session._parents, id)
+
+    def __call__(self, *, index: str | None = "parent") -> pd.DataFrame:
         """Return the parent orders of the ledger, also those of earlier sessions, oldest first, by `parent` (id).
 
         Columns: created (UTC), symbol, side, quantity, filled (base units), average_price (USDC, NaN without a fill),
@@ -266,11 +262,23 @@ class ParentOrderFlows:
                 "symbol": str(one.twap.symbol),
                 "created": one.created_ms,
                 "next": one.due_ms if one.state == RUNNING and one.done < one.twap.slices else None,
-                "status": status_of(one, self._parents),
+                "status": status_of(one, self._session._parents),
             }
-            for one in self._parents.plans()
+            for one in self._session._parents.plans()
         ]
         return indexed(typed(rows, COLUMNS), index)
+
+    @flow
+    def start_twap(self, made: Twap, first: Prepared) -> Flow[ParentOrder]:
+        """Start a TWAP whose first child order `intents.prepare` returned, and a person has just confirmed.
+
+        Errors are those of `twap`.
+        """
+        require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
+        require(first, Prepared, "first", "what session.intents.prepare returned")
+        made = yield from self._session._checked_twap(made, first.vault_address)
+        parent: ParentOrder = yield from self._session._start(made, first.vault_address, first)
+        return parent
 
 
 def status_of(plan: Plan, runner: ParentRunner) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError
 from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Flow, Now, Perform, flow
+from ..io.session_part import SessionPart
 from .catalogue import Catalogue
 from .conversion import Time, milliseconds, seconds
 from .reading import OPEN_STATUSES, Reader
@@ -31,6 +32,42 @@ _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
 
 
+class ProductFlows(SessionPart):
+    """What the venue lists: its products, currencies and margin tables."""
+
+    _path = "session.products"
+
+    @flow
+    def __call__(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return all products by symbol; a row that can't be read is left out with a warning.
+
+        Columns as in `help(session.info.products)`. `session.product(symbol)` returns one with exact steps and limits.
+        """
+        frame: pd.DataFrame = yield from self._session._reader.table("products", {}, exact, index)
+        return frame
+
+    @flow
+    def margin_tables(self, *, exact: bool = False, index: str | None = "table") -> Flow[pd.DataFrame]:
+        """Return the venue's margin tables, one row per tier, by `table` (as in `session.products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: docs/published.md, "Info API": ProductMeta.
+        """
+        frame: pd.DataFrame = yield from self._session._reader.meta("marginTables", exact, index)
+        return frame
+
+    @flow
+    def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
+        """Return the venue's currencies, by `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        docs/published.md, "Info API": ProductMeta.
+        """
+        frame: pd.DataFrame = yield from self._session._reader.meta("currencies", False, index)
+        return frame
+
+
 class TableFlows:
     """Mixin of Session and AsyncSession: reads that return DataFrames."""
 
@@ -44,33 +81,6 @@ class TableFlows:
     def _reader(self) -> Reader:
         reader: Reader = self.info._reader
         return reader
-
-    @flow
-    def products(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return all products by symbol; a row that can't be read is left out with a warning.
-
-        Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
-        """
-        return (yield from self._reader.table("products", {}, exact, index))
-
-    @flow
-    def margin_tables(self, *, exact: bool = False, index: str | None = "table") -> Flow[pd.DataFrame]:
-        """Return the venue's margin tables, one row per tier, by `table` (as in `products()["margin_table"]`).
-
-        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
-        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
-        Source: docs/published.md, "Info API": ProductMeta.
-        """
-        return (yield from self._reader.meta("marginTables", exact, index))
-
-    @flow
-    def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
-        """Return the venue's currencies, by `currency`.
-
-        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
-        docs/published.md, "Info API": ProductMeta.
-        """
-        return (yield from self._reader.meta("currencies", False, index))
 
     @flow
     def klines(
@@ -342,33 +352,6 @@ class TableFlows:
         return (yield from self._reader.frame_of(reads, rows, **options))
 
     @flow
-    def order_events(
-        self,
-        symbol: str | int | None = None,
-        start: Time | None = None,
-        end: Time | None = None,
-        *,
-        order_id: int | None = None,
-        client_order_id: int | None = None,
-        status: str | None = None,
-        side: str | int | None = None,
-        account: str | None = None,
-        progress: bool | None = None,
-        exact: bool = False,
-        index: str | None = None,
-    ) -> Flow[pd.DataFrame]:
-        """Return every event of every order in [start, end], oldest first.
-
-        Columns as in `help(session.info.order_events)`.
-        """
-        given = {
-            "symbol": symbol, "side": side, "status": status, "account": account, "order_id": order_id,
-            "client_order_id": client_order_id,
-        }  # fmt: skip
-        options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
-        return (yield from self._reader.complete("order_events", given, start, end, **options))
-
-    @flow
     def fills(
         self,
         symbol: str | int | None = None,
@@ -413,44 +396,3 @@ class TableFlows:
             ids[each] = rows["id"]
         events = yield from read("order_events", given, start, end, progress=False)
         return with_type(with_role(frame, ids["MAKER"], ids["TAKER"]), events)
-
-    @flow
-    def ledger(
-        self,
-        start: Time | None = None,
-        end: Time | None = None,
-        *,
-        kind: str | None = None,
-        tx_hash: str | None = None,
-        account: str | None = None,
-        progress: bool | None = None,
-        exact: bool = False,
-        index: str | None = None,
-    ) -> Flow[pd.DataFrame]:
-        """Return every change of the balance in [start, end], oldest first.
-
-        Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
-        """
-        given = {"kind": kind, "tx_hash": tx_hash, "account": account}
-        options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
-        return (yield from self._reader.complete("ledger", given, start, end, **options))
-
-    @flow
-    def funding_payments(
-        self,
-        symbol: str | int | None = None,
-        start: Time | None = None,
-        end: Time | None = None,
-        *,
-        account: str | None = None,
-        progress: bool | None = None,
-        exact: bool = False,
-        index: str | None = None,
-    ) -> Flow[pd.DataFrame]:
-        """Return funding paid (negative) and received in [start, end], oldest first.
-
-        Columns as in `help(session.info.funding_payments)`.
-        """
-        given = {"symbol": symbol, "account": account}
-        options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
-        return (yield from self._reader.complete("funding_payments", given, start, end, **options))

@@ -36,10 +36,10 @@ def build_results(state: RunState, strategy: Strategy, records: Sequence[tuple[i
     marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=symbols)
     fills = state.own("fills", session.fills(start=begun, progress=False))
     orders = state.own("orders", session.orders(start=begun, progress=False))
-    payments = state.own("funding", session.funding_payments(start=begun, progress=False))
-    entries = state.own("ledger", session.ledger(start=begun, progress=False))
+    payments = state.own("funding", session.info.funding_payments(start=begun))
+    entries = state.own("ledger", session.info.ledger(start=begun))
     moved = entries[~entries["kind"].isin(SHOWN_ELSEWHERE)].assign(symbol=lambda table: table["symbol"].fillna(""))
-    first = session.order_events(start=begun, progress=False).groupby("order_id")["time"].min()
+    first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
     reasons = {placed.order_id: placed.reason for placed in state.placed}
     return Results(
         strategy.name,

@@ -9,7 +9,7 @@ import pandas as pd
 from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
 from ...margin import maintenance_margin
 from ...orders import Bracket, Order
-from ...products import Amount, Product
+from ...products import Amount, Product, decimal_text
 from ..account_data import FundingRates, OrderHandle
 from ..context import Context, ratio_of
 from ..market_data import BarHistory, BookSnapshot
@@ -126,7 +126,7 @@ class SessionContext(Context):
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
         """Set a leverage at the venue."""
         if not self._state.dry_run:
-            self._session.set_leverage(symbol, leverage)
+            self._session.exchange.set_leverage(symbol, decimal_text(leverage, "leverage"))
 
     def product(self, symbol: str) -> Product:
         """Return the product of a symbol."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -72,7 +73,7 @@ class RunState:
 
     def now(self) -> int:
         """Return the venue's time in Unix ms, as far as the session knows it."""
-        return self.session.now_ms()
+        return self.session.clock.now_ms()
 
     def begin(self) -> None:
         """Start the run now: read positions and wallet."""
@@ -109,14 +110,14 @@ class RunState:
             if row.symbol in self.position_steps:
                 steps = self._steps(row.symbol, row.size)
                 self.position_steps[str(row.symbol)] += steps if row.side == "LONG" else -steps
-        paid = _ids(self.session.funding_payments(start=begun, progress=False))
+        paid = _ids(self.session.info.funding_payments(start=begun))
         self._seen = {"fills": dict.fromkeys(seen, self.now()), "funding": dict.fromkeys(paid, self.now())}
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
             "fills": seen,
             "funding": paid,
             "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
-            "ledger": _ids(self.session.ledger(start=begun, progress=False)),
+            "ledger": _ids(self.session.info.ledger(start=begun)),
         }
 
     def _steps(self, symbol: str, quantity: float) -> int:
@@ -131,14 +132,14 @@ class RunState:
     def read_orders(self) -> None:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
-            table = self._read_on("orders", self.session.orders)
+            table = self._read_on("orders", partial(self.session.orders, progress=False))
             rows = {id_or_zero(row.client_order_id): row for row in table}
             for placed in self.placed:
                 row = rows.get(placed.cl_ord_id)
                 if row is not None and not placed.done:
                     placed.order_id, placed.state = int(row.order_id), str(row.status)
                     placed.filled = float(row.filled)
-        for row in self._read_on("fills", self.session.fills):
+        for row in self._read_on("fills", partial(self.session.fills, progress=False)):
             if row.symbol in self.position_steps:
                 buys = str(row.side).startswith("BUY")
                 steps = self._steps(row.symbol, row.quantity)
@@ -152,7 +153,7 @@ class RunState:
         Fills and payments that were yielded before are left out.
         """
         start_ms = max(self.started_ms, self._newest_ms[name] - LATE_MS)
-        table = read(start=utc(start_ms), progress=False)
+        table = read(start=utc(start_ms))
         if len(table):
             self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
         seen = self._seen.get(name)
@@ -167,7 +168,7 @@ class RunState:
 
     def read_funding(self) -> Iterator[FundingFee]:
         """Yield the funding payments that were not read before."""
-        for row in self._read_on("funding", self.session.funding_payments):
+        for row in self._read_on("funding", self.session.info.funding_payments):
             if row.symbol in self.position_steps:
                 yield payment_of(row, self.prices.get(str(row.symbol), NAN))
 

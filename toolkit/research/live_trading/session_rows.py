@@ -53,7 +53,7 @@ def fill_of(row: Any, buys: bool) -> Fill:
 
 
 def funding_row(row: Any) -> tuple[Any, ...]:
-    """Return a row of session.funding_payments() in the columns of FUNDING, with the price derived from the amount."""
+    """Return a row of info.funding_payments() in the columns of FUNDING, with the price derived from the amount."""
     size = float(row.size) * (1 if row.side in ("LONG", "BUY") else -1)
     rate, paid = float(row.funding_rate), float(row.amount)
     price = abs(paid / (size * rate)) if size and rate else float("nan")
@@ -61,7 +61,7 @@ def funding_row(row: Any) -> tuple[Any, ...]:
 
 
 def payment_of(row: Any, price: float) -> FundingFee:
-    """Return a row of session.funding_payments() as a FundingFee."""
+    """Return a row of info.funding_payments() as a FundingFee."""
     time, symbol, size, known, rate, paid = funding_row(row)
     return FundingFee(symbol, time, size, known if known == known else price, rate, paid)
 

@@ -70,7 +70,7 @@ class ReviewedPanel(Panel):
 
     def _begin_review(self, request: Any, question: str, verb: str, symbol: str) -> Prepared:
         """Prepare a request and show it. `verb` labels the button; `symbol` is what Mainnet asks to type."""
-        self._prepared = self._session.prepare(request)
+        self._prepared = self._session.intents.prepare(request)
         self._token += 1
         self._question = {"question": question, "verb": verb, "symbol": symbol}
         self.set_trait("phase", "review")
@@ -90,7 +90,7 @@ class ReviewedPanel(Panel):
         """Prepare to follow a confirmed request."""
 
     def _deliver(self, prepared: Prepared) -> Any:
-        return self._session.send_prepared(prepared, confirmed=True)
+        return self._session.intents.send(prepared, confirmed=True)
 
     def _on_receipt(self, receipt: Receipt) -> None:
         """Show the response."""

@@ -87,7 +87,7 @@ class OrderTracker(Tracker):
 
     def send(self, session: Any, prepared: Prepared) -> Receipt:
         """Send the request."""
-        receipt: Receipt = session.send_prepared(prepared, confirmed=True)
+        receipt: Receipt = session.intents.send(prepared, confirmed=True)
         self.receipt = receipt
         return receipt
 

@@ -94,7 +94,7 @@ class OrderTicket(KindFields, ReviewedPanel):
         if unknown:
             known = ", ".join(_INPUTS)
             raise InputError(f"a ticket has no field {unknown[0]!r}; it has {known}", field=unknown[0], nearest=_INPUTS)
-        self._products = session.product_table()
+        self._products = session._product_table()
         self._product = self._products.find(symbol)
         self._validation = Validation(())
         self._holdings = Holdings()
@@ -208,7 +208,7 @@ class OrderTicket(KindFields, ReviewedPanel):
         if isinstance(tracker, OrderTracker) and tracker.status == UNKNOWN:
             self._session.resolve(tracker.intent)
             try:
-                tracker.receipt = receipt = receipt_of(self._session.intent(tracker.intent))
+                tracker.receipt = receipt = receipt_of(self._session.intents.get(tracker.intent))
             except ToolkitError:  # there is no intent: the interrupt came before it was recorded, so nothing was sent
                 tracker.failed = NOT_SENT
             else:

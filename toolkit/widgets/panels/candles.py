@@ -74,7 +74,7 @@ class Candles(ReviewedPanel):
         stream = session.stream
         self.live = stream.candles(self._product.symbol, interval)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account = None if session.account is None else LiveAccount(session, session.product_table())
+        self._account = None if session.account is None else LiveAccount(session, session._product_table())
         if self._account is not None:
             self._fills = stream.fills()
             self._follow(*self._account.parts, self._fills, needed=False)

@@ -114,7 +114,7 @@ class LiquidationMap(Panel):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "liquidation map")
-        self._products = session.product_table()
+        self._products = session._product_table()
         self._account, self._tickers = LiveAccount(session, self._products), session.stream.tickers()
         self.live = self._account.positions
         self._follow(self.live, self._account.wallet)

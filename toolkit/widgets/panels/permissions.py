@@ -65,7 +65,7 @@ class Permissions(Panel):
             else:
                 agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
                 payload = {"type": "approveAgent", **agent, **chain}
-            receipt = self._session.send_prepared(self._session.prepare(payload), confirmed=True)
+            receipt = self._session.intents.send(self._session.intents.prepare(payload), confirmed=True)
             self.notice = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
         self.reload()
         return receipt

@@ -63,7 +63,7 @@ class Blotter(ReviewedPanel):
 
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
         self._only = None if symbol is None else session.product(symbol).symbol
-        self._products = session.product_table()
+        self._products = session._product_table()
         super().__init__(session, self._only or "all products")
         stream = session.stream
         self._account = LiveAccount(session, self._products)
@@ -205,8 +205,8 @@ class Blotter(ReviewedPanel):
     def _sign_and_send(self, request: Any, notice: str) -> Receipt:
         if self.lock:
             raise LimitReached(f"locked: {self.lock}; nothing was signed", limit="stale")
-        prepared = self._session.prepare(request)
-        receipt = self._session.send_prepared(prepared, confirmed=True)
+        prepared = self._session.intents.prepare(request)
+        receipt = self._session.intents.send(prepared, confirmed=True)
         self.notice, self.problem = notice, ""
         self.refresh()
         return receipt
@@ -233,7 +233,7 @@ class Blotter(ReviewedPanel):
 
     def _clicked_parent(self, parent: str, act: str, confirmed: bool = False) -> None:
         if confirmed is True:
-            order = self._session.parent_order(parent)
+            order = self._session.parent_orders.get(parent)
             if act == "resume":
                 self._check_review()  # it signs, as a review does
                 order.resume(confirmed=True)

@@ -109,7 +109,7 @@ class TwapTracker(Tracker):
 
     def send(self, session: Any, prepared: Prepared) -> ParentOrder:
         """Send the first child order; the parent order sends the others."""
-        parent: ParentOrder = session.start_twap(self.twap, prepared)
+        parent: ParentOrder = session.parent_orders.start_twap(self.twap, prepared)
         self.parent = parent
         return parent
 

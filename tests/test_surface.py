@@ -1,0 +1,52 @@
+"""What a user has to learn stays small: the names of a session, the parameters of connect, one page that lists them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+import toolkit
+from tests import surface
+from toolkit.connecting import CONNECT, Sending
+from toolkit.suggestions import MOVED
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[toolkit.Session]:
+    with toolkit.connect(clock="manual") as made:
+        yield made
+
+
+def test_a_session_and_its_parts_have_at_most_130_names(session: toolkit.Session) -> None:
+    assert sum(map(len, surface.walk(session).values())) <= 130
+
+
+def test_connect_has_at_most_14_parameters_and_says_which_keyword_was_meant() -> None:
+    parameters = inspect.signature(toolkit.connect).parameters
+    assert len(parameters) <= 14
+    assert [*CONNECT, "sending"] == list(parameters)
+    for name in Sending.__annotations__:
+        with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}x'; did you mean '{name}'"):
+            toolkit.connect(**{f"{name}x": 1})  # type: ignore[arg-type]
+
+
+def test_the_page_lists_what_there_is(session: toolkit.Session) -> None:
+    assert surface.PAGE.read_text(encoding="utf-8") == surface.page(session), "run python -m tests.surface"
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_a_name_that_is_gone_names_what_to_use(session: toolkit.Session, old: str) -> None:
+    thing: object = session
+    *path, name = old.removeprefix("session").strip(".").split(".")
+    for part in path:
+        thing = getattr(thing, part)
+    with pytest.raises(AttributeError) as caught:
+        getattr(thing, name)
+    assert str(caught.value).endswith(f"; use {MOVED[old]}")
+
+
+def test_a_contract_that_is_not_listed_stays_callable(session: toolkit.Session) -> None:
+    assert "assert_healthy" not in dir(session.stream)
+    session.stream.assert_healthy()
