@@ -26,6 +26,36 @@ METHODS = (
     ),
     ("stream", "Live feed", "toolkit.client.stream.stream.Stream", "`session.stream`: live objects."),
     (
+        "intents",
+        "Intents",
+        "toolkit.session_methods.Intents",
+        "`session.intents`: what this client recorded before sending, and requests shown before they are sent.",
+    ),
+    (
+        "parent-orders",
+        "Parent orders",
+        "toolkit.session_methods.ParentOrders",
+        "`session.parent_orders`: orders that are traded over a time.",
+    ),
+    (
+        "permissions",
+        "Permissions",
+        "toolkit.session_methods.Permissions",
+        "`session.permissions`: who may act for the account.",
+    ),
+    (
+        "listed-products",
+        "Listed products",
+        "toolkit.session_methods.Products",
+        "`session.products`: what the venue lists.",
+    ),
+    (
+        "builder",
+        "Builders",
+        "toolkit.session_methods.Builder",
+        "`toolkit.Builder(session)`: place orders for traders who authorised this builder.",
+    ),
+    (
         "venue",
         "The local venue",
         "toolkit.venue.local.LocalVenue",
@@ -37,7 +67,12 @@ METHODS = (
         "toolkit.venue.lab.control.Controls",
         "`session.venue.control`: what the owner of a venue can do to it.",
     ),
-    ("faults", "Faults", "toolkit.venue.lab.faults.Faults", "`session.venue.faults`: a bad day on demand."),
+    (
+        "faults",
+        "Faults",
+        "toolkit.venue.lab.faults.Faults",
+        "What `session.venue.control.add_fault` arms: a bad day on demand.",
+    ),
     (
         "context",
         "Strategy context",
@@ -81,7 +116,10 @@ MODULES = (
 
 ENTRY = ("toolkit.session.connect", "toolkit.session.ask")
 """Functions shown with the session."""
-SHOWN = {"session": ("toolkit.session.Session", "toolkit.session.AsyncSession")}
+SHOWN = {
+    "session": ("toolkit.session.Session", "toolkit.session.AsyncSession"),
+    "builder": ("toolkit.session_methods.Builder", "toolkit.session_methods.AsyncBuilder"),
+}
 """Page → the classes shown on it, where they are more than the one whose methods it lists."""
 
 

@@ -18,12 +18,14 @@ import toolkit
 from toolkit import errors, research, widgets
 from toolkit.__main__ import COMMANDS
 from toolkit.client.orders.exchange import Exchange
+from toolkit.client.reads.info import Info
 from toolkit.client.stream.stream import Stream
 from toolkit.errors import ToolkitError
 from toolkit.protocol.reads.info import ENDPOINTS
 from toolkit.research import Results, Strategy
 from toolkit.research.context import Context
 from toolkit.session import Session
+from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
 from toolkit.venue.engine.codes import TxCode
 
@@ -209,6 +211,8 @@ def test_every_name_here_that_is_given_for_one_elsewhere_exists() -> None:
     holders: dict[str, Any] = {
         "session": Session,
         "session.exchange": Exchange,
+        "session.info": Info,
+        "session.intents": Intents,
         "session.stream": Stream,
         "ctx": Context,
         "run": Results,

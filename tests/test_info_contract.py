@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -149,7 +150,7 @@ def test_margin_tables_and_currencies_are_frames(world: World) -> None:
 
 
 def test_fills_orders_and_ledger_can_be_indexed_by_time(world: World) -> None:
-    for read in (world.trader.fills, world.trader.orders, world.trader.ledger):
+    for read in (world.trader.fills, world.trader.orders, world.trader.info.ledger):
         plain, indexed = read(), read(index="time")
         pd.testing.assert_frame_equal(plain.set_index("time"), indexed)
         assert isinstance(indexed.index, pd.DatetimeIndex)
@@ -462,9 +463,9 @@ def test_fills(world: World) -> None:
     assert set(world.trader.fills(order_id=int(first["order_id"]))["order_id"]) == {first["order_id"]}
 
 
-@pytest.mark.parametrize("name", ["orders", "order_events", "fills", "ledger", "funding_payments"])
+@pytest.mark.parametrize("name", ["orders", "info.order_events", "fills", "info.ledger", "info.funding_payments"])
 def test_windows_include_both_ends(world: World, name: str) -> None:
-    read = getattr(world.trader, name)
+    read = attrgetter(name)(world.trader)
     every = read()
     start, end = every["time"].iloc[1], every["time"].iloc[-2]
     inside = read(start=start, end=end)
@@ -681,12 +682,16 @@ def test_a_query_answers_to_its_earlier_name_which_is_listed_nowhere(world: Worl
 
 
 @pytest.mark.parametrize("name", ["order_states", "order_events", "fills", "ledger", "funding_payments"])
-def test_a_query_without_a_page_has_the_rows_of_the_session_s_table(world: World, name: str) -> None:
-    table = {"order_states": "orders"}.get(name, name)
-    whole = getattr(world.trader.info, name)()
-    columns = [column for column in whole.columns if column not in ("role", "type")]  # a venue may not send them
-    pd.testing.assert_frame_equal(whole[columns], getattr(world.trader, table)()[columns])
+def test_a_query_without_a_page_has_all_rows_oldest_first(world: World, name: str) -> None:
+    query = getattr(world.trader.info, name)
+    whole = query()
+    pages = [query(page=number, page_size=7) for number in range(1, len(whole) // 7 + 2)]
+    joined = pd.concat([page for page in pages if len(page)], ignore_index=True)
+    pd.testing.assert_frame_equal(whole, joined[::-1].reset_index(drop=True))
     assert whole["time"].is_monotonic_increasing
+    if table := {"order_states": "orders", "fills": "fills"}.get(name):
+        columns = [column for column in whole.columns if column not in ("role", "type")]  # a venue may not send them
+        pd.testing.assert_frame_equal(whole[columns], getattr(world.trader, table)()[columns])
     since = whole["time"].iloc[len(whole) // 2]
     later = getattr(world.trader.info, name)(start=since)
     pd.testing.assert_frame_equal(later, whole[whole["time"] >= since].reset_index(drop=True))

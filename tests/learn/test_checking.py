@@ -128,7 +128,7 @@ def test_traded_accepts_five_whole_minutes_of_the_log_and_nothing_else(capsys: p
     shown = [frame]
     session = SimpleNamespace(
         stream=SimpleNamespace(trades=lambda symbol: SimpleNamespace(frame=lambda **_: shown[0])),
-        venue=SimpleNamespace(now_ms=lambda: round(start.timestamp() * 1000) + 21 * 60_000),
+        clock=SimpleNamespace(now_ms=lambda: round(start.timestamp() * 1000) + 21 * 60_000),
     )
     # After 0:00 to 0:05: 2. From 0:02 on 2 + 4 (+ 8), from 0:04 on 4 + 8, from 0:06 on 8; then nothing; at the end 16.
     right = {value for value in range(32) if said(capsys, "live-feed.traded", value, session=session) == "right"}

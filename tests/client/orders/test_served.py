@@ -121,7 +121,7 @@ def test_controls_are_methods_with_the_token_here_and_there(
         number = session.venue.snapshot()
         assert session.venue.revert(number) is None
     with toolkit.connect(clock="manual") as here:
-        assert here.venue.advance("1m") == here.now_ms()  # type: ignore[union-attr]
+        assert here.venue.advance("1m") == here.clock.now_ms()  # type: ignore[union-attr]
 
 
 def test_a_session_goes_on_after_a_restart_of_its_venue(tmp_path: Path) -> None:

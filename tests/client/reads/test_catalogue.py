@@ -64,7 +64,7 @@ def test_a_list_of_another_shape_is_an_error() -> None:
 
 
 def test_all_products_at_once() -> None:
-    assert list(session(FakeVenue()).product_table()) == ["BTCUSDC"]
+    assert list(session(FakeVenue())._product_table()) == ["BTCUSDC"]
 
 
 @given(

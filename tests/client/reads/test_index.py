@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import duckdb
@@ -28,8 +29,8 @@ KEYS = {
     "funding_rates": "symbol",
     "intents": "intent",
     "parent_orders": "parent",
-    "margin_tables": "table",
-    "currencies": "currency",
+    "products.margin_tables": "table",
+    "products.currencies": "currency",
 }
 """Reads with a key as the index by default → the key."""
 SYMBOL_FIRST = ("klines", "ticker", "order_book", "trades", "funding_rate_history")
@@ -56,7 +57,7 @@ def reads(owner: Any) -> list[str]:
 
 
 def call(session: Session, name: str) -> Callable[..., pd.DataFrame]:
-    method = getattr(session, name)
+    method = attrgetter(name)(session)
     return lambda **given: method("BTCUSDC", **given) if name in SYMBOL_FIRST else method(**given)
 
 

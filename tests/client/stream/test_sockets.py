@@ -386,7 +386,7 @@ def test_a_program_that_never_closes_the_stream_still_ends(served: Served) -> No
     code = (
         "from types import SimpleNamespace as N; from toolkit.client.stream.stream import Stream;"
         f"s = Stream(N(_local=None, environment=N(feed_url={served.environment.feed_url!r}), account=None));"
-        "s.tickers().wait(); print(s.state)"
+        "s.tickers().wait(); print(s.health.state)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("open\n", "", 0)

@@ -245,12 +245,12 @@ class Controls(Suggesting):
         """End every emergency, limit and pause."""
         self._do("calm")
 
-    def add_fault(self, fault: str, **settings: Any) -> Fault:
+    def add_fault(self, text: str, **settings: Any) -> Fault:
         """Arm a scripted fault: `add_fault("lose-answer", action="placeOrder")`, or its settings in the same text.
 
         Returns it; `.remove()` or the end of a `with` block disarms it. Kinds and settings are those of `faults`.
         """
-        return self._venue.faults.add(fault, **settings)
+        return self._venue.faults.add(text, **settings)
 
     def clear_faults(self) -> None:
         """Disarm all faults. A late request still arrives at its time; what was frozen arrives now."""
