@@ -32,8 +32,8 @@ METHODS = (
         "`session.intents`: what this client recorded before sending, and requests shown before they are sent.",
     ),
     (
-        "parent-orders",
-        "Parent orders",
+        "parent-orders-of-a-session",
+        "Parent orders of a session",
         "toolkit.session_methods.ParentOrders",
         "`session.parent_orders`: orders that are traded over a time.",
     ),
