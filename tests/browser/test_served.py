@@ -99,7 +99,7 @@ def served() -> Iterator[Served]:
 
 def test_a_page_of_another_origin_reads_and_moves_nothing(browser: Browser, served: Served, elsewhere: str) -> None:
     venue = served.venue
-    before = venue.host.now_ms()
+    before = venue.now_ms()
     context = browser.new_context()
     page = context.new_page()
     page.goto(elsewhere)
@@ -110,7 +110,7 @@ def test_a_page_of_another_origin_reads_and_moves_nothing(browser: Browser, serv
     assert tried["control text"] == tried["control blob"] == "opaque"  # sent, and answered 403 unseen
     assert tried["image"] == "blocked"
     assert tried["sockets"] == ["closed"] * 12
-    assert venue.host.now_ms() == before
+    assert venue.now_ms() == before
     with toolkit.connect("local", base_url=served.base_url) as session:  # the user is not locked out
         session.stream.order_book("BTCUSDC").wait(lambda live: live.state == "live", timeout=10)
 
@@ -131,7 +131,7 @@ REBOUND = """async (token) => {
 
 def test_under_a_rebound_name_a_page_reads_and_moves_nothing(browser: Browser, served: Served) -> None:
     """The page is same-origin then, so the name is all that tells it from the venue's own; even the token is no use."""
-    before = served.venue.host.now_ms()
+    before = served.venue.now_ms()
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     rebound = browser.browser_type.launch(executable_path=chromium(), args=[*FLAGS, rules])
     try:
@@ -143,7 +143,7 @@ def test_under_a_rebound_name_a_page_reads_and_moves_nothing(browser: Browser, s
         assert page.evaluate(REBOUND, served.control_token) == [403, 403, 403, 403, "closed"]
     finally:
         rebound.close()
-    assert served.venue.host.now_ms() == before
+    assert served.venue.now_ms() == before
 
 
 def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:

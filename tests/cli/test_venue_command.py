@@ -164,7 +164,7 @@ def test_faults_control_and_speed_come_from_the_command_line() -> None:
             state = client.post("/control/fund", json={"address": MASTER.address, "amount": "1"}).json()
             assert state["data"]["balance"] == "10001"
             assert int(client.get("/control").headers["x-venue-time"]) > first
-            client.post("/control/add_fault", json={"fault": "cut-answer"})
+            client.post("/control/add_fault", json={"text": "cut-answer"})
             with pytest.raises(httpx.TransportError):
                 client.get("/info/public/product-meta")
         process.send_signal(signal.SIGTERM)
