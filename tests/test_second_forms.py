@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import toolkit
 from tests.second_forms import SECOND_FORMS, SecondForm
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,8 +20,9 @@ MARK = re.compile(r"#\s*Second form: (.+?)\s*$", re.MULTILINE)
 def rules_marked() -> list[tuple[str, str]]:
     """Return (module, rule) of every mark in the code."""
     found = []
-    for path in sorted((ROOT / "toolkit").rglob("*.py")):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    house = Path(toolkit.__file__).parent
+    for path in sorted(house.rglob("*.py")):
+        module = ".".join(path.relative_to(house.parent).with_suffix("").parts)
         found += [(module, rule) for rule in MARK.findall(path.read_text(encoding="utf-8"))]
     return found
 
