@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ _WORDS = {
 }
 
 
-class Tracker:
+class Tracker(ABC):
     """Sends what a ticket has reviewed, and follows it."""
 
     receipt: Receipt | None = None
@@ -45,11 +46,11 @@ class Tracker:
         """Its status in one word, "" before it is sent."""
         return ""
 
+    @abstractmethod
     def send(self, session: Any, prepared: Prepared) -> Any:
         """Send the confirmed request, and return the response."""
-        raise NotImplementedError
 
-    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
+    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027 - a TWAP is followed without them
         """Add the events of the feed that belong to it."""
 
     def record_failure(self, error: BaseException) -> bool:
