@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
@@ -70,7 +70,8 @@ class Incoming:
     """The address in vaultAddress, in lower case."""
     exempt_from_faults: bool = False
     """True for the second copy of a request and for one that a fault delayed: no fault applies to them again."""
-    notes: dict[str, Any] = field(default_factory=dict)
+    accounts: tuple[str, ...] = ()
+    """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
 
     def exempt_copy(self) -> Incoming:
         """Return the request as it came in, to be executed without faults."""
@@ -116,7 +117,7 @@ class GatewayVenue(Protocol):
 
 
 class RequestInterceptor(Protocol):
-    """What the gateway calls around each request while `active`; scripted faults are one (`lab.request_faults`)."""
+    """What the gateway calls around each request while `active`; scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:
