@@ -34,11 +34,10 @@ DEFAULT_SEED = 7
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="seed of the market and the keys (default 7)")
-    parser.add_argument(
-        "--plot", type=Path, default=Path("quickstart-equity.png"), metavar="FILE", help="where to write the figure"
-    )
-    parser.add_argument("--no-plot", action="store_true", help="write no figure")
+    add = parser.add_argument
+    add("--seed", type=int, default=DEFAULT_SEED, help="seed of the market and the keys (default 7)")
+    add("--plot", type=Path, default=Path("quickstart-equity.png"), metavar="FILE", help="where to write the figure")
+    add("--no-plot", action="store_true", help="write no figure")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,12 +75,7 @@ def _introduce(seed: int, wallet: Wallet) -> None:
         "the money is not real. Each step shows the call that makes it."
     )
     _step(1, "Two keys", "session = toolkit.connect(wallet=toolkit.Wallet.from_env())")
-    _pairs(
-        {
-            f"master {wallet.master}": "holds the money",
-            f"agent  {wallet.agent}": "trades, can't withdraw",
-        }
-    )
+    _pairs({f"master {wallet.master}": "holds the money", f"agent  {wallet.agent}": "trades, can't withdraw"})
 
 
 def _fund_and_approve(session: Session) -> None:
