@@ -7,10 +7,9 @@ the name of their declaration.
 from __future__ import annotations
 
 import copy
-import heapq
 import importlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -126,38 +125,38 @@ def window(values: Values, times: Sequence[Any], key: Callable[[Any], int]) -> r
 def paged_log(
     values: Values,
     log: Log[T],
-    positions: Sequence[int],
-    time: Callable[[T], int],
-    tests: Sequence[Test],
+    address: str,
     row: Callable[[T], dict[str, Any]],
+    tests: Sequence[Test] = (),
+    *,
+    index: Mapping[str, list[int]] | None = None,
 ) -> dict[str, Any]:
     """Return a page of one account's records, newest first: within the window, passing every test.
 
-    Without tests the length of the window is the total, and only the records of the page are read.
+    `index` has the positions of each account's records where they are a part of the log. Without tests the length of
+    the window is the total, and only the records of the page are read.
     """
-    records = log.records
-    span = window(values, positions, lambda at: time(records[at]))
+    records: list[Any] = log.records
+    positions = (log.by_account if index is None else index).get(address, [])
+    span = window(values, positions, lambda at: records[at].time)
+    newest = (records[positions[at]] for at in reversed(span))
+    return tested_page(values, len(span), newest, row, tests)
+
+
+def tested_page(
+    values: Values, total: int, newest: Iterable[T], row: Callable[[T], dict[str, Any]], tests: Sequence[Test]
+) -> dict[str, Any]:
+    """Return a page of those of `total` records that pass every test."""
     if not tests:
-        newest = (records[positions[at]] for at in reversed(span))
-        return page_of(values, len(span), newest, row)
-    found = [record for at in reversed(span) if passes(record := records[positions[at]], tests)]
+        return page_of(values, total, newest, row)
+    found = [record for record in newest if all(test(record) for test in tests)]
     return page_of(values, len(found), found, row)
-
-
-def passes(record: object, tests: Sequence[Test]) -> bool:
-    """Return whether a record passes every test."""
-    return all(test(record) for test in tests)
-
-
-def merged(newest_first: Sequence[Iterable[T]], key: Callable[[T], Any]) -> Iterator[T]:
-    """Merge iterables that each descend by `key` into one that descends."""
-    return heapq.merge(*newest_first, key=key, reverse=True)
 
 
 def equals(values: Values, **fields: str) -> list[Test]:
     """Return tests for the parameters that were given: keyword is the record's attribute, value the parameter."""
-    return [_equal(attribute, values[name]) for attribute, name in fields.items() if values[name] is not None]
 
+    def test(attribute: str, wanted: object) -> Test:
+        return lambda record: getattr(record, attribute) == wanted
 
-def _equal(attribute: str, wanted: object) -> Test:
-    return lambda record: getattr(record, attribute) == wanted
+    return [test(attribute, values[name]) for attribute, name in fields.items() if values[name] is not None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from ..programs import builders
 from ..programs.referrals import SECOND_TIER, TIERS, code_of, present_rate
 from ..programs.vault_value import SHARE, price, value, worth
 from ..programs.vaults import event_row
-from .info import Values, answers, page_of
+from .info import Values, answers, page_of, paged_log
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -60,20 +59,12 @@ def referral_summary(core: Core, values: Values) -> dict[str, Any]:
     }
 
 
-_SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "joinTime": lambda row: row["joinTime"],
-    "volume": lambda row: Decimal(row["volume"]),
-    "fees": lambda row: Decimal(row["fees"]),
-    "reward": lambda row: Decimal(row["reward"]),
-}
-
-
 @answers("referrals")
 def invitees(core: Core, values: Values) -> dict[str, Any]:
     """Return the invited accounts, searched and sorted as requested."""
     wanted, mine = (values["search"] or "").lower(), core.state.referrals.accounts.get(values["userAddr"])
     found = [_invitee(core, each) for each in reversed(mine.invited) if wanted in each] if mine else []
-    found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
+    found.sort(key=lambda row: Decimal(row[values["sortBy"]]), reverse=values["sortOrder"] == "desc")
     return page_of(values, len(found), found, size="size")
 
 
@@ -177,19 +168,15 @@ def builder_agents(core: Core, values: Values) -> dict[str, Any]:
 @answers("transactions")
 def transactions(core: Core, values: Values) -> dict[str, Any]:
     """Return the transactions that acted for an account, newest first."""
-    log = core.state.history.transactions
-    positions = log.by_account.get(values["user"], [])
-    return page_of(values, len(positions), (log.records[at] for at in reversed(positions)), records.transaction)
+    return paged_log(values, core.state.history.transactions, values["user"], records.transaction)
 
 
 @answers("transaction")
 def transaction(core: Core, values: Values) -> dict[str, Any] | None:
     """Return one transaction, searched from the newest back; None for an unknown hash."""
-    wanted = values["txHash"]
-    for done in reversed(core.state.history.transactions.records):
-        if done.hash == wanted:
-            return records.transaction(done)
-    return None
+    newest = reversed(core.state.history.transactions.records)
+    found = next((done for done in newest if done.hash == values["txHash"]), None)
+    return None if found is None else records.transaction(found)
 
 
 @answers("block")
