@@ -62,7 +62,7 @@ def typed_decoder() -> Any:
 def rows() -> list[Measurement]:
     """Measure both ratios of design: against the plain way, and against typed decoding alone."""
     from ..client.reads.frames import frame
-    from ..protocol.reads.info import ENDPOINTS
+    from ..protocol.reads.info_queries import ENDPOINTS
 
     body, klines, decoder = candles_json(), ENDPOINTS["klines"], typed_decoder()
     gc.collect()

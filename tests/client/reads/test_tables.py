@@ -28,7 +28,7 @@ from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import milliseconds, seconds
 from toolkit.client.reads.reading import Reader
 from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited, UnknownProduct
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Flow, Now, Perform, flow
 from ..io.session_part import SessionPart
 from .catalogue import Catalogue
