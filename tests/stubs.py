@@ -30,6 +30,13 @@ INTERNAL = ("__call__", "_product_table", "__init__", "__repr__", "_account", "_
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
 """Columns of a line, as in the rest of the code."""
+GENERIC = "_Methods"
+"""Name of the generic class of a stub, of which the synchronous and the asynchronous class are made."""
+RETURNED = {"toolkit.client.reads.info": "DataFrame"}
+"""Modules all of whose methods return one type → name of its variable, as editors show it that don't resolve generics.
+
+They are spelled out once for both classes: a coroutine function is a function that returns a Coroutine.
+"""
 GLUE = "\0"
 """Stands for a space where no line ends."""
 
@@ -42,28 +49,39 @@ def path_of(module: str) -> Path:
 def stub(name: str) -> str:
     """Return the stub of a module, before it is formatted."""
     module = importlib.import_module(name)
+    kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == name]
+    variable = RETURNED.get(name, "")
     bodies, imports = [], set()
-    for kind in vars(module).values():
-        if inspect.isclass(kind) and kind.__module__ == name:
-            text, needed = _class(kind)
-            bodies.append(text)
+    if variable:
+        body, imports = _body(kinds[0], variable)
+        bodies.append(f'{variable} = TypeVar("{variable}")\n\nclass {GENERIC}(Generic[{variable}]):\n{body}\n')
+        imports |= {_import("typing", word) for word in ("Any", "Generic", "TypeVar")}
+        imports |= {_import("collections.abc", "Coroutine"), "import pandas as pd"}
+    for kind in kinds:
+        runner = next(base for base in RUNNERS if issubclass(kind, base))
+        imports.add(_import(runner.__module__, runner.__name__))
+        if variable:
+            given = "pd.DataFrame" if runner is Synchronous else "Coroutine[Any, Any, pd.DataFrame]"
+            bodies.append(f"class {kind.__name__}({GENERIC}[{given}], {runner.__name__}): ...\n")
+        else:
+            body, needed = _body(kind)
+            bodies.append(f"class {kind.__name__}({runner.__name__}):\n{body}\n")
             imports |= needed
     # The formatter would give each parameter a line of its own.
     head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n# fmt: off\n"
     return head + "\n".join([*sorted(imports), "", *bodies])
 
 
-def _class(kind: type) -> tuple[str, set[str]]:
-    """Return the text of a class and the imports that it needs."""
-    runner = next(base for base in RUNNERS if issubclass(kind, base))
-    parts, imports = [], {_import(runner.__module__, runner.__name__)}
+def _body(kind: type, variable: str = "") -> tuple[str, set[str]]:
+    """Return the members of a class and the imports that they need; its flows return `variable` if there is one."""
+    parts, imports = [], set()
     for name, owner in _members(kind):
-        text, annotations = _member(name, inspect.getattr_static(kind, name))
+        member = inspect.getattr_static(kind, name)
+        text, annotations = _member(name, member, variable if hasattr(member, "__wrapped__") else "")
         parts.append(text)
         for annotation in annotations:
             imports |= _imports(annotation, owner)
-    body = "\n".join(parts)
-    return f"class {kind.__name__}({runner.__name__}):\n{body}\n", imports
+    return "\n".join(parts), imports
 
 
 def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
@@ -85,8 +103,8 @@ def _function(member: Any) -> Callable[..., Any]:
     return found
 
 
-def _member(name: str, member: Any) -> tuple[str, list[str]]:
-    """Return the text of a function or property, and its annotations."""
+def _member(name: str, member: Any, instead: str = "") -> tuple[str, list[str]]:
+    """Return the text of a function or property, and its annotations; `instead` is shown as what it returns."""
     function = _function(member)
     signature = inspect.signature(function)
     # a method that is written outside its class says what `self` is
@@ -94,11 +112,14 @@ def _member(name: str, member: Any) -> tuple[str, list[str]]:
         each.replace(annotation=each.empty) if each.name == "self" else each for each in signature.parameters.values()
     ]
     signature = signature.replace(parameters=parameters)
+    if instead:
+        signature = signature.replace(return_annotation=signature.empty)
     annotations = [parameter.annotation for parameter in signature.parameters.values()]
     annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
     word = "async def" if inspect.iscoroutinefunction(function) else "def"
     decorator = "    @property\n" if function is not member else ""
     returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
+    returned = f" -> {instead}" if instead else returned
     parameters = _parameters(signature)
     head, tail = f"{word} {name}(", f"){returned}: ..."
     text = f"    {head}{', '.join(parameters)}{tail}"

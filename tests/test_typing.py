@@ -88,7 +88,7 @@ def shape(text: str) -> tuple[list[str], list[str]]:
     body = ast.parse(text).body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [f"{getattr(node, 'module', '')} {ast.unparse(alias)}" for node in imports for alias in node.names]
-    return sorted(names), [ast.dump(node) for node in body if isinstance(node, ast.ClassDef)]
+    return sorted(names), [ast.dump(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign)]
 
 
 @pytest.mark.parametrize("module", stubs.MODULES)
@@ -100,10 +100,14 @@ def test_stubs_are_current(module: str) -> None:
 @pytest.mark.parametrize("module", stubs.MODULES)
 def test_signatures_at_run_time_equal_the_stubs_which_repeat_no_docstring(module: str) -> None:
     tree = ast.parse(stubs.path_of(module).read_text(encoding="utf-8"))
-    for declared in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+    declarations = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    generic = declarations.pop(stubs.GENERIC, None)
+    for declared in declarations.values():
         kind = getattr(importlib.import_module(module), declared.name)
         methods = {
-            node.name: node for node in declared.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            node.name: node
+            for node in (declared if generic is None else specialised(generic, declared)).body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         }
         assert {name for name in dir(kind) if not name.startswith("_")} <= set(methods)
         for name, node in methods.items():
@@ -114,6 +118,21 @@ def test_signatures_at_run_time_equal_the_stubs_which_repeat_no_docstring(module
             assert signature_of(member) == (parameters_of(node), node.returns and ast.unparse(node.returns)), name
             assert ast.get_docstring(node) is None
             assert name.startswith("_") or member.__doc__, name
+
+
+def specialised(generic: ast.ClassDef, declared: ast.ClassDef) -> ast.ClassDef:
+    """Return the generic class of a stub with the type that another class gives for its variable."""
+    base = next(one for one in declared.bases if isinstance(one, ast.Subscript))
+    given = ast.unparse(base.slice)
+    awaited = re.fullmatch(r"Coroutine\[Any, Any, (.+)\]", given)
+    variable = next(ast.unparse(one.slice) for one in generic.bases if isinstance(one, ast.Subscript))
+    text = ast.unparse(generic).replace(f"-> {variable}:", f"-> {awaited[1] if awaited else given}:")
+    text = "\n".join(
+        re.sub(r"^    def (?!__)", "    async def ", line) if awaited else line for line in text.split("\n")
+    )
+    made = ast.parse(text).body[0]
+    assert isinstance(made, ast.ClassDef)
+    return made
 
 
 def signature_of(function: Any) -> tuple[list[tuple[str, str]], str | None]:
