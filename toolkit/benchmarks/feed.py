@@ -10,7 +10,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-from ..client.stream.book import LocalBook
+from ..client.stream.local_book import LocalBook
 from ..client.stream.protocol import FeedProtocol
 from ..protocol.reads import feed as wire
 from . import Measurement, rival_seconds, seconds

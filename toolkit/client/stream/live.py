@@ -20,8 +20,8 @@ from ...errors import FeedError, StaleData
 from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.rows import Record
+from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
-from .state import FeedRow, moment, row
 from .topic import LIVE, FeedEvent
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ...protocol.hexbytes import hash_text
 from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
 from ...protocol.reads.rows import Record as DeclaredRecord
 from ...protocol.reads.rows import RecordField
-from .book import LocalBook
+from .local_book import LocalBook
 
 Record = dict[str, Any]
 KEPT = 10_000
