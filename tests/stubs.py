@@ -15,17 +15,17 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from toolkit.client.io.flow import Asynchronous, Synchronous, flow
+from toolkit.client.io.flow import Asynchronous, FlowMethod, Synchronous
 from toolkit.suggestions import Suggesting
 
-MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
+MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info")
 RUNNERS = (Synchronous, Asynchronous)
-INTERNAL = ("__call__", "_product_table", "__init__", "__repr__", "_account", "_calls", "_reader")
+INTERNAL = ("__init__", "__repr__")
 """Members with an underscore that a stub shows, because other modules of the toolkit use them."""
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
@@ -74,7 +74,7 @@ def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
     for base in (base for base in (*kind.__mro__[1:], kind) if base not in skipped):
         for name, defined in vars(base).items():
             shown = name in INTERNAL or not name.startswith("_")
-            if shown and name not in seen and isinstance(defined, FunctionType | flow | property | cached_property):
+            if shown and name not in seen and isinstance(defined, FunctionType | FlowMethod | property):
                 seen.add(name)
                 yield name, sys.modules[_function(inspect.getattr_static(kind, name)).__module__]
 

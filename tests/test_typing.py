@@ -22,6 +22,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import toolkit
 from tests import stubs
+from toolkit import accessors
 from toolkit.client.orders.trading import TradingFlows
 from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
 
@@ -59,6 +60,10 @@ async def main(session: Session) -> None:
     await session.aio.exchange.cancel_all("BTCUSDC", nonsense=True)  # call-arg
     session.aio.stream.nonsense("BTCUSDC")  # attr-defined
     session.aio.klines("BTCUSDC", intervall="1h").close()  # call-arg
+    bought = await session.aio.buy("BTCUSDC", "0.01")
+    await bought.wait("filled")
+    await (await bought.cancel()).refresh()
+    session.buy("BTCUSDC", "0.01").wait().cancel().refresh()
 
 
 asyncio.run(main(session))
@@ -138,6 +143,29 @@ def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[st
 
 def normal(annotation: str) -> str:
     return ast.unparse(ast.parse(annotation))
+
+
+def test_the_stub_of_accessors_has_the_signatures_of_the_registered_functions() -> None:
+    tree = ast.parse(Path(accessors.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    declared = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    del declared["register"]
+    assert set(declared) == {name for name in vars(accessors.Accessors) if not name.startswith("_")}
+    for name, node in declared.items():
+        assert signature_of(getattr(accessors.Accessors, name)) == (
+            parameters_of(node),
+            node.returns and ast.unparse(node.returns),
+        )
+
+
+def test_methods_of_a_session_say_at_run_time_what_a_call_of_them_returns() -> None:
+    for name in ("buy", "cancel", "klines", "twap", "product"):
+        plain, awaited = getattr(toolkit.Session, name), getattr(toolkit.AsyncSession, name)
+        returned = signature_of(plain)[1]
+        assert returned is not None
+        assert not returned.startswith("Flow")
+        assert signature_of(awaited) == (signature_of(plain)[0], returned.replace("Receipt", "AsyncReceipt"))
+        assert inspect.iscoroutinefunction(awaited)
+        assert not inspect.iscoroutinefunction(plain)
 
 
 def test_the_asynchronous_stream_declares_what_it_gives() -> None:
