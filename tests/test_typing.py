@@ -107,15 +107,21 @@ def test_signatures_at_run_time_equal_the_stubs_which_repeat_no_docstring(module
     tree = ast.parse(stubs.path_of(module).read_text(encoding="utf-8"))
     for declared in (node for node in tree.body if isinstance(node, ast.ClassDef)):
         kind = getattr(importlib.import_module(module), declared.name)
-        methods = {
-            node.name: node for node in declared.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
-        assert {name for name in dir(kind) if not name.startswith("_")} <= set(methods)
+        methods = {node.name: node for node in declared.body if isinstance(node, ast.FunctionDef)}
+        twins = {ast.unparse(node.targets[0]): node.value for node in declared.body if isinstance(node, ast.Assign)}
+        assert {name for name in dir(kind) if not name.startswith("_")} <= {*methods, *twins}
+        for name, value in twins.items():
+            plain, member = declared.name.removeprefix("Async"), inspect.getattr_static(kind, name)
+            assert ast.unparse(value) == f"awaited({plain}.{name})"
+            assert inspect.iscoroutinefunction(member)
+            parameters, returned = signature_of(getattr(getattr(importlib.import_module(module), plain), name))
+            assert signature_of(member) == (parameters, (returned or "").replace("Receipt", "AsyncReceipt"))
+            assert member.__doc__, name
         for name, node in methods.items():
             member = inspect.getattr_static(kind, name)
             if node.decorator_list:
                 member = getattr(member, "func", None) or member.fget
-            assert inspect.iscoroutinefunction(member) == isinstance(node, ast.AsyncFunctionDef)
+            assert not inspect.iscoroutinefunction(member)
             assert signature_of(member) == (parameters_of(node), node.returns and ast.unparse(node.returns)), name
             assert ast.get_docstring(node) is None
             assert name.startswith("_") or member.__doc__, name
@@ -213,6 +219,8 @@ def completions(code: str) -> set[str]:
         ("s.stream.", {"order_book", "trades", "ticker", "close"}),
         ("s.", {"buy", "sell", "klines", "positions", "exchange", "info", "stream", "venue", "ticket", "aio"}),
         ("s.exchange.place_order([], ", {"expiry_after=", "vault_address="}),
+        ("s.aio.exchange.place_order([], ", {"expiry_after=", "vault_address="}),
+        ("s.aio.info.fills(", {"side=", "start=", "end=", "exact=", "index="}),
         ("s.info.fills(", {"side=", "start=", "end=", "exact=", "index="}),
         ("s.buy('BTCUSDC', 1, ", {"price=", "tif=", "tp="}),
         ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),

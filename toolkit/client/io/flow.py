@@ -322,6 +322,7 @@ if TYPE_CHECKING:
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
+    def awaited(method: Callable[Concatenate[Any, P], T]) -> FlowMethod[P, T]: ...
 
 else:
 
@@ -332,6 +333,10 @@ else:
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
         """Decorate a method as `flow` does; its call ends in bounded time."""
         return FlowMethod(bounded(generator))
+
+    def awaited(method: T) -> T:
+        """Return the twin of a synchronous method, in stubs."""
+        return method
 
 
 def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[..., Any]]) -> None:
