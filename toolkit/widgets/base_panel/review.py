@@ -53,7 +53,6 @@ class ReviewedPanel(Panel):
         prepared = self._confirmable(typed)
         # Cleared before sending: a second click finds no review, so nothing is sent twice.
         self._prepared = None
-        self._before_sending(prepared)
         self.set_trait("phase", "sending")
         self.refresh()
         try:
@@ -86,14 +85,12 @@ class ReviewedPanel(Panel):
         if lock:
             raise LimitReached(f"locked: {lock}; nothing was signed", limit="stale")
 
-    def _before_sending(self, prepared: Prepared) -> None:
-        """Prepare to follow a confirmed request."""
-
     def _deliver(self, prepared: Prepared) -> Any:
         return self._session.intents.send(prepared, confirmed=True)
 
     def _on_receipt(self, receipt: Receipt) -> None:
-        """Show the response."""
+        """Show the response, in place of the problem before it."""
+        self.problem = ""
 
     def _on_failure(self, error: BaseException) -> None:
         """Show why there is no receipt."""

@@ -16,7 +16,7 @@ from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, can_sign, module
 from ..base_panel.review import ReviewedPanel
-from ..order_ticket.live_account import LiveAccount, row_of
+from ..order_ticket.holdings import AccountStreams, row_of
 from .amending import replacement
 from .blotter_rows import (
     event_row,
@@ -66,7 +66,7 @@ class Blotter(ReviewedPanel):
         self._products = session._product_table()
         super().__init__(session, self._only or "all products")
         stream = session.stream
-        self._account = LiveAccount(session, self._products)
+        self._account = AccountStreams(session, self._products)
         self.positions, self.orders = self._account.positions, self._account.orders
         self.fills, self.tickers = stream.fills(), stream.tickers()
         self._events, self._funding = stream.order_history(), stream.funding()

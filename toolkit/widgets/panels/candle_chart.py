@@ -15,7 +15,7 @@ from ..base_panel import static_view
 from ..base_panel.number_format import change, grouped
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from ..order_ticket.live_account import LiveAccount, row_of
+from ..order_ticket.holdings import AccountStreams, row_of
 from .amending import replacement, rounded_price
 from .chart_data import ChartData, PriceTrail, candle_of, fill_marks, make_study, order_lines, position_lines
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...client.orders.delivery import Prepared
-    from ...client.orders.receipts import Receipt
     from ...session import Session
 
 SHOWN_CANDLES = 120
@@ -74,7 +73,7 @@ class Candles(ReviewedPanel):
         stream = session.stream
         self.live = stream.candles(self._product.symbol, interval)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account = None if session.account is None else LiveAccount(session, session._product_table())
+        self._account = None if session.account is None else AccountStreams(session, session._product_table())
         if self._account is not None:
             self._fills = stream.fills()
             self._follow(*self._account.parts, self._fills, needed=False)
@@ -110,9 +109,6 @@ class Candles(ReviewedPanel):
         self._check_review()
         payload, words = replacement(self._session, self._product, order, price=rounded_price(self._product, price))
         return self._begin_review(payload, words, "change", self._product.symbol)
-
-    def _on_receipt(self, receipt: Receipt) -> None:
-        self.problem = ""
 
     def _load(self) -> None:
         try:
