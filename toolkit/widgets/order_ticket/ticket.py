@@ -386,4 +386,4 @@ class OrderTicket(ReviewedPanel):
         view = self.view
         head = static_view.heading(f"Order ticket {self.symbol}", str(view.get("environment", "")))
         words = "".join(f"<div>{escape(line)}</div>" for line in self._lines())
-        return head + words + static_view.pairs((one[0], one[1]) for one in view.get("preview", ()))
+        return head + words + static_view.pairs(view.get("preview", ()))

@@ -77,7 +77,7 @@ def position_row(
     }
 
 
-def order_row(row: Row) -> dict[str, Any]:
+def open_order_row(row: Row) -> dict[str, Any]:
     """Return an open order."""
     option = _KINDS.get(str(row["reduce_only"]), "")
     trigger = row.get("trigger_price")

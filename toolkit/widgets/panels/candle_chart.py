@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -16,7 +17,6 @@ from ..base_panel.number_format import change, grouped
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
 from ..order_ticket.holdings import AccountStreams, row_of
-from .amending import replacement, rounded_price
 from .chart_data import ChartData, PriceTrail, candle_of, fill_marks, make_study, order_lines, position_lines
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ class Candles(ReviewedPanel):
 
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
-        self._end_review()
-        self._check_review()
-        payload, words = replacement(self._session, self._product, order, price=rounded_price(self._product, price))
-        return self._begin_review(payload, words, "change", self._product.symbol)
+        self._start_review()
+        product = self._product
+        rounded = max(product.round_price(Decimal(price), "nearest"), product.tick_size)
+        return self._review_replacement(product, order, price=format(rounded, "f"))
 
     def _load(self) -> None:
         try:

@@ -98,9 +98,7 @@ class Funding(Panel):
         return (f"{self._product.symbol}: funding {percent(rate, 4)}",)
 
     def _snapshot(self) -> str:
-        return static_view.heading(self.view["title"]) + static_view.pairs(
-            (one[0], one[1]) for one in self.view["rows"]
-        )
+        return static_view.heading(self.view["title"]) + static_view.pairs(self.view["rows"])
 
 
 class LiquidationMap(Panel):
