@@ -10,7 +10,7 @@ from ...errors import MalformedRequest
 from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..model.constants import DAY, RATE
-from ..model.program_state import Payout, Referral, ReferredDay
+from ..model.state import Payout, Referral, ReferredDay
 from ..programs import builders
 from ..programs.referrals import SECOND_TIER, TIERS, code_of, present_rate
 from . import records

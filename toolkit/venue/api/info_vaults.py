@@ -8,9 +8,8 @@ from ...errors import MalformedRequest
 from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
 from ..model.constants import DAY, USDC
-from ..model.program_state import Holding, Vault
-from ..programs.vault_value import SHARE, price, value, worth
-from ..programs.vaults import event_row
+from ..model.state import Holding, Vault
+from ..programs.vaults import SHARE, event_row, price, value, worth
 from .info import Values, answers, page_of
 
 if TYPE_CHECKING:
