@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import MalformedRequest
 from ...products import Product
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ..model.accounts import VenueAccount
 from ..model.history import Log
 
@@ -37,7 +37,7 @@ QUERIES: dict[str, QueryHandler] = {}
 def answer(core: Core, endpoint: str, values: Values) -> Any:
     """Return the data of an Info query, JSON-ready.
 
-    `endpoint` is a name in `protocol.reads.info.ENDPOINTS`, `values` is the result of its `parse`. Raises
+    `endpoint` is a name in `protocol.reads.info_queries.ENDPOINTS`, `values` is the result of its `parse`. Raises
     MalformedRequest for a well-formed parameter that names no product, vault or past block.
     """
     if endpoint not in QUERIES:  # the modules register their queries when they are imported
