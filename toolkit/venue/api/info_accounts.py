@@ -12,15 +12,14 @@ from ..model.accounts import VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES, TAKER
 from ..model.history import Transfer
 from ..programs import permissions
-from .info import Test, Values, account_of, answers, equals, page_of, paged_log, product_of, tested_page, window
+from .info_pages import Test, Values, account_of, equals, page_of, paged_log, product_of, tested_page, window
 from .records import USDC_CODE
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
 
-@answers("wallet_balances")
-def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
+def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return one row, USDC; none for an unknown address, nor, without includeZero, for an empty account."""
     account = account_of(core, values)
     if account is None or values["currency"] not in (None, USDC_CODE):
@@ -30,7 +29,6 @@ def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
     return [] if empty and not values["includeZero"] else [row]
 
 
-@answers("ledger")
 def ledger(core: Core, values: Values) -> dict[str, Any]:
     """Return every change of the balance, newest first."""
     if values["currency"] not in (None, USDC_CODE):
@@ -47,7 +45,6 @@ def ledger(core: Core, values: Values) -> dict[str, Any]:
     return paged_log(values, core.state.history.ledger, address, row, tests)
 
 
-@answers("agents")
 def agents(core: Core, values: Values) -> dict[str, Any]:
     """Return the approvals of a master, or (role AGENT) of an agent wallet, newest first."""
     rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
@@ -62,13 +59,11 @@ def agents(core: Core, values: Values) -> dict[str, Any]:
     return page_of(values, len(found), found)
 
 
-@answers("agent")
 def agent(core: Core, values: Values) -> dict[str, Any] | None:
     """Return the active agent of this name, or None."""
     return permissions.active_agent(core, values["userAddr"], values["agentName"])
 
 
-@answers("positions")
 def positions(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the positions by product code; without includeZero only the open ones."""
     wanted = product_of(core, values)
@@ -84,7 +79,6 @@ def positions(core: Core, values: Values) -> list[dict[str, Any]]:
     ]
 
 
-@answers("funding_payments")
 def funding_payments(core: Core, values: Values) -> dict[str, Any]:
     """Return funding paid and received, newest first."""
     product_of(core, values)  # raises for an unknown code
@@ -116,7 +110,6 @@ def _changed(order: VenueOrder) -> tuple[int, int]:
     return order.updated, order.id
 
 
-@answers("order_states")
 def order_states(core: Core, values: Values) -> dict[str, Any]:
     """Return live and ended orders, the one that changed last first."""
     account = account_of(core, values)
@@ -137,7 +130,6 @@ def order_states(core: Core, values: Values) -> dict[str, Any]:
     return tested_page(values, len(live) + len(span), newest, partial(records.order_state, core), tests)
 
 
-@answers("order_events")
 def order_events(core: Core, values: Values) -> dict[str, Any]:
     """Return every event of every order, newest first."""
     tests = _tests(core, values, order_id="orderId", client_id="clientOrderId") + _status(values, "execStatus")
@@ -145,8 +137,7 @@ def order_events(core: Core, values: Values) -> dict[str, Any]:
     return paged_log(values, core.state.history.order_events, values["userAddr"], row, tests)
 
 
-@answers("fills")
-def trades(core: Core, values: Values) -> dict[str, Any]:
+def fills(core: Core, values: Values) -> dict[str, Any]:
     """Return the fills, newest first."""
     tests = _tests(core, values, order_id="orderId", exec_id="execId")
     if values["role"] is not None:
