@@ -16,17 +16,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
 from ...protocol.reads.published import published_message
+from ..api.gateway import Host
 from .batches import Batch, FeedSource
 from .sources import source_for
 
 if TYPE_CHECKING:
-    from ..engine.core import Core
     from ..engine.events import Event
 
 _log = logging.getLogger("toolkit.feed")
@@ -36,18 +35,6 @@ QUEUE = 1_000
 
 
 Wire = Literal["published", "extended"]
-
-
-class FeedVenue(Protocol):
-    """What the hub needs of the venue; a revert replaces its core."""
-
-    @property
-    def core(self) -> Core: ...
-    @property
-    def lock(self) -> AbstractContextManager[Any]: ...
-    def catch_up(self) -> int: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
 
 
 class MessageInterceptor(Protocol):
@@ -268,7 +255,7 @@ class Hub:
     `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
     """
 
-    def __init__(self, venue: FeedVenue, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
+    def __init__(self, venue: Host, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
         self.venue = venue
         self.message: Callable[[str, str, int, dict[str, Any]], str | None]
         """Return the text of a data message from channel, kind, sequence and data; None for no message."""

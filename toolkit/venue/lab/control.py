@@ -11,13 +11,13 @@ from ...errors import InputError
 from ...guards import without_keys
 from ...suggestions import Suggesting
 from .. import development
+from ..api.gateway import Host
 from ..clocks import milliseconds
 from ..engine import arguments
 from ..engine.commands import Control
 from ..model.market import Market
 
 if TYPE_CHECKING:
-    from ..engine.core import Core
     from .faults import Fault, Faults
 
 Span = str | int | timedelta
@@ -30,16 +30,12 @@ LARGEST_BALANCE = 1_000_000_000
 """Most that an account may begin with, in USDC; a thousand of them stay within what a venue takes."""
 
 
-class ControllableVenue(Protocol):
+class ControllableVenue(Host, Protocol):
     """What the controls need of the venue."""
 
     @property
-    def core(self) -> Core: ...
-    @property
     def faults(self) -> Faults: ...
     def state_hash(self) -> str: ...
-    def now_ms(self) -> int: ...
-    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
 @without_keys

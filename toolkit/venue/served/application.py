@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket
 
 from ...environments import FEED_PATH
 from ...protocol.reads.feed import POLICY_CLOSE
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, HttpRequest, enveloped, too_large
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Host, HttpRequest, enveloped, too_large
 from ..feed.hub import Hub
 from .boundary import Boundary, ServeSettings, is_protected
 from .lanes import Lane
@@ -29,7 +29,7 @@ _HIDDEN = "/join/"
 """Paths below this hold a secret, which a log must not show."""
 
 
-class ServedVenue(Protocol):
+class ServedHost(Host, Protocol):
     """What the server needs of the venue."""
 
     closing: bool
@@ -37,16 +37,13 @@ class ServedVenue(Protocol):
 
     @property
     def feed(self) -> Hub: ...
-    def now_ms(self) -> int: ...
     def behind_ms(self) -> int: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
 
 
 class Application:
     """One venue as an ASGI application."""
 
-    def __init__(self, venue: ServedVenue, boundary: Boundary, settings: ServeSettings) -> None:
+    def __init__(self, venue: ServedHost, boundary: Boundary, settings: ServeSettings) -> None:
         self._venue = venue
         self._boundary = boundary
         self._settings = settings

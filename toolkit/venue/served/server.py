@@ -21,7 +21,7 @@ import uvicorn
 
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
-from .application import Application, ServedVenue
+from .application import Application, ServedHost
 from .boundary import LOOPBACK, WILDCARDS, Boundary, ServeSettings
 from .bounded_http import bounded
 
@@ -41,7 +41,7 @@ class Served:
     `control_token` opens its controls, if they are served.
     """
 
-    def __init__(self, venue: ServedVenue, host: str, port: int, settings: ServeSettings) -> None:
+    def __init__(self, venue: ServedHost, host: str, port: int, settings: ServeSettings) -> None:
         self.venue = venue
         self.port = port
         self.control_token = settings.control_token
@@ -100,7 +100,7 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
 
 @contextmanager
 def running(
-    venue: ServedVenue,
+    venue: ServedHost,
     port: int = 0,
     *,
     host: str = "127.0.0.1",
