@@ -328,7 +328,7 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     import pandas as pd
 
     from .products import exact
-    from .venue.lab.what_if import what_if as figures
+    from .venue.lab.control import what_if as figures
 
     code, ratio = product_code(venue.host, symbol), exact(shock, "shock")
     rows = venue.host.query(lambda core: figures(core, account, code, ratio))

@@ -200,12 +200,8 @@ def block(core: Core, values: Values) -> dict[str, Any]:
 def _vault_of(core: Core, values: Values) -> Vault:
     address: str = values["vaultAddress"]
     if address not in core.state.vaults:
-        raise MalformedRequest(
-            f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them",
-            field="vaultAddress",
-            rule="known",
-            value=address,
-        )
+        text = f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them"
+        raise MalformedRequest(text, field="vaultAddress", rule="known", value=address)
     return core.state.vaults[address]
 
 

@@ -16,7 +16,7 @@ import hashlib
 import sqlite3
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, get_args
@@ -32,6 +32,7 @@ from .journal_file import (
     Entry,
     Sync,
     chain_hash,
+    chained,
     connect,
     damaged,
     decode_command,
@@ -133,19 +134,18 @@ class Journal:
 
         While a dump is kept, a slice of it is written as well.
         """
-        self._write("command", [encode(command) for command in commands])
+        self._write("command", map(encode, commands))
         self._step()
 
     def append_state(self, dump: bytes) -> None:
         """Write that the venue's state was replaced by this dump (a revert or a load)."""
         self._write("state", [dump])
 
-    def _write(self, kind: str, bodies: Sequence[bytes]) -> None:
-        chain, rows = self._chain, []
-        for number, body in enumerate(bodies, self.count + 1):
-            chain = chain_hash(chain, kind, body)
-            rows.append((number, kind, body, chain))
-        count = self.count + len(rows)
+    def _write(self, kind: str, bodies: Iterable[bytes]) -> None:
+        rows = chained(self.count + 1, self._chain, kind, bodies)
+        if not rows:
+            return
+        count, chain = rows[-1].number, rows[-1].chain
         try:
             with transaction(self._db):
                 self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)

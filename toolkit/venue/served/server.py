@@ -67,14 +67,11 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
     when the port is taken.
     """
     if host not in LOOPBACK and not allow_remote:
-        raise InputError(
+        text = (
             f"host {host!r} is not loopback, and the keys of this venue's accounts are public; "
-            "give allow_remote (--allow-remote) as well to listen there",
-            field="host",
-            rule="loopback",
-            value=host,
-            nearest=("127.0.0.1",),
+            "give allow_remote (--allow-remote) as well to listen there"
         )
+        raise InputError(text, field="host", rule="loopback", value=host, nearest=("127.0.0.1",))
     if not 0 <= port <= 65_535:
         raise InputError(
             f"port {port} is not 0 to 65535 (0 takes a free one)", field="port", rule="0 to 65535", value=port
