@@ -7,19 +7,17 @@ wire, which is not the order of a frame's columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...numerals import fixed_text, micro_text, rate_text, shortest_text
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide, OrderStatus, PositionSide
 from ...protocol.hexbytes import to_checksummed
+from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 from ..risk import account_margin
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 USDC_CODE = 1
 SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {

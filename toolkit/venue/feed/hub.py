@@ -16,17 +16,15 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
 from ...protocol.reads.published import published_message
 from ..api.gateway import Host
+from ..engine.events import Event
 from .batches import Batch, FeedSource
 from .sources import source_for
-
-if TYPE_CHECKING:
-    from ..engine.events import Event
 
 _log = logging.getLogger("toolkit.feed")
 

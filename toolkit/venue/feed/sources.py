@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import MalformedRequest
 from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
+from ..engine.core import Core
 from ..model.history import Block, PublicTrade, Transaction
 from ..simulation import past
 from ..simulation.participants import past_of
 from .account_sources import account_source
 from .batches import Batch, Data, FeedSource, Levels, in_chunks
 from .candles import CandleSource, TickerSource
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 
 class BookSource(FeedSource):
