@@ -52,16 +52,11 @@ def mean_price(product: Product, value_micro: int, steps: int) -> str:
     return fixed_text(hundredths * size, places + 2)
 
 
-def height_at(core: Core, time_ms: int) -> int:
-    """Return the height of the block that contains a moment."""
-    return 1 + (time_ms - core.state.genesis_time) // core.state.block_ms
-
-
 def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
     """Return an AccountWallet. `balance` is cash, as in the ledger; isolated margins are part of `equity` only."""
     figures = account_margin.wallet(core, account)
     return {
-        "blockHeight": height_at(core, account.updated),
+        "blockHeight": 1 + (account.updated - core.state.genesis_time) // core.state.block_ms,
         "userAddr": to_checksummed(account.address),
         "currency": USDC_CODE,
         "balance": micro_text(account.balance),

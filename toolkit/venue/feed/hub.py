@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from ...errors import MalformedRequest
@@ -52,17 +53,15 @@ class MessageInterceptor(Protocol):
         """Return True when an answer to a connection's own message is held back."""
 
 
+@dataclass(slots=True, eq=False)
 class Subject:
     """One published stream: its source, its sequence, and the connections that subscribed to it."""
 
-    __slots__ = ("channel", "listeners", "name", "sequence", "source")
-
-    def __init__(self, name: str, channel: wire.Channel, source: FeedSource) -> None:
-        self.name = name
-        self.channel = channel
-        self.source = source
-        self.sequence = 0
-        self.listeners: dict[FeedConnection, None] = {}
+    name: str
+    channel: wire.Channel
+    source: FeedSource
+    sequence: int = 0
+    listeners: dict[FeedConnection, None] = field(default_factory=dict)
 
 
 class FeedConnection:
