@@ -26,10 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
     add("--names", type=Path, metavar="FILE", help="their names, one a line")
-    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    add("--seed", type=int, default=7, help="seed of the market (default 7)")
-    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    add("--speed", type=float, default=1.0, help="times as fast as real time (default 1)")
     add("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
     add("--separate", action="store_true", help="a venue for each, with the same seed and market")
     add(
@@ -38,8 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="keep the class in FILE, and names and keys in FILE.class, to continue it later",
     )
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
-    add("--no-market", action="store_true", help="an empty market without simulated participants")
-    venue.configure_clients(parser)
+    venue.configure_serving(parser)
 
 
 def run(args: argparse.Namespace) -> int:

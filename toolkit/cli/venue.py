@@ -41,12 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = explain()
-    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    configure_serving(parser)
     _configure_accounts(parser)
     add("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
-    add("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
-    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
     add(
         "--journal",
         metavar="FILE",
@@ -87,7 +84,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="pause",
         help="while the followed feed is lost: pause trading, or continue at the last known book",
     )
-    add("--no-market", action="store_true", help="an empty market without simulated participants")
     add(
         "--wire",
         choices=("published", "extended"),
@@ -95,7 +91,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="answers and messages as published, or with further fields, and a first snapshot on every channel",
     )
     add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
-    configure_clients(parser)
 
 
 def _configure_accounts(parser: argparse.ArgumentParser) -> None:
@@ -117,9 +112,14 @@ def _configure_accounts(parser: argparse.ArgumentParser) -> None:
     add("--print-keys", action="store_true", help="print the keys as well")
 
 
-def configure_clients(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say who may use a served venue, and how much."""
+def configure_serving(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of every served venue: its market and time, and who may use it, and how much."""
     add = parser.add_argument
+    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
+    add("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
+    add("--no-market", action="store_true", help="an empty market without simulated participants")
     add("--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote")
     add("--allow-remote", action="store_true", help="listen where other machines can reach it")
     add(
