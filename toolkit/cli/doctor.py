@@ -274,7 +274,7 @@ def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]
 
 def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
     """Compare everything the venue answers with the declarations, and write report and fixtures into `folder`."""
-    from ..client.capture.report import take
+    from ..client.capture.findings import take
 
     print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
     taken = take(session, seconds, timeout)
