@@ -44,11 +44,9 @@ class Ladder:
             return product.round_price(price, self.rounding)
         if price % product.tick_size:
             nearest = tuple(str(product.round_price(price, way)) for way in ("down", "up"))
-            raise InputError(
-                f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}; "
-                'give rounding="down", "up" or "nearest", or prices that divide evenly',
-                field="rounding", rule="tickSize", value=str(price), nearest=nearest,
-            )  # fmt: skip
+            what = f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}"
+            advice = 'give rounding="down", "up" or "nearest", or prices that divide evenly'
+            raise InputError(f"{what}; {advice}", field="rounding", rule="tickSize", value=str(price), nearest=nearest)
         return price.quantize(product.tick_size)  # exact: only the number of decimals changes
 
     def _shares(self, product: Product) -> list[Decimal]:
@@ -58,11 +56,9 @@ class Ladder:
         parts = [exact(weight, "weights") for weight in weights]
         if total != int(total) or len(parts) != self.count or min(parts) <= 0 or total < self.count:
             nearest = tuple(str(product.round_quantity(self.quantity, way)) for way in ("down", "up"))
-            raise InputError(
-                f"quantity {self.quantity} can't be shared by {len(parts)} weights above 0 over {self.count} orders "
-                f"in whole steps of {product.step_size}",
-                field="quantity", rule="stepSize", value=str(self.quantity), nearest=nearest,
-            )  # fmt: skip
+            what = f"quantity {self.quantity} can't be shared by {len(parts)} weights above 0 over {self.count} orders"
+            what += f" in whole steps of {product.step_size}"
+            raise InputError(what, field="quantity", rule="stepSize", value=str(self.quantity), nearest=nearest)
         exact_shares = [total * part / sum(parts) for part in parts]
         steps = [int(share) for share in exact_shares]
         # Largest remainder method; of equal remainders the earlier order comes first.
