@@ -10,7 +10,7 @@ from .client.io.flow import Asynchronous, Synchronous
 from .client.orders.approvals import BuilderFlows, PermissionFlows
 from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
-from .client.reads.tables import ProductFlows, TableFlows
+from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
 
 
