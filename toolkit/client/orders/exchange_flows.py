@@ -92,7 +92,7 @@ class ExchangeFlows(Suggesting):
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
         if action.type == "approveAgent" and "agentAddress" not in payload:
             payload["agentAddress"] = self._own_agent()
-        return (yield from self._calls.live(self._delivery.submit(action, payload, **options)))
+        return (yield from self._calls.submit(payload, **options))
 
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet

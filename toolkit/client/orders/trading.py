@@ -355,14 +355,11 @@ class IntentFlows(SessionPart):
         `.explain()` of the result shows proto bytes, typed data and digest; `send` signs and sends exactly
         that. Raises CheckFailed, InputError, WalletError.
         """
-        from ...protocol.actions import declaration
-
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
             payload = yield from self._session._payload(what)
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        prepared: Prepared = yield from self._delivery.prepare(declaration(payload), payload, **options)
+        prepared: Prepared = yield from self._delivery.prepare(payload, expiry_after, vault_address)
         return prepared
 
     @trading_flow

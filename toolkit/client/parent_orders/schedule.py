@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...errors import InputError, SessionClosed, ToolkitError
-from ...protocol.actions import declaration
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
 from .plan import CANCELED, FINISHED, RUNNING, Child, Plan
@@ -219,7 +218,7 @@ class ParentRunner:
             if quantity and prepared is None:
                 item = plan.twap.child(quantity).to_item(product)
                 payload = {"type": "placeOrder", "orders": [item]}
-                prepared = run(self._delivery.prepare(declaration(payload), payload, vault_address=plan.vault))
+                prepared = run(self._delivery.prepare(payload, vault_address=plan.vault))
             if prepared is not None:
                 id = intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
                 expires_ms = prepared.expiry_after or now_ms + self._delivery.expiry_ms
