@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -36,61 +36,79 @@ class ChannelCapture:
 
 @dataclass(slots=True)
 class FeedCapture:
-    """All subscriptions. `refusal` is the answer to a subscription that does not exist."""
+    """All subscriptions, by channel. `refusal` is the answer to a subscription that does not exist."""
 
-    channels: list[ChannelCapture]
+    by_channel: dict[str, ChannelCapture]
     error: str = ""
     refusal: Mapping[str, Any] | None = None
     unknown: list[Any] = field(default_factory=list)
+
+    @property
+    def channels(self) -> list[ChannelCapture]:
+        """The subscriptions, in the order of their declarations."""
+        return list(self.by_channel.values())
+
+    async def read(self, url: str, requests: Iterable[str], seconds: float, timeout: float) -> None:
+        """Send requests, and take what comes for `seconds`."""
+        connection = await SocketConnection.connect(url, timeout)
+        pinging = asyncio.create_task(_ping(connection))
+        try:
+            for request in requests:
+                await connection.send(request)
+            # Only the time is bounded: a venue may send thousands of messages a second, or none.
+            async with asyncio.timeout(seconds):
+                while True:
+                    self.take(await connection.receive())
+        except TimeoutError:
+            pass
+        except ConnectionEnded as ended:
+            self.error = f"the connection ended: {ended}"
+        finally:
+            pinging.cancel()
+            await connection.close()
+
+    def take(self, text: str | bytes) -> None:
+        """Put a message where it belongs."""
+        try:
+            message = jsontext.decode(text)
+        except (ValueError, RecursionError):
+            self.unknown.append(str(text)[:200])
+            return
+        if not isinstance(message, dict):
+            self.unknown.append(message)
+        elif message.get("method") == "subscribe":
+            subject = str(message.get("subject", "")).casefold()
+            for one in self.channels:
+                if one.subject.casefold() == subject:
+                    one.answer = message
+                    return
+            self.refusal = message
+        elif (named := self.by_channel.get(str(message.get("channel")))) is not None:
+            named.messages.append(message)
+        elif message.get("channel") != "pong":
+            self.unknown.append(message)
 
 
 def read_channels(url: str, symbol: str, address: str, seconds: float, timeout: float) -> FeedCapture:
     """Subscribe to every channel at `url` and read for `seconds`. Never raises: `error` says what went wrong."""
     fields = {"symbol": symbol, "depth": 5, "interval": "60", "userAddress": address}
-    channels = {}
+    capture, requests = FeedCapture({}), []
     for channel in wire.CHANNELS.values():
         given = {one.name: fields[one.name] for one in channel.fields}
-        channels[channel.type] = ChannelCapture(channel.type, channel.subject(given))
-    capture = FeedCapture(list(channels.values()))
+        capture.by_channel[channel.type] = ChannelCapture(channel.type, channel.subject(given))
+        requests.append(wire.subscribe(channel, given))
+    requests.append('{"method":"subscribe","subscription":{"type":"noSuchChannel"}}')
     try:
-        asyncio.run(_read(url, channels, fields, capture, seconds, timeout))
+        asyncio.run(capture.read(url, requests, seconds, timeout))
     except Exception as error:  # a venue's feed may break in any way, and the capture is to say how
         capture.error = f"{type(error).__name__}: {error}"
     for one in capture.channels:
-        channel = wire.CHANNELS[one.channel]
         data = [message["data"] for message in one.messages if isinstance(message.get("data"), dict)]
-        one.differences = compare_messages(channel, data)
+        one.differences = compare_messages(wire.CHANNELS[one.channel], data)
         one.first_type = str(data[0].get("type", "")) if data else ""
         numbers = [int(number) for each in data if _NUMBER.fullmatch(number := str(each.get("sequence")))]
         one.gaps = sum(later != earlier + 1 for earlier, later in pairwise(numbers))
     return capture
-
-
-async def _read(
-    url: str,
-    channels: dict[str, ChannelCapture],
-    fields: Mapping[str, Any],
-    capture: FeedCapture,
-    seconds: float,
-    timeout: float,
-) -> None:
-    connection = await SocketConnection.connect(url, timeout)
-    pinging = asyncio.create_task(_ping(connection))
-    try:
-        for channel in wire.CHANNELS.values():
-            await connection.send(wire.subscribe(channel, {one.name: fields[one.name] for one in channel.fields}))
-        await connection.send('{"method":"subscribe","subscription":{"type":"noSuchChannel"}}')
-        # Only the time is bounded: a venue may send thousands of messages a second, or none.
-        async with asyncio.timeout(seconds):
-            while True:
-                _sort(await connection.receive(), channels, capture)
-    except TimeoutError:
-        pass
-    except ConnectionEnded as ended:
-        capture.error = f"the connection ended: {ended}"
-    finally:
-        pinging.cancel()
-        await connection.close()
 
 
 async def _ping(connection: SocketConnection) -> None:
@@ -98,25 +116,3 @@ async def _ping(connection: SocketConnection) -> None:
         while True:
             await asyncio.sleep(_PING_SECONDS)
             await connection.send(wire.PING)
-
-
-def _sort(text: str | bytes, channels: dict[str, ChannelCapture], capture: FeedCapture) -> None:
-    """Put a message where it belongs."""
-    try:
-        message = jsontext.decode(text)
-    except (ValueError, RecursionError):
-        capture.unknown.append(str(text)[:200])
-        return
-    if not isinstance(message, dict):
-        capture.unknown.append(message)
-    elif message.get("method") == "subscribe":
-        subject = str(message.get("subject", "")).casefold()
-        for one in channels.values():
-            if one.subject.casefold() == subject:
-                one.answer = message
-                return
-        capture.refusal = message
-    elif (named := channels.get(str(message.get("channel")))) is not None:
-        named.messages.append(message)
-    elif message.get("channel") != "pong":
-        capture.unknown.append(message)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,8 +35,8 @@ class Capture:
     @property
     def differences(self) -> list[Difference]:
         """All differences: queries, then errors, then channels."""
-        answers = [one for part in (*self.queries, *self.errors) for one in part.differences]
-        return answers + [one for part in self.feed.channels for one in part.differences]
+        read: list[Answered | ChannelCapture] = [*self.queries, *self.errors, *self.feed.channels]
+        return [one for part in read for one in part.differences]
 
     def summary(self) -> str:
         """Return the result in one sentence."""
@@ -61,18 +61,19 @@ class Capture:
             "queries": [_facts(one) for one in self.queries],
             "errors": [_facts(one) for one in self.errors],
             "channels": [_channel_facts(one) for one in self.feed.channels],
-            "feed": {"error": self.feed.error, "refusal": self.feed.refusal, "unknown": self.feed.unknown[:KEPT]},
+            "feed": {**_named(self.feed, "error", "refusal"), "unknown": self.feed.unknown[:KEPT]},
             "differences": [asdict(one) for one in self.differences],
         }
         _write(folder / "report.json", json.dumps(stand_ins.clean(facts), indent=1) + "\n")
         answers = (
-            {"name": one.name, "path": one.path, "query": dict(one.query), "status": one.status,
-             "body": _few_rows(one.body)}
-            for one in (*self.queries, *self.errors) if one.status
-        )  # fmt: skip
-        _write(folder / "rest.jsonl", _json_lines(map(stand_ins.clean, answers)))
+            {**_named(one, "name", "path", "query", "status"), "query": dict(one.query), "body": _few_rows(one.body)}
+            for one in (*self.queries, *self.errors)
+            if one.status
+        )
         messages = (message for one in self.feed.channels for message in one.messages[:KEPT])
-        _write(folder / "feed.jsonl", _json_lines(map(stand_ins.clean, messages)))
+        for name, values in (("rest.jsonl", answers), ("feed.jsonl", messages)):
+            lines = (json.dumps(stand_ins.clean(value), separators=(",", ":")) + "\n" for value in values)
+            _write(folder / name, "".join(lines))
 
     def _lines(self) -> Iterable[str]:
         yield "# What this venue answers"
@@ -92,8 +93,7 @@ class Capture:
         if self.feed.unknown:
             yield f"Messages of no known form: {len(self.feed.unknown)}, such as {shown(self.feed.unknown[0])}"
         yield from ("", "## Differences", "")
-        rows = ((one.where, one.field, one.declared, one.found, "" if one.published else "[L]")
-                for one in self.differences)  # fmt: skip
+        rows = ((one.where, one.field, one.declared, one.found, _mark(one).strip()) for one in self.differences)
         yield from _table(("Where", "Field", "Declared", "Found", ""), rows)
 
 
@@ -103,21 +103,18 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     `session` is a Session; without an account, queries and channels of one are asked for the zero address. `timeout`
     in seconds is how long connecting to the feed may take.
     """
-    try:
-        account: str | None = session._driver.run(session._account())
-    except (WalletError, ExchangeError, TransportError):
-        account = None
     run, environment = session._driver.run, session.environment
+    account: str | None = None
+    with suppress(WalletError, ExchangeError, TransportError):
+        account = run(session._account())
     queries: list[Answered] = run(ask_all(account))
     errors: list[Answered] = run(ask_for_errors(environment))
-    products = next(one for one in queries if one.name == "products")
-    symbol = _first_symbol(products.body)
+    symbol = _first_symbol(next(one.body for one in queries if one.name == "products"))
     began = datetime.fromtimestamp(session._runtime.now() / 1000, UTC)
     # A venue in this process has no socket yet.
     venue = session._local
-    serving = nullcontext(environment.feed_url) if venue is None else _feed_of(venue)
-    with serving as url:
-        feed = read_channels(url, symbol, account or NOBODY, seconds, timeout)
+    with nullcontext(session) if venue is None else venue.serve(0) as served:
+        feed = read_channels(served.environment.feed_url, symbol, account or NOBODY, seconds, timeout)
     about = {
         "environment": f"{environment.name}, {environment.base_url if venue is None else 'in this process'}",
         "chain": f"{environment.chain.chain_id} ({environment.chain.dex_chain})",
@@ -129,12 +126,6 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     return Capture(about, queries, errors, feed)
 
 
-@contextmanager
-def _feed_of(venue: Any) -> Iterator[str]:
-    with venue.serve(0) as served:
-        yield served.environment.feed_url
-
-
 def _first_symbol(body: Any) -> str:
     """Return the first symbol of a product list; where there is none, one that is worth a try."""
     try:
@@ -144,9 +135,8 @@ def _first_symbol(body: Any) -> str:
 
 
 def _result(one: Answered) -> tuple[str, ...]:
-    if one.error:
-        return f"{one.path}{_mark(one)}", str(one.status or "–"), "–", one.error
-    return f"{one.path}{_mark(one)}", str(one.status), str(one.rows), _verdict(one.differences)
+    result = ("–", one.error) if one.error else (str(one.rows), _verdict(one.differences))
+    return one.path + _mark(one), str(one.status or "–"), *result
 
 
 def _error_row(one: Answered) -> tuple[str, ...]:
@@ -161,7 +151,7 @@ def _channel_row(one: ChannelCapture) -> tuple[str, ...]:
     return one.channel, accepted, str(len(one.messages)), one.first_type or "–", gaps, result
 
 
-def _mark(one: Answered) -> str:
+def _mark(one: Answered | Difference) -> str:
     return "" if one.published else " [L]"
 
 
@@ -178,14 +168,17 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[s
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |"
 
 
+def _named(one: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
+
+
 def _facts(one: Answered) -> dict[str, Any]:
-    return {"name": one.name, "path": one.path, "status": one.status, "error": one.error, "rows": one.rows,
-            "published": one.published, "differences": len(one.differences)}  # fmt: skip
+    return _named(one, "name", "path", "status", "error", "rows", "published") | {"differences": len(one.differences)}
 
 
 def _channel_facts(one: ChannelCapture) -> dict[str, Any]:
-    return {"channel": one.channel, "answer": one.answer, "messages": len(one.messages), "first": one.first_type,
-            "gaps": one.gaps, "differences": len(one.differences)}  # fmt: skip
+    counts = {"messages": len(one.messages), "first": one.first_type, "gaps": one.gaps}
+    return _named(one, "channel", "answer") | counts | {"differences": len(one.differences)}
 
 
 def _few_rows(body: Any) -> Any:
@@ -193,10 +186,6 @@ def _few_rows(body: Any) -> Any:
     if isinstance(body, dict):
         return {name: _few_rows(value) for name, value in body.items()}
     return [_few_rows(value) for value in body[:ROWS]] if isinstance(body, list) else body
-
-
-def _json_lines(values: Iterable[Any]) -> str:
-    return "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values)
 
 
 def _write(path: Path, text: str) -> None:

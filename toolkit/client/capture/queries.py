@@ -56,9 +56,8 @@ def ask_all(account: str | None) -> Flow[list[Answered]]:
         _learn(facts, ready, rows)
         yield Sleep(PAUSE_SECONDS)
     for endpoint in waiting:
-        missing = ", ".join(_unknown(endpoint, facts))
-        skipped = Answered(endpoint.name, "GET", endpoint.path, error=f"not asked: no {missing} is known")
-        answers.append(skipped)
+        error = f"not asked: no {', '.join(_unknown(endpoint, facts))} is known"
+        answers.append(Answered(endpoint.name, "GET", endpoint.path, error=error))
     return answers
 
 
