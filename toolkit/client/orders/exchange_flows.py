@@ -61,11 +61,7 @@ class ExchangeFlows(Suggesting):
 
     @trading_flow
     def send(
-        self,
-        payload: Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
+        self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
         """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 

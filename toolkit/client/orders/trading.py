@@ -193,13 +193,7 @@ class TradingFlows:
             )
 
     @trading_flow
-    def order(
-        self,
-        order: OrderLike,
-        *,
-        by: By | None = None,
-        vault_address: str | None = None,
-    ) -> Flow[Receipt]:
+    def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
         """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
 
         `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
@@ -243,11 +237,7 @@ class TradingFlows:
 
     @trading_flow
     def cancel_all(
-        self,
-        symbol: str | int | None = None,
-        *,
-        conditional: bool | None = None,
-        vault_address: str | None = None,
+        self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
     ) -> Flow[Cancelled]:
         """Cancel all open orders of a product (None: of every product), and return the receipts.
 
