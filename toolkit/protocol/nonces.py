@@ -147,11 +147,8 @@ class NonceSource:
 
     def __init__(self, address: str, directory: str | os.PathLike[str] | None = None) -> None:
         if not is_address(address):
-            raise InputError(
-                "a nonce source needs an address (0x and 40 hex digits), never a key",
-                field="address",
-                rule="an address",
-            )
+            said = "a nonce source needs an address (0x and 40 hex digits), never a key"
+            raise InputError(said, field="address", rule="an address")
         self.address = address.lower()
         self._shared = _Shared(None) if directory is None else _shared(Path(directory) / f"nonce-{self.address}")
 
@@ -162,12 +159,8 @@ class NonceSource:
         written: a nonce that is not kept could be given out twice.
         """
         if type(now_ms) is not int or not 0 <= now_ms < INT64_MAX:
-            raise InputError(
-                f"now_ms must be Unix milliseconds, a whole number of 0 or more, got {now_ms!r}",
-                field="now_ms",
-                rule="64-bit whole number",
-                value=now_ms,
-            )
+            said = f"now_ms must be Unix milliseconds, a whole number of 0 or more, got {now_ms!r}"
+            raise InputError(said, field="now_ms", rule="64-bit whole number", value=now_ms)
         try:
             return self._shared.advance(now_ms)
         except OSError as error:

@@ -365,10 +365,5 @@ def interval_text(interval: str | int) -> str:
         return str(int(number) * _UNIT_SECONDS[unit])
     if isinstance(interval, str) and interval.isdigit():
         return interval
-    raise InputError(
-        f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds',
-        field="interval",
-        rule="interval",
-        value=interval,
-        nearest=("1m", "1h", "1d"),
-    )
+    said = f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds'
+    raise InputError(said, field="interval", rule="interval", value=interval, nearest=("1m", "1h", "1d"))

@@ -15,9 +15,9 @@ from typing import IO, Any, Literal
 
 import pandas as pd
 
-from ....client.io.progress import Progress
 from ....errors import InputError
 from ....extras import need
+from ....progress import Progress
 
 Damaged = Literal["raise", "skip"]
 Levels = list[tuple[str | float, str | float]]
