@@ -64,10 +64,10 @@ def rows() -> list[Measurement]:
 def _order_signer(key: PrivateKey) -> Callable[[], bytes]:
     """Return a function that builds, checks and signs one order, and returns the bytes of its request."""
     from ..checks import read_order
+    from ..client.io.nonce_sources import NonceSource
     from ..environments import TESTNET_CHAIN
     from ..products import Product
     from ..protocol import envelope, signing
-    from ..protocol.nonces import NonceSource
     from ..venue.model.genesis import default_margin_tables, default_products
     from .venue import order_item
 

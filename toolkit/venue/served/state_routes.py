@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ... import __version__
-from ...protocol.documents.asyncapi import asyncapi
-from ...protocol.documents.openapi import openapi
+from ...protocol.documents import asyncapi, openapi
 from ..api.gateway import JSON_HEADERS, Answer, Gateway, Incoming, enveloped
 
 ACCOUNTS_PATH = "/accounts"
