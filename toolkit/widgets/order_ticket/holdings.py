@@ -44,8 +44,38 @@ class AccountStreams:
 
     def holdings(self, product: Product, positions: Sequence[Row] | None = None) -> Holdings:
         """Return what the account holds in a product; `positions` are those of another mark price."""
+        wallet, default = self.wallet_row, no_holdings(product)
+        if not wallet:
+            return default
         rows = self.positions.rows() if positions is None else positions
-        return holdings_of(product, self._products, self.wallet_row, rows, self.orders.rows(), self.leverages.rows())
+        own: Row = row_of(rows, product.symbol) or {}
+        setting: Row = row_of(self.leverages.rows(), product.symbol) or {}
+        open_orders = [one for one in self.orders.rows() if one["symbol"] == product.symbol]
+        # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
+        resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
+        isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
+        return Holdings(
+            known=True,
+            available=wallet["available"],
+            cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in rows), ZERO),
+            others_maintenance=_maintenance(product, self._products, rows),
+            maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
+            taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
+            liquidating=wallet.get("status") == "LIQUIDATING",
+            hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
+            isolated=isolated,
+            assigned=own.get("assigned_margin") or ZERO,
+            leverage=setting.get("leverage") or own.get("leverage") or default.leverage,
+            long=own.get("long_size") or ZERO,
+            long_value=own.get("long_entry_value") or ZERO,
+            short=abs(own.get("short_size") or ZERO),
+            short_value=abs(own.get("short_entry_value") or ZERO),
+            client_ids=frozenset(int(one["client_order_id"]) for one in open_orders if one.get("client_order_id")),
+            buys=_opening(resting, "BUY"),
+            sells=_opening(resting, "SELL"),
+            reducing_buys=_reducing(resting, "BUY"),
+            reducing_sells=_reducing(resting, "SELL"),
+        )
 
     def liquidation(self, product: Product, mark: Decimal, positions: Sequence[Row] | None = None) -> Decimal | None:
         """Return the estimated liquidation price of the position in a product, None without one."""
@@ -57,42 +87,9 @@ def row_of(rows: Iterable[Row], symbol: str) -> Any:
     return next((one for one in rows if one["symbol"] == symbol), None)
 
 
-def holdings_of(
-    product: Product, products: Mapping[str, Product], wallet: Row, positions: Sequence[Row], orders: Iterable[Row],
-    leverages: Iterable[Row],
-) -> Holdings:  # fmt: skip
-    """Return the holdings in `product`; rows are those of `session.stream`, empty before the first data."""
-    default_leverage = min(DEFAULT_LEVERAGE, product.max_leverage)
-    if not wallet:
-        return Holdings(leverage=default_leverage)
-    own: Row = row_of(positions, product.symbol) or {}
-    setting: Row = row_of(leverages, product.symbol) or {}
-    open_orders = [one for one in orders if one["symbol"] == product.symbol]
-    # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
-    resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
-    isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
-    return Holdings(
-        known=True,
-        available=wallet["available"],
-        cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in positions), ZERO),
-        others_maintenance=_maintenance(product, products, positions),
-        maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
-        taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
-        liquidating=wallet.get("status") == "LIQUIDATING",
-        hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
-        isolated=isolated,
-        assigned=own.get("assigned_margin") or ZERO,
-        leverage=setting.get("leverage") or own.get("leverage") or default_leverage,
-        long=own.get("long_size") or ZERO,
-        long_value=own.get("long_entry_value") or ZERO,
-        short=abs(own.get("short_size") or ZERO),
-        short_value=abs(own.get("short_entry_value") or ZERO),
-        client_ids=frozenset(int(one["client_order_id"]) for one in open_orders if one.get("client_order_id")),
-        buys=_opening(resting, "BUY"),
-        sells=_opening(resting, "SELL"),
-        reducing_buys=_reducing(resting, "BUY"),
-        reducing_sells=_reducing(resting, "SELL"),
-    )
+def no_holdings(product: Product) -> Holdings:
+    """Return what is known before the account's first data."""
+    return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
 
 
 def _rate(own: Decimal | None, default: Decimal) -> Decimal:
