@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..client.io.control import TOKEN_VARIABLE
+from ..client.io.served_venue import TOKEN_VARIABLE
 from ..errors import InputError
 from ..venue.model.market import REGIMES
 

@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import InputError
 from ..guards import no_keys
-from ..protocol.reads.info_params import MAX_TIME
+from ..protocol.reads.endpoint import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
 from .clocks import Clock, clock_named, milliseconds, moment

@@ -17,9 +17,9 @@ from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
 from .client import FeedClient
 from .connections import HubConnection, SocketConnection
-from .history import history_reader
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
+from .missed_records import history_reader
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
 from .topic import FeedEvent

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ...errors import FeedError
 from ...protocol.reads import feed as wire
-from .state import BookState, Record
+from .channel_state import BookState, Record
 from .topic import FeedEvent, Topic, TopicState
 
 _MAX_ATTEMPTS = 3

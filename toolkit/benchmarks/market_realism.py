@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..protocol.signing import PrivateKey
 from ..venue.api import info_market
 from ..venue.engine.commands import Advance
 from ..venue.model.market import Market
@@ -44,7 +47,7 @@ class Observed(NamedTuple):
     """Steps of the first product, by minute."""
 
 
-def rows() -> list[Measurement]:
+def measure_market() -> list[Measurement]:
     """Measure the default market over days and seeds."""
     seen = [observe(seed, 24 * DAYS) for seed in SEEDS]
     found = [*flow_rows(seen), *price_rows(seen), past_row(SEEDS), *funding_rows(SEEDS[0])]
@@ -53,14 +56,11 @@ def rows() -> list[Measurement]:
 
 def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1) -> Observed:
     """Run a venue that only this one watches: mids, spreads and taker orders of one product."""
-    import numpy as np
-
     core = simulated(seed, market)
     step, spreads, mids = core.state.time, [], []
-    orders: list[tuple[int, int, int]] = []
-    before: list[float] = []
-    after: list[list[float]] = []
-    waiting: list[tuple[int, int, int]] = []  # (time, order, lag)
+    orders = list[tuple[int, int, int]]()
+    before, after = list[float](), list[list[float]]()
+    waiting = list[tuple[int, int, int]]()  # (time, order, lag)
     end = step + hours * _HOUR
     next_spread, next_minute = step + _SPREAD_MS, step + _MINUTE
     known = 0
@@ -96,45 +96,29 @@ def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1
         at = (candle.start - core.state.genesis_time) // _MINUTE
         if at < len(volumes):
             volumes[at] = candle.volume
-    sides = np.array([side for _, side, _ in orders])
+    times, sides, values = (np.array(column) for column in zip(*orders, strict=True))
     start = np.array(before)
     moved = (np.array(after) - start[:, None]) / start[:, None] * sides[:, None] * 1e4
-    return Observed(
-        np.array([time for time, _, _ in orders]),
-        sides,
-        np.array([value for _, _, value in orders]) / 1e6,
-        moved,
-        np.array(spreads),
-        np.array(mids),
-        volumes,
-    )
+    return Observed(times, sides, values / 1e6, moved, np.array(spreads), np.array(mids), volumes)
 
 
 def flow_rows(seen: list[Observed]) -> list[Measurement]:
     """Return the rows about taker orders, what follows them, and the spread."""
-    import numpy as np
-
     gaps = [np.diff(each.order_times) for each in seen]
+    varied = [g.std() / g.mean() for g in gaps]
     rows = [
-        _row(
-            "gaps between taker orders, coefficient of variation",
-            [g.std() / g.mean() for g in gaps],
-            "",
-            1.2,
-            real=1.47,
-        ),
+        _row("gaps between taker orders, coefficient of variation", varied, "", 1.2, real=1.47),
         _row("successive gaps, correlation of logs", [_correlation(np.log(g + 1), 1) for g in gaps], "", 0.02),
     ]
     for lag, real, least in ((1, 0.20, 0.1), (2, 0.20, 0.0), (5, 0.16, 0.0), (10, 0.12, 0.0), (50, 0.03, None)):
         found = [_correlation(each.order_sides, lag) for each in seen]
         rows.append(_row(f"taker sides, autocorrelation at lag {lag}", found, "", least, real=real))
-    for at, (wait, real, large) in enumerate(
-        zip(LAGS_MS, (0.21, 0.41, 0.51, 0.44, 0.70), (0.21, 0.83, 1.01, 0.97, 2.06), strict=True)
-    ):
+    biggest_tenths = [each.order_values >= np.quantile(each.order_values, 0.9) for each in seen]
+    recorded = zip(LAGS_MS, (0.21, 0.41, 0.51, 0.44, 0.70), (0.21, 0.83, 1.01, 0.97, 2.06), strict=True)
+    for at, (wait, real, large) in enumerate(recorded):
         every = [np.nanmean(each.responses[:, at]) for each in seen]
-        biggest = [
-            np.nanmean(each.responses[each.order_values >= np.quantile(each.order_values, 0.9), at]) for each in seen
-        ]
+        pairs = zip(seen, biggest_tenths, strict=True)
+        biggest = [np.nanmean(each.responses[tenth, at]) for each, tenth in pairs]
         rows.append(_row(f"mid {wait / 1000:g} s after a taker order, in its direction", every, "bp", 0.0, real=real))
         rows.append(_row("the same, biggest tenth of the orders", biggest, "bp", float(np.mean(every)), real=large))
     spreads = [each.spreads_bp for each in seen]
@@ -146,14 +130,13 @@ def flow_rows(seen: list[Observed]) -> list[Measurement]:
 
 def price_rows(seen: list[Observed]) -> list[Measurement]:
     """Return the rows about returns, their volatility, volume and correlation."""
-    import numpy as np
-
     returns = [np.diff(np.log(each.minute_mids), axis=0) for each in seen]
-    rows = [
-        _row("1-minute returns, standard deviation", [each[:, 0].std() * 1e4 for each in returns], "bp", real=9.9),
-    ]
+    spreads = [each[:, 0].std() * 1e4 for each in returns]
     found = [_correlation(each[:, 0], 1) for each in returns]
-    rows.append(_row("1-minute returns, autocorrelation", found, "", -0.05, 0.05, 0.02))
+    rows = [
+        _row("1-minute returns, standard deviation", spreads, "bp", real=9.9),
+        _row("1-minute returns, autocorrelation", found, "", -0.05, 0.05, 0.02),
+    ]
     for minutes, real, least, most in ((1, 23.0, 8.0, 30.0), (5, 14.0, None, None), (60, 5.1, None, None)):
         found = [_kurtosis(_summed(each[:, 0], minutes)) for each in returns]
         rows.append(_row(f"{minutes}-minute returns, excess kurtosis", found, "", least, most, real))
@@ -177,8 +160,6 @@ def past_row(seeds: Iterable[int]) -> Measurement:
 
     Of two days the figure is mostly chance. The past is the same market, and its minutes are quickly made.
     """
-    import numpy as np
-
     found = []
     for seed in seeds:
         core = simulated(seed)
@@ -225,30 +206,19 @@ def _weeks_seconds(seed: int) -> float:
 
 def _signature_seconds() -> float:
     """Return the processor time of a signature."""
-    from ..protocol.signing import PrivateKey
-
     key, message = PrivateKey(b"1" * 32), b"2" * 32
     return processor_seconds(lambda: [key.sign(message) for _ in range(1_000)]) / 1_000
 
 
 def _row(
-    name: str,
-    found: list[Any],
-    unit: str,
-    least: float | None = None,
-    most: float | None = None,
-    real: float | None = None,
+    name: str, found: list[Any], unit: str, least: float | None = None, most: float | None = None, real: Any = None
 ) -> Measurement:
-    import numpy as np
-
     spread = f"seeds {min(found):.3g} to {max(found):.3g}" if len(found) > 1 else ""
     note = "; ".join(text for text in ("" if real is None else f"real {real:g}", spread) if text)
     return Measurement(name, float(np.mean(found)), unit, least, note=note, most=most)
 
 
 def _correlation(values: Any, lag: int) -> float:
-    import numpy as np
-
     return float(np.corrcoef(values[:-lag], values[lag:])[0, 1])
 
 

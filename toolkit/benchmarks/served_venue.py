@@ -18,7 +18,7 @@ from ..session import connect
 from ..venue import development
 from ..wallet import Wallet
 from . import Measurement
-from .venue import approval, order, order_item
+from .signed_orders import approval, order, order_item
 
 if TYPE_CHECKING:
     from ..venue.engine.commands import Command
@@ -34,7 +34,7 @@ SYNCS = 4
 STUDENT_ORDERS = 10
 
 
-def rows() -> list[Measurement]:
+def measure_served() -> list[Measurement]:
     """Measure orders a second of thirty clients and of one, each waiting for its answer before it sends the next."""
     return [_together(0), _together(SLOWER_MS), _class_of_thirty()]
 
@@ -50,19 +50,14 @@ def _together(slower_ms: int) -> Measurement:
         synced = _sync_ms(Path(folder))
     pace, pace_alone = _pace(together), _pace(alone)
     disk = f", as if a sync of this disk took {slower_ms} ms more" if slower_ms else ""
-    return Measurement(
-        f"served venue, journal at full, {CLIENTS} clients{disk}",
-        pace,
-        "orders/s",
-        target=TARGET,
-        measure="ratio",
-        peer="one client alone",
-        ratio=pace / pace_alone,
-        note=f"p50 {_at(together, 0.5):.1f} ms, p99 {_at(together, 0.99):.1f} ms; alone {pace_alone:,.0f}/s, p50 "
-        f"{_at(alone, 0.5):.1f} ms, p99 {_at(alone, 0.99):.1f} ms; one sync of this disk {synced:.2f} ms (a write has "
-        f"{SYNCS}); the server's processor time {together_us:.0f} µs an order, {alone_us:.0f} µs alone, the clients' "
-        f"{own_us:.0f} µs",
+    name = f"served venue, journal at full, {CLIENTS} clients{disk}"
+    note = (
+        f"{_quantiles(together)}; alone {pace_alone:,.0f}/s, {_quantiles(alone)}; one sync of this disk {synced:.2f} ms"
+        f" (a write has {SYNCS}); the server's processor time {together_us:.0f} µs an order, {alone_us:.0f} µs alone,"
+        f" the clients' {own_us:.0f} µs"
     )
+    ratio = pace / pace_alone
+    return Measurement(name, pace, "orders/s", TARGET, "higher", "ratio", "one client alone", ratio, note=note)
 
 
 def _class_of_thirty() -> Measurement:
@@ -77,16 +72,12 @@ def _class_of_thirty() -> Measurement:
         for number in range(CLIENTS):
             with connect(where, wallet=Wallet(account=development.master(number).address)) as session:
                 resting += len(session.orders(open=True))
-    return Measurement(
-        f"class of {CLIENTS}: orders lost",
-        CLIENTS * STUDENT_ORDERS - resting,
-        "orders",
-        target=0,
-        better="lower",
-        note=f"{CLIENTS} feeds open, {STUDENT_ORDERS} orders each at once, p50 {_at(moments, 0.5):.0f} ms, p99 "
-        f"{_at(moments, 0.99):.0f} ms; a query over all weeks meanwhile {asked:.1f} s; the server's memory "
-        f"{before:.0f} MB, then {memory:.0f} MB",
+    lost = CLIENTS * STUDENT_ORDERS - resting
+    note = (
+        f"{CLIENTS} feeds open, {STUDENT_ORDERS} orders each at once, {_quantiles(moments)}; a query over all weeks"
+        f" meanwhile {asked:.1f} s; the server's memory {before:.0f} MB, then {memory:.0f} MB"
     )
+    return Measurement(f"class of {CLIENTS}: orders lost", lost, "orders", target=0, better="lower", note=note)
 
 
 @contextmanager
@@ -202,10 +193,11 @@ def _pace(moments: list[tuple[float, float]]) -> float:
     return len(moments) / (max(end for _, end in moments) - min(begin for begin, _ in moments))
 
 
-def _at(moments: list[tuple[float, float]], share: float) -> float:
-    """Return a quantile of the latencies, in ms."""
+def _quantiles(moments: list[tuple[float, float]]) -> str:
+    """Return the median and the 99th percentile of the latencies, as text."""
     spent = sorted(end - begin for begin, end in moments)
-    return spent[min(len(spent) - 1, int(share * len(spent)))] * 1000
+    half, most = (spent[min(len(spent) - 1, int(share * len(spent)))] * 1000 for share in (0.5, 0.99))
+    return f"p50 {half:.1f} ms, p99 {most:.1f} ms"
 
 
 def _sync_ms(folder: Path) -> float:

@@ -7,6 +7,7 @@ hftbacktest is installed (2.4, which needs numba), it runs the same maker, compi
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import tempfile
 from collections.abc import Callable
@@ -14,6 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..orders import limit
+from ..research import Strategy, backtest, data, record
+from ..research.data.loading import guess_format
+from ..session import connect
 from . import Measurement, processor_seconds
 
 SECONDS = 3600
@@ -32,9 +37,6 @@ KNOWN_FILLS = {("risk-averse", 10): 425, ("risk-averse", 50): 323, ("power:2", 1
 
 def recorded_hour() -> Any:
     """Return the events of an hour of the local venue's simulated market."""
-    from ..research import data, record
-    from ..session import connect
-
     with tempfile.TemporaryDirectory() as folder:
         with connect(clock="manual") as session:
             venue: Any = session.venue
@@ -46,44 +48,34 @@ def recorded_hour() -> Any:
 
 def given_events() -> Any:
     """Return the events of TOOLKIT_BENCH_EVENTS, else a recorded hour."""
-    from ..research import data
-    from ..research.data.loading import guess_format
-
     path = os.environ.get("TOOLKIT_BENCH_EVENTS")
     return data.load(path, format=guess_format(Path(path)), progress=False) if path else recorded_hour()
 
 
-def maker() -> Any:
-    """Return a strategy that quotes at both best prices, decides each 100 ms and holds up to 0.1."""
-    from ..orders import limit
-    from ..research import Strategy
+class Maker(Strategy):
+    """Quotes at both best prices, decides each 100 ms and holds up to 0.1."""
 
-    class Maker(Strategy):
-        timer_ms = EVERY_MS
+    timer_ms = EVERY_MS
 
-        def on_timer(self, ctx: Any) -> None:
-            book, position = ctx.book(), ctx.position("BTCUSDC")
-            if not (book.bids and book.asks):
-                return
-            wanted = {"BUY": book.bids[0][0] if position < MOST - 1e-9 else None}
-            wanted["SELL"] = book.asks[0][0] if position > -MOST + 1e-9 else None
-            for order in ctx.orders():
-                if float(order.order.price) == wanted[order.order.side]:
-                    wanted[order.order.side] = None
-                else:
-                    ctx.cancel(order)
-            for side, price in wanted.items():
-                if price:
-                    ctx.place(limit("BTCUSDC", side, SIZE, price, tif="POST_ONLY"))
-
-    return Maker()
+    def on_timer(self, ctx: Any) -> None:
+        book, position = ctx.book(), ctx.position("BTCUSDC")
+        if not (book.bids and book.asks):
+            return
+        wanted = {"BUY": book.bids[0][0] if position < MOST - 1e-9 else None}
+        wanted["SELL"] = book.asks[0][0] if position > -MOST + 1e-9 else None
+        for order in ctx.orders():
+            if float(order.order.price) == wanted[order.order.side]:
+                wanted[order.order.side] = None
+            else:
+                ctx.cancel(order)
+        for side, price in wanted.items():
+            if price:
+                ctx.place(limit("BTCUSDC", side, SIZE, price, tif="POST_ONLY"))
 
 
 def ours(events: Any, queue: str, latency_ms: int) -> int:
     """Return the fills of the maker here."""
-    from ..research import backtest
-
-    run = backtest(maker(), {"BTCUSDC": events}, latency=(latency_ms, latency_ms), queue=queue, funding=None)
+    run = backtest(Maker(), {"BTCUSDC": events}, latency=(latency_ms, latency_ms), queue=queue, funding=None)
     return len(run.fills)
 
 
@@ -173,48 +165,36 @@ def peer(events: Any) -> Callable[[str, int], tuple[int, float]]:
     return measured
 
 
-def rows() -> list[Measurement]:
+def measure_books() -> list[Measurement]:
     """Measure the speed of a backtest on events, and its fills next to hftbacktest's for each queue and latency."""
     events = given_events()
     counts = events.counts()
     known = (counts.get("depth"), counts.get("trade")) == KNOWN_FILE
     theirs = peer(events) if importlib.util.find_spec("hftbacktest") is not None else None
-    found, total = [], len(events) - counts.get("quote", 0)
+    total = len(events) - counts.get("quote", 0)
     first = processor_seconds(lambda: ours(events, "risk-averse", 10))
+    best, best_peer = float("inf"), float("inf")
     if theirs is not None:
         theirs("risk-averse", 10)  # compiles
-    best = best_peer = float("inf")
     for _ in range(3):
         best = min(best, processor_seconds(lambda: ours(events, "risk-averse", 10)))
         if theirs is not None:
             best_peer = min(best_peer, theirs("risk-averse", 10)[1])
+    name = f"backtest of a maker on {total:,} changes and trades, decided each {EVERY_MS} ms"
     target = SPEED_TARGET * total if known else None
-    found.append(
-        Measurement(
-            f"backtest of a maker on {total:,} changes and trades, decided each {EVERY_MS} ms",
-            best,
-            "s",
-            target=target,
-            better="lower",
-            aim=target and target / 4,
-            peer="hftbacktest, compiled" if theirs is not None else "",
-            ratio=best_peer / best if theirs is not None else None,
-            note=f"{total / best:,.0f} events/s of processor time; the first run on these events {first:.2f} s",
-        )
-    )
-    for queue in QUEUES:
-        for latency_ms in LATENCIES_MS:
-            here = ours(events, queue, latency_ms)
-            there = theirs(queue, latency_ms)[0] if theirs is not None else None
-            source = "hftbacktest"
-            if there is None and known:
-                there, source = KNOWN_FILLS[queue, latency_ms], "hftbacktest 2.4.4 (published)"
-            name = f"fills of the maker, {queue}, {latency_ms} ms each way"
-            if there:
-                row = Measurement(
-                    name, here, "fills", 0.95, measure="ratio", peer=source, ratio=here / there, most=1.05
-                )
-                found.append(replace(row, note=f"{there} there"))
-            else:
-                found.append(Measurement(name, here, "fills", measure="ratio"))
+    rival, ratio = ("", None) if theirs is None else ("hftbacktest, compiled", best_peer / best)
+    note = f"{total / best:,.0f} events/s of processor time; the first run on these events {first:.2f} s"
+    aim = target and target / 4
+    found = [Measurement(name, best, "s", target, "lower", "value", rival, ratio, aim, note=note)]
+    for queue, latency_ms in itertools.product(QUEUES, LATENCIES_MS):
+        here = ours(events, queue, latency_ms)
+        there = theirs(queue, latency_ms)[0] if theirs is not None else None
+        source = "hftbacktest"
+        if there is None and known:
+            there, source = KNOWN_FILLS[queue, latency_ms], "hftbacktest 2.4.4 (published)"
+        name = f"fills of the maker, {queue}, {latency_ms} ms each way"
+        row = Measurement(name, here, "fills", measure="ratio")
+        if there:
+            row = replace(row, target=0.95, most=1.05, peer=source, ratio=here / there, note=f"{there} there")
+        found.append(row)
     return found

@@ -18,9 +18,9 @@ from ...errors import FeedError
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
-from ...protocol.reads.record import Record as DeclaredRecord
-from ...protocol.reads.record import RecordField
-from .book import LocalBook
+from ...protocol.reads.rows import Record as DeclaredRecord
+from ...protocol.reads.rows import RecordField
+from .local_book import LocalBook
 
 Record = dict[str, Any]
 KEPT = 10_000
@@ -80,7 +80,8 @@ class ChannelState(ABC):
         if isinstance(held, dict):
             return [held]
         record = {name: value for name, value in data.items() if name not in _ENVELOPE}
-        named = all(name in record for name in self.channel.identity or self.channel.record[:1])
+        identity = self.channel.identity
+        named = bool(identity) and all(name in record for name in identity)
         return [*data.get("recent", ()), *([record] if named else [])]
 
 

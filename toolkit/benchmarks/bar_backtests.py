@@ -9,7 +9,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from . import Measurement, rival_seconds, seconds
+import numpy as np
+import pandas as pd
+
+from ..research import Strategy, backtest, sweep, vectorised
+from ..research.indicators import SMA, Cross
+from . import Measurement, seconds
 
 BARS = 45_031
 POINTS = 12
@@ -18,9 +23,6 @@ SWEPT_BARS = 30_000
 
 def minute_bars(count: int = BARS, seed: int = 7) -> Any:
     """Return minute bars of a random walk, in the columns backtesting.py wants."""
-    import numpy as np
-    import pandas as pd
-
     rng = np.random.default_rng(seed)
     close = 60_000 * np.exp(np.cumsum(rng.normal(0, 0.0005, count)))
     opened = np.concatenate([[60_000.0], close[:-1]])
@@ -34,45 +36,40 @@ def minute_bars(count: int = BARS, seed: int = 7) -> Any:
     return pd.DataFrame(columns, index=pd.date_range("2026-01-01", periods=count, freq="min"))
 
 
-def _crossing() -> Any:
-    from ..research import Strategy
-    from ..research.indicators import SMA, Cross
+class SmaCross(Strategy):
+    """Long while the fast average is above the slow one, short while it is below."""
 
-    class SmaCross(Strategy):
-        fast, slow = 10, 20
+    fast, slow = 10, 20
 
-        def on_start(self, ctx: Any) -> None:
-            self.short, self.long, self.cross = SMA(self.fast), SMA(self.slow), Cross()
+    def on_start(self, ctx: Any) -> None:
+        self.short, self.long, self.cross = SMA(self.fast), SMA(self.slow), Cross()
 
-        def on_bar(self, ctx: Any, bar: Any) -> None:
-            way = self.cross.update(self.short.update(bar.close), self.long.update(bar.close))
-            if way:
-                ctx.target(bar.symbol, way)
-
-    return SmaCross
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        way = self.cross.update(self.short.update(bar.close), self.long.update(bar.close))
+        if way:
+            ctx.target(bar.symbol, way)
 
 
 def ours(data: Any, fast: int, slow: int) -> Any:
     """Backtest an SMA cross on the venue's core: fees, funding, margin."""
-    from ..research import backtest
-
-    return backtest(_crossing()(fast=fast, slow=slow), {"BTCUSDC": data}, capital=1_000_000)
+    return backtest(SmaCross(fast=fast, slow=slow), {"BTCUSDC": data}, capital=1_000_000)
 
 
 def theirs(data: Any, fast: int, slow: int) -> Any:
     """Do the same with backtesting.py: fees, margin."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from backtesting import Backtest, Strategy, backtesting
+        from backtesting import Backtest, backtesting
+        from backtesting import Strategy as TheirStrategy
         from backtesting.lib import crossover
-        from backtesting.test import SMA
+        from backtesting.test import SMA as MovingAverage
 
         backtesting._tqdm = lambda items, **_: items  # without its progress bar
 
-        class SmaCross(Strategy):  # type: ignore[misc]
+        class TheirCross(TheirStrategy):  # type: ignore[misc]
             def init(self) -> None:
-                self.short = self.I(SMA, self.data.Close, fast)
-                self.long = self.I(SMA, self.data.Close, slow)
+                self.short = self.I(MovingAverage, self.data.Close, fast)
+                self.long = self.I(MovingAverage, self.data.Close, slow)
 
             def next(self) -> None:
                 if crossover(self.short, self.long):
@@ -82,16 +79,12 @@ def theirs(data: Any, fast: int, slow: int) -> Any:
                     self.position.close()
                     self.sell(size=1)
 
-        test = Backtest(data, SmaCross, cash=1_000_000, commission=0.0006, margin=0.1, finalize_trades=True)
-        return test.run()
+        settings = {"cash": 1_000_000, "commission": 0.0006, "margin": 0.1, "finalize_trades": True}
+        return Backtest(data, TheirCross, **settings).run()
 
 
 def signal(data: Any, fast: int, slow: int) -> Any:
     """Do the same with whole arrays."""
-    import numpy as np
-
-    from ..research import vectorised
-
     above = np.sign(data["Close"].rolling(fast).mean() - data["Close"].rolling(slow).mean())
     return vectorised({"BTCUSDC": data}, above.to_numpy(), capital=1_000_000, funding=0.00005)
 
@@ -112,8 +105,6 @@ def vectorbt_columns(data: Any, fast: Sequence[int], slow: Sequence[int]) -> Any
 
 def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measurement:
     """Measure one point of a sweep with its measures, in this process, and next to it a column of vectorbt."""
-    from ..research import sweep
-
     given = data if task is signal else {"BTCUSDC": data}
     options: dict[str, Any] = {} if task is signal else {"capital": 1_000_000}
     name = f"a point of a sweep with its measures, {len(data):,} bars, {what}"
@@ -122,13 +113,14 @@ def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measure
     def work() -> Any:
         return sweep(task, GRID, given, workers=0, progress=False, **options)
 
+    peer, ratio = "", None
     if importlib.util.find_spec("vectorbt") is None:
-        spent, peer, ratio = seconds(work, repeat=3), "", None
+        [spent] = seconds(work, repeat=3)
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             vectorbt_columns(data.iloc[:100], *zip(*points, strict=True))  # compiles
-            spent, rival = rival_seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
+            spent, rival = seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
         peer, ratio = f"vectorbt {rival / len(points) * 1e3:.2f} ms a column", rival / spent
     note = "mean of 20 SMA crosses"
     return Measurement(name, spent / len(points) * 1e3, "ms", target, "lower", peer=peer, ratio=ratio, note=note)
@@ -143,15 +135,13 @@ def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
     note = f"{BARS:,} minute bars, {len(ours(data, fast, slow).fills):,} orders, with fees, funding, margin"
     name = f"event-driven backtest, SMA {fast}/{slow}"
     if importlib.util.find_spec("backtesting") is None:
-        return Measurement(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3), "bars/s", note=note)
-    mine, peer = rival_seconds(lambda: ours(data, fast, slow), lambda: theirs(data, fast, slow), repeat=3)
+        return Measurement(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3)[0], "bars/s", note=note)
+    mine, peer = seconds(lambda: ours(data, fast, slow), lambda: theirs(data, fast, slow), repeat=3)
     return Measurement(name, BARS / mine, "bars/s", target, "higher", "ratio", "backtesting.py", peer / mine, note=note)
 
 
 def _on_dask(workers: int, data: Any) -> float:
     from distributed import Client, LocalCluster
-
-    from ..research import sweep
 
     grid = {"fast": list(range(20, 20 + POINTS))}
     settings = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
@@ -165,15 +155,15 @@ def _on_dask(workers: int, data: Any) -> float:
     return POINTS / spent
 
 
-def rows() -> list[Measurement]:
+def measure_research() -> list[Measurement]:
     """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers, without Dask no cluster."""
     data = minute_bars()
-    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3)
+    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3)[0]
     found = [
         _cross(data, 50, 200, 4.0),
         _cross(data, 5, 30, 2.0),
         Measurement("vectorised run, SMA 50/200", pace, "bars/s", note="the same signal as arrays"),
-        _sweep_row(data.iloc[:750], _crossing(), "event-driven", 2.0),
+        _sweep_row(data.iloc[:750], SmaCross, "event-driven", 2.0),
         _sweep_row(data.iloc[:750], signal, "arrays", 2.0),
         _sweep_row(data, signal, "arrays", None),
     ]

@@ -8,7 +8,7 @@ reader, as in a venue whose feed is not open; one row has them made, and dropped
 from __future__ import annotations
 
 import gc
-import time
+from collections.abc import Callable
 from typing import Any
 
 from ..venue.engine.commands import ActionContext, Submit
@@ -17,28 +17,23 @@ from ..venue.model.genesis import Genesis
 from ..venue.model.rng import Rng
 from ..venue.risk import ledger
 from ..venue.trading.orders import place
-from . import Measurement
-from .venue import order_item
+from . import Measurement, processor_seconds
+from .signed_orders import order_item
 
 ORDERS = 20_000
 ACCOUNTS = 20
 RESTING = (1_000, 10_000, 100_000)
 
 
-def rows() -> list[Measurement]:
+def measure_matching() -> list[Measurement]:
     """Measure the best of three runs each."""
-    placed = max(_orders_a_second(whole=False) for _ in range(3))
-    recorded = max(_orders_a_second(whole=False, recording=True) for _ in range(3))
-    whole = max(_orders_a_second(whole=True) for _ in range(3))
+    placed, recorded, whole = (
+        ORDERS / min(_seconds_of(run) for _ in range(3)) for run in (_placed, _recorded, _whole_actions)
+    )
+    note = f"{ACCOUNTS} accounts, one product; of 10 orders 2.3 trade at once, in 4 trades; no feed open"
+    name = "matching core, orders with checks and margin"
     found = [
-        Measurement(
-            "matching core, orders with checks and margin",
-            placed,
-            "orders/s",
-            target=50_000,
-            aim=100_000,
-            note=f"{ACCOUNTS} accounts, one product; of 10 orders 2.3 trade at once, in 4 trades; no feed open",
-        ),
+        Measurement(name, placed, "orders/s", target=50_000, aim=100_000, note=note),
         Measurement("matching core, the same with a feed open (events made)", recorded, "orders/s"),
         Measurement("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
     ]
@@ -73,38 +68,42 @@ def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
     return core, addresses
 
 
-def _orders_a_second(*, whole: bool, recording: bool = False) -> float:
+def _seconds_of(run: Callable[[Core, list[str], list[dict[str, Any]]], None]) -> float:
+    """Return the processor time in which a fresh core takes all orders."""
     core, addresses = funded_core()
-    core.record_events(recording)
-    now = core.state.time
     stream = items(ORDERS)
     gc.collect()
-    start = time.process_time()
-    if whole:
-        apply = core.apply
-        for at, item in enumerate(stream):
-            action = {"type": "placeOrder", "orders": [item]}
-            apply(Submit(now + at // 50, action, addresses[at % ACCOUNTS], at, digest=b"digest"))
-    else:
-        contexts = [ActionContext(core.account(address)) for address in addresses]
-        for at, item in enumerate(stream):
-            place(core, contexts[at % ACCOUNTS], item)
-            if recording:
-                core.events.clear()
-    return ORDERS / (time.process_time() - start)
+    return processor_seconds(lambda: run(core, addresses, stream))
+
+
+def _placed(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> None:
+    contexts = [ActionContext(core.account(address)) for address in addresses]
+    for at, item in enumerate(stream):
+        place(core, contexts[at % ACCOUNTS], item)
+        core.events.clear()
+
+
+def _recorded(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> None:
+    core.record_events(True)
+    _placed(core, addresses, stream)
+
+
+def _whole_actions(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> None:
+    now, apply = core.state.time, core.apply
+    for at, item in enumerate(stream):
+        action = {"type": "placeOrder", "orders": [item]}
+        apply(Submit(now + at // 50, action, addresses[at % ACCOUNTS], at, digest=b"digest"))
 
 
 def _cost_of_one(resting: int, orders: int = 5_000) -> float:
     """Return the seconds of one order (resting, then taken by the next one) among so many resting ones."""
     core, addresses = funded_core()
-    contexts = [ActionContext(core.account(address)) for address in addresses]
+    around = []
     for at in range(resting):
         side = at % 2 * 2 - 1
         price = 600_000 - side * (10 + at * 7919 % 50_000)
-        place(core, contexts[at % ACCOUNTS], order_item(side, f"{price // 10}.{price % 10}"))
-    pair = (order_item(1, "60000.0", "0.005"), order_item(-1, "60000.0", "0.005"))
+        around.append(order_item(side, f"{price // 10}.{price % 10}"))
+    _placed(core, addresses, around)
+    pairs = [order_item(1, "60000.0", "0.005"), order_item(-1, "60000.0", "0.005")] * (orders // 2)
     gc.collect()
-    start = time.process_time()
-    for at in range(orders):
-        place(core, contexts[at % ACCOUNTS], pair[at % 2])
-    return (time.process_time() - start) / orders
+    return processor_seconds(lambda: _placed(core, addresses, pairs)) / orders
