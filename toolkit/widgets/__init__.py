@@ -25,7 +25,7 @@ _LAZY = {
     "OrderTicket": "order_ticket.ticket",
     "Permissions": "panels.permission_table",
     "Trades": "panels.book_and_trades",
-    "theme": "base_panel.theme",
+    "theme": "base_panel.panel",
 }
 
 # Written out, because type checkers and editors only take names from a literal list.
@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from .base_panel.theme import theme
+    from .base_panel.panel import theme
     from .order_ticket.ticket import OrderTicket
     from .panels.book_and_trades import Depth, OrderBook, Trades
     from .panels.candle_chart import Candles

@@ -15,9 +15,8 @@ from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
 from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
-from .form import Amount
 from .holdings import AccountStreams, no_holdings
-from .order_kinds import OrderKind
+from .order_kinds import Amount, OrderKind
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
 from .preview import preview_view
 from .several_orders import KINDS
