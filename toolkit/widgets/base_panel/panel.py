@@ -11,7 +11,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +20,7 @@ import traitlets
 from ...client.stream.topic import LIVE
 from ...errors import InputError, ToolkitError
 from ...guards import no_keys
+from ...numerals import time_text
 from .refresher import HEARTBEAT, KERNEL_LOOP, REFRESHER
 from .static_view import heading, page
 
@@ -158,7 +158,7 @@ class Panel(anywidget.AnyWidget):
     @property
     def as_of(self) -> str:
         """The session's time as text, e.g. "2026-01-01 00:05:00 UTC"."""
-        return f"{datetime.fromtimestamp(self._session._runtime.now() / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return time_text(self._session._runtime.now())
 
     @property
     def loaded(self) -> bool:
@@ -259,12 +259,10 @@ def _awaits_data(live: Any) -> bool:
 
 def stale_reason(live: Any) -> str:
     """Return why the data of a live object is not reliable."""
-    state = live.state
-    name = live.subject.split(".")[0]
+    name, state = live.subject.split(".")[0], live.state
     if state in LIVE:
         return f"{name} has had no data yet" if live.age_ms is None else f"{name} has been quiet for longer than usual"
-    reason = live.reason
-    return f"{name} is {state}" + (f": {reason}" if reason and reason != state else "")
+    return f"{name} is {state}" + (f": {live.reason}" if live.reason not in ("", state) else "")
 
 
 def can_sign(session: Session) -> bool:

@@ -25,9 +25,8 @@ BUSY_SECONDS = 3.0
 class KernelLoop:
     """Measures whether the kernel handles messages: its event loop runs a callback, or is busy with a cell."""
 
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: float | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _asked: float | None = None
 
     def attach(self) -> None:
         """Watch the loop of the Jupyter kernel on this thread. In a script there is none, and nothing is ever busy."""

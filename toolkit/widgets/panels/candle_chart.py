@@ -143,9 +143,8 @@ class Candles(ReviewedPanel):
         self._base = base = max(0, len(self._data.rows) - 1)
         rows, studies = self._data.rows[:base], self._data.studies(0, base)
         prices = self._trail.closes(self._data.rows, 0, base)
-        self.history = {
-            "interval": self.interval, "rows": rows, "studies": studies, "prices": prices, "complete": self._complete
-        }  # fmt: skip
+        shown = {"rows": rows, "studies": studies, "prices": prices}
+        self.history = {"interval": self.interval, "complete": self._complete, **shown}
 
     def _on_interval(self, _: Any) -> None:
         with self._guard:
@@ -196,25 +195,22 @@ class Candles(ReviewedPanel):
             "rows": data.rows[self._base :],
             "studies": data.studies(self._base),
             "prices": self._trail.closes(data.rows, self._base),
-            "lines": self._lines_of_account(prices.get("mark_price")),
-            "fills": self._fill_marks(),
+            **self._account_view(prices.get("mark_price")),
             "readOnly": not can_sign(self._session),
             "review": self._review_view(),
         }
 
-    def _lines_of_account(self, mark: Any) -> list[dict[str, Any]]:
+    def _account_view(self, mark: Any) -> dict[str, Any]:
+        """Return the price lines and the fills of the account."""
         if self._account is None:
-            return []
-        row = row_of(self._account.positions.rows(), self._product.symbol)
-        liquidation = self._account.liquidation(self._product, mark) if mark else None
-        own = [one for one in self._account.orders.rows() if one["symbol"] == self._product.symbol]
-        return order_lines(self._product, own) + position_lines(self._product, row, liquidation, mark)
-
-    def _fill_marks(self) -> list[list[Any]]:
-        if self._account is None:
-            return []
-        own = [one for one in self._fills.rows() if one["symbol"] == self._product.symbol]
-        return fill_marks(own[-FILLS:], seconds(self.interval))
+            return {"lines": [], "fills": []}
+        product, symbol = self._product, self._product.symbol
+        row = row_of(self._account.positions.rows(), symbol)
+        liquidation = self._account.liquidation(product, mark) if mark else None
+        orders = [one for one in self._account.orders.rows() if one["symbol"] == symbol]
+        fills = [one for one in self._fills.rows() if one["symbol"] == symbol]
+        lines = order_lines(product, orders) + position_lines(product, row, liquidation, mark)
+        return {"lines": lines, "fills": fill_marks(fills[-FILLS:], seconds(self.interval))}
 
     def _lines(self) -> Iterable[str]:
         last = self.live.last
@@ -222,11 +218,7 @@ class Candles(ReviewedPanel):
         return (f"{self._product.symbol} {self.interval}: {text}",)
 
     def _snapshot(self) -> str:
-        rows = [
-            (f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in ("open", "high", "low", "close")))
-            for one in reversed(self.live.rows(6))
-        ]
-        head = static_view.heading(
-            f"{self.view['symbol']} {self.view['interval']}", f"{self.view['last']} {self.view['change']}"
-        )
-        return head + static_view.table(("time (UTC)", "open", "high", "low", "close"), rows, "no candles yet")
+        view, names = self.view, ("open", "high", "low", "close")
+        rows = [(f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in names)) for one in self.live.rows(6)]
+        head = static_view.heading(f"{view['symbol']} {view['interval']}", f"{view['last']} {view['change']}")
+        return head + static_view.table(("time (UTC)", *names), rows[::-1], "no candles yet")

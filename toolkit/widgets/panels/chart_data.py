@@ -27,10 +27,8 @@ def make_study(text: str) -> Any:
     name, _, window = text.partition(" ")
     if name not in STUDIES or not window.isdecimal() or not 1 < int(window) <= 1000:
         known = ", ".join(STUDIES)
-        raise InputError(
-            f"indicator {text!r} is not known; use one of {known} with a window of 2 to 1000, such as 'SMA 20'",
-            field="indicators", rule="known", value=text, nearest=("SMA 20", "EMA 20", "RSI 14"),
-        )  # fmt: skip
+        words = f"indicator {text!r} is not known; use one of {known} with a window of 2 to 1000, such as 'SMA 20'"
+        raise InputError(words, field="indicators", rule="known", value=text, nearest=("SMA 20", "EMA 20", "RSI 14"))
     return getattr(indicators, name)(int(window))
 
 
@@ -83,11 +81,8 @@ class ChartData:
 
     def studies(self, start: int, end: int | None = None) -> dict[str, list[float | None]]:
         """Return the values of each indicator for `rows[start:end]`."""
-        found = {}
-        for text, study in self._studies.items():
-            values = [*study.values, *([study.peek(self.rows[-1])] if self.rows else [])]
-            found[text] = values[start:end]
-        return found
+        latest = self.rows[-1:]
+        return {text: [*study.values, *map(study.peek, latest)][start:end] for text, study in self._studies.items()}
 
 
 class PriceTrail:
@@ -132,43 +127,32 @@ def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[
         if not price:
             continue
         name = EXITS.get(str(row["reduce_only"]), "").replace("_", " ")
-        size = trimmed(row["remaining"]) if row["remaining"] else "all"
-        lines.append(
-            {
-                "id": str(row["order_id"]),
-                "kind": "tp" if name == "take profit" else "sl" if name else "order",
-                "up": str(row["side"]).startswith("BUY"),
-                "price": float(price),
-                "text": f"{name or side_text(row['side'])} {size}",
-                "shown": in_units(price, product.tick_size),
-                "moves": True,
-            }
-        )
+        kind = "tp" if name == "take profit" else "sl" if name else "order"
+        text = f"{name or side_text(row['side'])} {trimmed(row['remaining']) if row['remaining'] else 'all'}"
+        buys = str(row["side"]).startswith("BUY")
+        lines.append({**_line(product, str(row["order_id"]), price, buys, text), "kind": kind, "moves": True})
     return lines
+
+
+def _line(product: Any, name: str, price: Decimal, up: bool, text: str) -> dict[str, Any]:
+    shown = in_units(price, product.tick_size)
+    return {"id": name, "kind": name, "up": up, "price": float(price), "text": text, "shown": shown, "moves": False}
 
 
 def position_lines(
     product: Any, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
 ) -> list[dict[str, Any]]:
     """Return the price lines of a position: entry with its PnL, and liquidation."""
-    if row is None:
-        return []
-    held = row["long_size"] + abs(row["short_size"])
-    if not held:
+    held = row["long_size"] + abs(row["short_size"]) if row is not None else None
+    if row is None or not held:
         return []
     entry = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
     size = net_size(row)
     pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
-    made = [("entry", entry, f"entry {trimmed(size)} {signed(pnl)}")]
+    lines = [_line(product, "entry", entry, size > 0, f"entry {trimmed(size)} {signed(pnl)}")]
     if liquidation is not None:
-        made.append(("liquidation", liquidation, "liquidation"))
-    return [
-        {
-            "id": kind, "kind": kind, "up": size > 0, "price": float(price), "text": text,
-            "shown": in_units(price, product.tick_size), "moves": False,
-        }
-        for kind, price, text in made
-    ]  # fmt: skip
+        lines.append(_line(product, "liquidation", liquidation, size > 0, "liquidation"))
+    return lines
 
 
 def fill_marks(fills: Iterable[Mapping[str, Any]], seconds: int) -> list[list[Any]]:

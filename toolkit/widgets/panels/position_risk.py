@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
 from ...errors import ToolkitError
+from ...numerals import time_text
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, in_units, money, percent, signed, trimmed
 from ..base_panel.panel import Panel, module
@@ -47,10 +47,6 @@ class Funding(Panel):
             self._follow(*self._parts, needed=False)
         self.refresh()
 
-    def _next_settlement_ms(self) -> int:
-        step = self._product.funding_interval * 1000
-        return (self._session._runtime.now() // step + 1) * step
-
     def _load(self, settlement_ms: int) -> None:
         if settlement_ms == self._loaded_for:
             return
@@ -61,20 +57,20 @@ class Funding(Panel):
         self._settled = [(f"{one['time']:%m-%d %H:%M}", one["funding_rate"]) for one in reversed(rows)]
 
     def _make_view(self) -> dict[str, Any]:
-        product, ticker, due = self._product, self.live.value, self._next_settlement_ms()
+        product, ticker, now = self._product, self.live.value, self._session._runtime.now()
+        interval_ms = product.funding_interval * 1000
+        due = (now // interval_ms + 1) * interval_ms
         try:
             self._load(due)
         except ToolkitError as error:  # the running rate is shown all the same
             self._show_error(error)
         rate, mark = ticker.get("funding_rate"), ticker.get("mark_price")
-        held: Mapping[str, Any] | None = None
-        payments: list[dict[str, Any]] = []
-        if self._parts:
-            held = row_of(self._parts[0].rows(), product.symbol)
-            own = [one for one in self._parts[1].rows() if one["symbol"] == product.symbol]
-            payments = [funding_row(len(own) - place, one) for place, one in enumerate(own[: -SETTLED - 1 : -1])]
+        positions, paid = (part.rows() for part in self._parts) if self._parts else ([], [])
+        held = row_of(positions, product.symbol)
+        own = [one for one in paid if one["symbol"] == product.symbol][: -SETTLED - 1 : -1]
+        payments = [funding_row(place, one) for place, one in enumerate(own)]
         size = net_size(held) if held is not None else _ZERO
-        left = (due - self._session._runtime.now()) // 1000
+        left = (due - now) // 1000
         cost = None if rate is None or mark is None else -size * mark * rate
         yearly = None if rate is None else rate * _YEAR_SECONDS / product.funding_interval
         return {
@@ -82,7 +78,7 @@ class Funding(Panel):
             "rows": [
                 ["Running rate", percent(rate, 4), "settles at the end of the interval"],
                 ["A year at this rate", percent(yearly, 1), ""],
-                ["Settles in", f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}", _time_text(due)],
+                ["Settles in", f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}", f"{time_text(due)[:16]} UTC"],
                 ["Position", MISSING if not size else f"{trimmed(size)} {product.base_currency}", ""],
                 ["Next payment (est.)", "none" if not size else f"{signed(cost, 4)} USDC", "negative is paid"],
             ],
@@ -148,18 +144,17 @@ class LiquidationMap(Panel):
 
     def _snapshot(self) -> str:
         table = self.view["tables"][0]
-        return static_view.heading(self.view["title"]) + static_view.table(
-            table["columns"], table["rows"], "no positions"
-        )
+        head = static_view.heading(self.view["title"])
+        return head + static_view.table(table["columns"], table["rows"], "no positions")
 
 
 def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mapping[str, Any]) -> list[list[str]]:
     """Return equity and maintenance margin of the cross positions after a move of all marks, for each of SHOCKS."""
-    cross = [one for one in rows if one["margin_mode"] != "ISOLATED" and one["mark_price"]]
-    isolated = [one for one in rows if one["margin_mode"] == "ISOLATED" and one["mark_price"]]
+    marked = [one for one in rows if one["mark_price"]]
+    cross = [one for one in marked if one["margin_mode"] != "ISOLATED"]
     if not cross or wallet.get("equity") is None:
         return []
-    own = sum((isolated_equity(one) for one in isolated), _ZERO)
+    own = sum((isolated_equity(one) for one in marked), _ZERO)  # 0 of cross positions
     found = []
     for shock in SHOCKS:
         equity, needed = wallet["equity"] - own, _ZERO
@@ -169,15 +164,11 @@ def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mappin
             for size in legs(one):
                 value = abs(size) * one["mark_price"] * (1 + shock)
                 needed += margin.maintenance_margin(value, product.tiers) if product.tiers else _ZERO
-        gone = equity <= needed
         share = percent(needed / equity, 1) if equity > 0 else MISSING
-        found.append([change(shock, 0), money(equity), money(needed), share, "✖ liquidated" if gone else ""])
+        gone = "✖ liquidated" if equity <= needed else ""
+        found.append([change(shock, 0), money(equity), money(needed), share, gone])
     return found
 
 
 def _table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> dict[str, Any]:
     return {"title": title, "columns": list(columns), "rows": [list(row) for row in rows]}
-
-
-def _time_text(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
