@@ -86,7 +86,7 @@ def _array(events: Any) -> Any:
     from hftbacktest.data import correct_event_order
 
     from ..research.data.books import feed_times
-    from ..research.data.events import Kind
+    from ..research.data.event_array import Kind
 
     kinds = {Kind.DEPTH: hft.DEPTH_EVENT, Kind.TRADE: hft.TRADE_EVENT, Kind.CLEAR: hft.DEPTH_CLEAR_EVENT,
              Kind.SNAPSHOT: hft.DEPTH_SNAPSHOT_EVENT}  # fmt: skip

@@ -147,6 +147,11 @@ class Channel:
         return self.style == "levels" or self.type == "aopState"
 
     @property
+    def needs_no_data(self) -> bool:
+        """True where a subscription is of use before its first message: records come when something happens."""
+        return self.style == "append" or not self.sequenced
+
+    @property
     def private(self) -> bool:
         """True for channels of one account (subscribed by userAddress)."""
         return _FIELDS["userAddress"] in self.fields

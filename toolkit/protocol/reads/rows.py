@@ -50,6 +50,9 @@ UNITS: dict[str, str] = {
 }
 """Unit of a kind, unless a field declares another."""
 
+CURRENCIES = {"1": "USDC"}
+"""Number of a currency → its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordField:

@@ -78,6 +78,10 @@ class Incoming:
         return Incoming(self.method, self.path, self.query, self.body, self.peer, exempt_from_faults=True)
 
 
+Route = Callable[[Incoming], Answer]
+"""The function that answers the requests of one path."""
+
+
 class Submission(NamedTuple):
     """A verified action on its way to the core. `admit` may refuse it, under the venue's lock, before it is applied."""
 
@@ -196,7 +200,7 @@ class Gateway:
         """Whether answers have the fields that are not published; see `LocalVenue`, `wire`."""
         self.hooks = Hooks()
         self.admission = Admission()
-        self.routes: dict[str, Callable[[Incoming], Answer]] = {}
+        self.routes: dict[str, Route] = {}
         """Further paths, path → function; a venue that is served with controls registers them here."""
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
@@ -290,12 +294,12 @@ class Gateway:
             if len(incoming.body) > MAX_BODY:
                 return too_large(len(incoming.body))
             if path == EXCHANGE_PATH:
-                return _wrong_method(incoming, "POST") or self._exchange(incoming)
+                return wrong_method(incoming, "POST") or self._exchange(incoming)
             if path in self.routes:
                 return self.routes[path](incoming)
             endpoint = BY_PATH.get(path)
             if endpoint is not None:
-                return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
+                return wrong_method(incoming, "GET") or self._info(endpoint, incoming)
         except FaultTriggered:
             raise  # its answer is not to become a 400
         except Exception as error:
@@ -350,7 +354,13 @@ def refusal(error: Exception) -> Answer:
     return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")
 
 
-def _wrong_method(incoming: Incoming, method: str) -> Answer | None:
+def taking(method: str, answer: Route) -> Route:
+    """Return a route that refuses requests with another method."""
+    return lambda incoming: wrong_method(incoming, method) or answer(incoming)
+
+
+def wrong_method(incoming: Incoming, method: str) -> Answer | None:
+    """Return the answer to a request that has not this method, None for one that has."""
     if incoming.method == method:
         return None
     answer = enveloped(405, 405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")

@@ -11,11 +11,10 @@ from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..api import records
 from ..model.constants import DAY, RATE, USDC
-from ..model.program_state import Holding, Payout, Referral, ReferredDay, Vault
+from ..model.state import Holding, Payout, Referral, ReferredDay, Vault
 from ..programs import builders
 from ..programs.referrals import SECOND_TIER, TIERS, code_of, present_rate
-from ..programs.vault_value import SHARE, price, value, worth
-from ..programs.vaults import event_row
+from ..programs.vaults import SHARE, event_row, price, value, worth
 from .info import Values, answers, page_of
 
 if TYPE_CHECKING:

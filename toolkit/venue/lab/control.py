@@ -1,4 +1,4 @@
-"""`venue.control`: interventions into a venue as methods. `served.control_routes` offers them over HTTP."""
+"""`venue.control`: interventions into a venue as methods. `served.routes` offers them over HTTP."""
 
 from __future__ import annotations
 

@@ -1,29 +1,179 @@
-"""Tables of text: CSV files read as text first, so that an error can name the line."""
+"""Files of market data: opened by their compression, read by lines or as tables; errors name file and line."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import io
+import lzma
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ....client.io.progress import Progress
 from ....errors import InputError
-from .files import SHOWN, TextFile
+from ....extras import need
 
+Damaged = Literal["raise", "skip"]
+SHOWN = 80
+"""Characters of a damaged line in its error."""
+CHUNK = 1 << 20
+BOM = b"\xef\xbb\xbf"
+DAMAGE = (EOFError, OSError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+"""What reading a damaged, cut off or encrypted compressed file raises."""
 DELIMITERS = (",", ";", "\t", "|")
 COMMENT = re.compile(rb"\s*(#|//|https?:)")
 A_TIME = "a time, as ISO text or a number since 1970"
 LAST_NS = 2**63 - 1
 DAY = r"(19|20)\d\d[01]\d[0-3]\d"
 """A day without separators; as s since 1970 it would be one of that year."""
+
+
+class TextFile:
+    """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .zip with one member).
+
+    `skip` leaves damaged lines out, counted in `notes`, in place of raising InputError at the first one.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        columns: Mapping[str, str] | None = None,
+        *,
+        damaged: Damaged = "raise",
+        progress: bool | None = None,
+    ) -> None:
+        self.path = path
+        self.columns = columns
+        """Our name → the file's, of a table's columns that can't be guessed."""
+        self.notes: list[str] = []
+        self.begins = 1
+        """Line of the first row of a table."""
+        self.skips = damaged == "skip"
+        self._shown = progress
+        self._damaged = 0
+        self._first = ""
+        self._broken = False
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (line number from 1, line without its end); blank lines are left out."""
+        read, rest = 0, b""
+        for part in self._parts():
+            if not read and not rest:
+                part = part.removeprefix(BOM)
+            *whole, rest = (rest + part).split(b"\n")
+            for number, line in enumerate(whole, read + 1):
+                if line and not line.isspace():
+                    yield number, line.rstrip(b"\r")
+            read += len(whole)
+        if rest and not rest.isspace() and not self._broken:
+            yield read + 1, rest.rstrip(b"\r")
+        self.close_notes()
+
+    def read(self) -> bytes:
+        """Return the whole text, decompressed; of a damaged file that may be skipped, its lines up to there."""
+        text = b"".join(self._parts())
+        return text[: text.rfind(b"\n") + 1] if self._broken else text
+
+    def _parts(self) -> Iterator[bytes]:
+        """Yield the decompressed text in parts, up to where the file is damaged."""
+        bar = Progress(f"reading {self.path.name}", self._shown)
+        number = 1
+        try:
+            with self.open() as stream:
+                while part := stream.read1(CHUNK):  # type: ignore[attr-defined]  # what there is, of a file cut off
+                    yield part
+                    count = part.count(b"\n")
+                    number += count
+                    bar.add(count)
+        except DAMAGE as error:
+            if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+                raise
+            if not self._broken:  # a file that is read twice is damaged once
+                self._broken = True
+                self.damaged(number, b"", f"more data, but the compressed file is damaged or cut off ({error})")
+        finally:
+            bar.close()
+
+    def close_notes(self) -> None:
+        """Say in `notes` how many lines were left out, at the end of reading."""
+        if self._damaged:
+            lines = "1 damaged line was" if self._damaged == 1 else f"{self._damaged} damaged lines were"
+            self.notes.append(f"{lines} left out; the first: {self._first}")
+            self._damaged = 0
+
+    def damaged(self, number: int, line: bytes, expected: str) -> None:
+        """Raise InputError that names the line and what was expected there, or count it."""
+        got = line[:SHOWN].decode(errors="replace") + ("…" if len(line) > SHOWN else "")
+        text = f"{self.path}, line {number}: expected {expected}" + (f"; got {got!r}" if got else "")
+        if not self.skips:
+            hint = '. damaged="skip" leaves out what is damaged, and says so'
+            raise InputError(text + hint, field="path", rule=expected, value=str(self.path))
+        self._damaged += 1
+        self._first = self._first or text
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the file for reading, decompressed."""
+        with self.path.open("rb") as raw:
+            start = raw.read(6)
+            raw.seek(0)
+            opened = next((each for begins, each in OPENERS.items() if start.startswith(begins)), nullcontext)
+            with opened(raw) as stream:
+                yield stream
+
+    def head(self, size: int = 4096) -> bytes:
+        """Return the first bytes of the decompressed file. Raises InputError if there are none for it is damaged."""
+        text = b""
+        for part in self._parts():
+            text += part
+            if len(text) >= size:
+                break
+        return text[:size]
+
+
+@contextmanager
+def _zip_member(raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open the one file of a zip archive. Raises InputError when it has another number of them."""
+    with zipfile.ZipFile(raw) as archive:
+        named = [item for item in archive.infolist() if not item.is_dir()]
+        members = [item for item in named if not item.filename.startswith("__MACOSX/")]
+        if len(members) != 1:
+            found = ", ".join(item.filename for item in members) or "none"
+            raise InputError(f"{raw.name}: expected one file in the archive; found {found}", field="path")
+        with archive.open(members[0]) as stream:
+            yield stream
+
+
+@contextmanager
+def _zstd(raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    need("pyarrow")
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(raw, "zstd") as packed, io.BufferedReader(packed) as stream:
+        yield stream
+
+
+OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"PK\x03\x04": _zip_member,
+    b"\x28\xb5\x2f\xfd": _zstd,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+"""First bytes of a compressed file → what opens it; other files are plain."""
 
 
 def first_line(source: TextFile) -> tuple[bytes, int]:
@@ -191,3 +341,21 @@ def hashed(texts: pd.Series) -> NDArray[np.int64]:
 def hash_of(text: str) -> int:
     """Return 63 bits of the hash of an id, 0 for none."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1 if text else 0
+
+
+def to_ns(text: int | str) -> int:
+    """Return a time in s, ms, µs or ns since 1970, recognised by its size, or as ISO text, in ns.
+
+    Raises ValueError for other text, and for times before 1973 or after 2262.
+    """
+    if isinstance(text, str) and not text.isdigit():
+        whole, _, rest = text.partition(".")
+        if whole.isdigit() and rest.isdigit():
+            scale = to_ns(whole) // int(whole)
+            return int(whole) * scale + round(float(f"0.{rest}") * scale)
+        return int(pd.Timestamp(text, tz="UTC").as_unit("ns").value)
+    number = int(text)
+    for scale in (1_000_000_000, 1_000_000, 1_000, 1):
+        if 10**17 <= number * scale < 2**63:
+            return number * scale
+    raise ValueError(f"{number} is no time since 1970")

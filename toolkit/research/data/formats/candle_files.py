@@ -18,9 +18,20 @@ import pandas as pd
 
 from ....errors import InputError
 from ....extras import need
-from ..events import Events, Kind, from_columns
-from .files import SHOWN, TextFile, to_ns
-from .tables import A_TIME, convert, delimiter_of, first_line, hashed, read_table, times_of
+from ..event_array import Kind, from_columns
+from ..events import Events, holds_events, read_events
+from .text_files import (
+    A_TIME,
+    SHOWN,
+    TextFile,
+    convert,
+    delimiter_of,
+    first_line,
+    hashed,
+    read_table,
+    times_of,
+    to_ns,
+)
 
 NAMES = {
     "time": "time timestamp open_time opentime date datetime start start_time start_at starttime t ts unix"
@@ -43,30 +54,31 @@ MATRIX = ("time", "open", "high", "low", "close", "volume")
 """Columns of lists without names: freqtrade's, and those of archives without a header line."""
 
 
-def read_csv(source: TextFile, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Return the candles or funding rates of a CSV file; `columns` names those that can't be guessed."""
+def read_csv(source: TextFile) -> dict[str, pd.DataFrame]:
+    """Return the candles or funding rates of a CSV file."""
     line, _ = first_line(source)
     fields = line.decode(errors="replace").split(delimiter_of(line))
     header = not all(part.strip().strip('"').replace(".", "", 1).isdigit() for part in fields[1:5])
     table = read_table(source, header=header)
     if not header:
         table = table.iloc[:, : len(MATRIX)].set_axis(MATRIX[: min(len(MATRIX), table.shape[1])], axis=1)
-    found = guess(source.path, list(table.columns), columns)
+    found = guess(source.path, list(table.columns), source.columns)
     named = {name.lower().strip("<>"): name for name in table.columns}
-    if (
-        found["time"] == named.get("time", "") and "date" in named
-    ):  # the day and the time of day in columns of their own
+    if found["time"] == named.get("time", "") and "date" in named:  # day and time of day in columns of their own
         clock = table[found["time"]]
         table[found["time"]] = clock.where(~clock.str.fullmatch(CLOCK), table[named["date"]] + " " + clock)
     numbers = [found[name] for name in found if name not in ("time", "symbol", "volume")]
     optional = [found["volume"]] if "volume" in found else []
     table = convert(source, table, times=(found["time"],), numbers=numbers, optional=optional)
-    return _frame({name: table[column] for name, column in found.items()}, source.notes)
+    return {"": _frame({name: table[column] for name, column in found.items()}, source.notes)}
 
 
-def read_table_file(path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Return the candles or funding rates of a Parquet or Feather file."""
-    return read_frame(_arrow_table(path), path, columns)
+def read_parquet(source: TextFile) -> dict[str, Any]:
+    """Return the candles or funding rates of a Parquet file, or the events of one that `Events.save` wrote."""
+    if holds_events(source.path):
+        events = read_events(source.path)
+        return {events.symbol: events}
+    return {"": read_frame(_arrow_table(source.path), source.path, source.columns)}
 
 
 def read_frame(table: pd.DataFrame, path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
@@ -96,10 +108,9 @@ def _arrow_table(path: Path) -> pd.DataFrame:
     import pyarrow as pa
 
     try:
-        table = pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
+        return pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: expected a Parquet or Feather file; {error}", field="path") from None
-    return table
 
 
 def _times_as_column(table: pd.DataFrame) -> pd.DataFrame:
@@ -151,22 +162,23 @@ def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> di
     return {name: found[name] for name in NAMES if name in found and (name != "rate" or "close" not in found)}
 
 
-def read_freqtrade(source: TextFile) -> pd.DataFrame | Events:
+def read_freqtrade(source: TextFile) -> dict[str, pd.DataFrame | Events]:
     """Return the candles, funding rates (by name: `…-funding_rate…`) or trades of one file of freqtrade."""
-    path = source.path
-    stem = path.name
-    if "-trades." in stem:
-        return _freqtrade_trades(source)
-    if ".json" in stem:
+    path, name = source.path, source.path.name
+    # XRPUSDT of XRP_USDT_USDT-1h-futures.feather; "" for others
+    match = re.search(r"([A-Za-z0-9]+)_([A-Za-z0-9]+)(_[A-Za-z0-9]+)?-\w+", name)
+    symbol = match[1] + match[2] if match else ""
+    if "-trades." in name:
+        return {symbol: _freqtrade_trades(source, symbol)}
+    if ".json" in name:
         frame = _frame(_json_columns(source, MATRIX))
-    elif stem.endswith((".feather", ".parquet")):
-        frame = read_table_file(path, None)
+    elif name.endswith((".feather", ".parquet")):
+        frame = read_frame(_arrow_table(path), path, None)
     else:
         raise InputError(f"{path}: expected a .feather, .parquet, .json or .json.gz file of freqtrade", field="path")
-    frame.insert(1, "symbol", pd.Series([symbol_of(stem)] * len(frame), dtype="string"))
-    if "-funding_rate" in stem:
-        return frame[["time", "symbol", "open"]].rename(columns={"open": "rate"})
-    return frame
+    frame.insert(1, "symbol", pd.Series([symbol] * len(frame), dtype="string"))
+    rates = "-funding_rate" in name
+    return {symbol: frame[["time", "symbol", "open"]].rename(columns={"open": "rate"}) if rates else frame}
 
 
 def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] = ()) -> dict[str, Any]:
@@ -202,40 +214,28 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _freqtrade_trades(source: TextFile) -> Events:
+def _freqtrade_trades(source: TextFile, symbol: str) -> Events:
     """Return trades: timestamp (ms), id, type, side, price, amount, cost."""
     names, path = ["timestamp", "id", "type", "side", "price", "amount"], source.path
     if ".json" in path.name:
         table = pd.DataFrame(_json_columns(source, names, texts=("id", "type", "side")))
     else:
         table = _times_as_column(_arrow_table(path))
-        if missing := [name for name in names if name not in table]:
-            lacks = ", ".join(missing)
-            raise InputError(f"{path}: expected the columns {', '.join(names)}; it lacks {lacks}", field="path")
+        if missing := ", ".join(name for name in names if name not in table):
+            raise InputError(f"{path}: expected the columns {', '.join(names)}; it lacks {missing}", field="path")
         table["timestamp"], wrong = times_of(table["timestamp"])
         _first_wrong(path, "timestamp", table["timestamp"], wrong, A_TIME)
     sides = table["side"].map({"buy": 1, "sell": -1})
     _first_wrong(path, "side", table["side"], sides.isna(), "buy or sell")
-    array = from_columns(
-        {
-            "exchange_ns": table["timestamp"],
-            "local_ns": table["timestamp"],
-            "kind": Kind.TRADE,
-            "side": sides,
-            "price": pd.to_numeric(table["price"], errors="coerce"),
-            "quantity": pd.to_numeric(table["amount"], errors="coerce"),
-            "id": hashed(table["id"].astype("str").replace({"None": ""})),
-        },
-        len(table),
-    )
-    where = f"{path.name} (freqtrade)"
-    return Events(array, symbol=symbol_of(path.name), source=where, notes=source.notes)
-
-
-def symbol_of(name: str) -> str:
-    """Return the symbol of a file name of freqtrade, XRPUSDT of XRP_USDT_USDT-1h-futures.feather; "" for others."""
-    match = re.search(r"([A-Za-z0-9]+)_([A-Za-z0-9]+)(_[A-Za-z0-9]+)?-\w+", name)
-    return match[1] + match[2] if match else ""
+    columns = {
+        **dict.fromkeys(("exchange_ns", "local_ns"), table["timestamp"]),
+        "side": sides,
+        "price": pd.to_numeric(table["price"], errors="coerce"),
+        "quantity": pd.to_numeric(table["amount"], errors="coerce"),
+        "id": hashed(table["id"].astype("str").replace({"None": ""})),
+    }
+    array = from_columns({**columns, "kind": Kind.TRADE}, len(table))
+    return Events(array, symbol=symbol, source=f"{path.name} (freqtrade)", notes=source.notes)
 
 
 def _frame(columns: Mapping[str, Any], notes: Sequence[str] = ()) -> pd.DataFrame:
