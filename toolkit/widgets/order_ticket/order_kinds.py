@@ -15,11 +15,11 @@ from ...numerals import plain_decimal
 from ...orders import Bracket, Order
 from ...products import Product, decimal_text
 from ..base_panel.number_format import trimmed
-from .buying_power import account_rules
 from .draft import Draft, KindRules, Problem, TicketInputs, Validation, in_base
+from .holdings import preview_order
 from .order_tracker import OrderTracker
-from .preview import preview_order
 from .validation import (
+    account_rules,
     best_prices,
     client_id_problems,
     exit_order,

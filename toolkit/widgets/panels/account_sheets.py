@@ -1,4 +1,4 @@
-"""Widgets of what an open position may cost: the funding of a product, and the account's liquidation prices."""
+"""Widgets of the account's money: its wallet, the funding of a product, and the liquidation prices of its positions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ... import margin
 from ...errors import ToolkitError
 from ...numerals import time_text
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, in_units, money, percent, signed, trimmed
+from ..base_panel.number_format import MISSING, change, in_units, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, module
 from ..order_ticket.holdings import AccountStreams, isolated_equity, net_size, row_of
-from .blotter_rows import funding_row, legs, size_text
+from .blotter import funding_row, legs, size_text
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -23,6 +23,65 @@ SETTLED = 24
 SHOCKS = tuple(Decimal(one) / 100 for one in (-50, -30, -20, -10, -5, 5, 10, 20, 30, 50))
 _ZERO = Decimal(0)
 _YEAR_SECONDS = 365 * 24 * 3600
+
+
+class Account(Panel):
+    """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
+
+    _esm = module("base_panel/common.js", "panels/sheet.js")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, "account")
+        self.live = session.stream.account()
+        self.positions = session.stream.positions()
+        self._follow(self.live, self.positions)
+        self.refresh()
+
+    def _make_view(self) -> dict[str, Any]:
+        wallet = self.live.value
+        equity, available, balance = (wallet.get(name) for name in ("equity", "available", "balance"))
+        used = equity - available if equity is not None and available is not None else None
+        share = used / equity if used is not None and equity and equity > 0 else _ZERO
+        held = self.positions.rows()
+        pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
+        isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
+        fees = [percent(wallet.get(name), 3) for name in ("maker_fee_rate", "taker_fee_rate")]
+        env, status = self._session.environment, str(wallet.get("status") or MISSING)
+        name = short(str(self._session.account or ""))
+        unusual = status not in ("NORMAL", MISSING)
+        return {
+            "title": "Account",
+            "note": " · ".join([name, env.name, *([status] if unusual else [])]),
+            "danger": env.is_mainnet or unusual,
+            "meter": {
+                "name": "Margin in use",
+                "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
+                "words": f"{percent(share, 1)} of equity is in use as margin",
+            },
+            "account": name,
+            "environment": env.name,
+            "mainnet": env.is_mainnet,
+            "status": status,
+            "rows": [
+                ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
+                ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
+                ["Balance", money(balance), "cash, excluding isolated margins"],
+                *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
+                ["Margin in use", money(used), "used by positions and orders"],
+                ["Available", money(available), "for new positions and orders"],
+                ["Withdrawable", money(wallet.get("withdrawable")), "excluding unrealised PnL"],
+                ["Fees", " / ".join(fees), "maker / taker"],
+            ],
+        }
+
+    def _lines(self) -> Iterable[str]:
+        wallet = self.live.value
+        equity, available = money(wallet.get("equity")), money(wallet.get("available"))
+        return (f"{short(str(self._session.account or ''))}: equity {equity}, available {available} USDC",)
+
+    def _snapshot(self) -> str:
+        view = self.view
+        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(view["rows"])
 
 
 class Funding(Panel):
