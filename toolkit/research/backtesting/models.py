@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...errors import InputError
 from ...venue.simulation.replay import ReplayBar
@@ -153,3 +153,12 @@ class RandomLatency:
     def delay(self, random: Random) -> int:
         """Return the next delay."""
         return random.randint(self.low, self.high)
+
+
+class BarModels(NamedTuple):
+    """The models of a run on bars."""
+
+    path: Path = ExtremeOrder()
+    liquidity: Liquidity = BarLiquidity()
+    slippage: Slippage = RatioSlippage()
+    latency: Latency = FixedLatency()
