@@ -144,11 +144,7 @@ class RandomLatency:
     def __post_init__(self) -> None:
         _not_negative("latency", self.low)
         if self.high < self.low:
-            raise InputError(
-                f"latency from {self.low} to {self.high} ms is reversed",
-                field="latency",
-                value=self.high,
-            )
+            raise InputError(f"latency from {self.low} to {self.high} ms is reversed", field="latency", value=self.high)
 
     def delay(self, random: Random) -> int:
         """Return the next delay."""

@@ -103,8 +103,4 @@ def _measured(table: pd.DataFrame) -> RequestLatency:
 
 def _wrong(given: Any, field: str = "latency") -> InputError:
     pair = ", or a pair (order there, answer back)" if field == "latency" else ""
-    return InputError(
-        f'{field} {given!r} is no span; give ms or text like "10ms"{pair}',
-        field=field,
-        value=str(given),
-    )
+    return InputError(f'{field} {given!r} is no span; give ms or text like "10ms"{pair}', field=field, value=str(given))
