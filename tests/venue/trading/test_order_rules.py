@@ -12,7 +12,7 @@ from toolkit.venue.engine.commands import ActionContext, Advance, Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.trading.orders import Item, record_refused
+from toolkit.venue.trading.placing import Item, record_refused
 
 
 @pytest.fixture

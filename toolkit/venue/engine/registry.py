@@ -19,7 +19,7 @@ from .commands import ActionContext, Outcome
 MODULES: tuple[str, ...] = (
     "engine.core",
     "risk.ledger",
-    "trading.orders",
+    "trading.placing",
     "trading.amendments",
     "trading.trigger_orders",
     "risk.prices",

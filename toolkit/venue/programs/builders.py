@@ -19,7 +19,7 @@ from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.constants import RATE
 from ..model.state import Builder, Grant
-from ..trading import orders
+from ..trading import placing
 from .permissions import agent_of, expiry, grant_of
 
 FEE_CAP = RATE // 1000
@@ -88,22 +88,23 @@ def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str
 def place_builder_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
     items = [action["order"]]
-    rate = _rate(core, context, action, items)
-    return orders.place_each(core, context, items, builder=str(context.builder), builder_rate=rate)
+    _set_rate(core, context, action, items)
+    return placing.place_each(core, context, items)
 
 
 @handles("placeBuilderBracketOrder")
 def place_builder_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place a bracket for the trader who authorised the signing agent, all or nothing."""
-    rate = _rate(core, context, action, action["orders"])
-    return orders.place_bracket(core, context, action["orders"], builder=str(context.builder), builder_rate=rate)
+    _set_rate(core, context, action, action["orders"])
+    return placing.place_bracket(core, context, action["orders"])
 
 
-def _rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> int:
+def _set_rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> None:
     try:
-        return check_rate(core, context, action)
+        context.builder_rate = check_rate(core, context, action)
     except Refused as refusal:
-        orders.record_refused(core, context, items, refusal)
+        for item in items:  # refused before their own rules were checked
+            placing.reject_item(core, context, item, refusal)
         raise
 
 

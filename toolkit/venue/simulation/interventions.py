@@ -18,11 +18,10 @@ from ..engine.commands import ActionContext, Refused, Submit
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import VenueAccount
-from ..model.constants import GTC, LIMIT
 from ..model.market import REGIMES
 from ..model.state import Limit
 from ..risk import ledger, prices
-from ..trading import lifecycle, orders
+from ..trading import lifecycle, placing
 from . import participants
 
 LIQUIDITY = "0x00000000000000000000000000000000000000b9"
@@ -149,7 +148,7 @@ def add_liquidity(
         ticks = first - sign * apart * level
         if ticks <= 0:
             break
-        order = orders.submit(core, account, listed, sign, steps, ticks, kind=LIMIT, tif=GTC)
+        order = placing.submit(core, account, listed, sign, steps, ticks)
         taken += order.filled
         if order.id in account.orders:
             placed.append(str(order.id))

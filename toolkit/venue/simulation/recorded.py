@@ -21,8 +21,8 @@ from ..model.state import RecordedMarket
 from ..risk import ledger
 from ..simulation import quoting
 from ..trading import lifecycle, matching, settlement
-from ..trading.orders import place
-from ..trading.positions import position_of
+from ..trading.lifecycle import position_of
+from ..trading.placing import place
 from .queues import QueueEntry, queue_model
 
 RECORDED = "0x00000000000000000000000000000000000000ba"
@@ -207,7 +207,7 @@ class _Player:
 
     def _rest(self, side: int, price: int, steps: int) -> None:
         order = self._order(side, price, steps, GTC)
-        lifecycle.add_to_book(self.core, self.account, self.position, order)
+        lifecycle.add_to_book(self.core, self.position, order)
 
     def _order(self, side: int, price: int, steps: int, tif: int) -> VenueOrder:
         order = VenueOrder(0, RECORDED, self.product.code, side, False, LIMIT, tif, 0, price, steps, steps)
@@ -217,7 +217,7 @@ class _Player:
     def _fill(self, maker: VenueOrder, steps: int) -> int:
         """Fill a user's order at its price; return the steps that were filled."""
         order = self._order(-maker.side, maker.price, steps, IOC)
-        matching.fill_maker(self.core, self.account, self.position, order, maker, steps)
+        matching.fill_maker(self.core, self.account, self.position, order, maker)
         filled = steps - order.leaves
         if order.leaves:
             lifecycle.cancel(self.core, self.account, order)
@@ -317,9 +317,9 @@ def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[
         if parent := placed.get(int(given.get("parentOrdId") or 0)):
             item["parentOrdId"] = parent
         # the rules let only builders have conditional orders
-        builder = "" if item.get("ordType") in ("LIMIT", "MARKET") else account.address
+        builder = None if item.get("ordType") in ("LIMIT", "MARKET") else account.address
         try:
-            placed[int(given["ordId"])] = place(core, ActionContext(account), item, builder=builder).id
+            placed[int(given["ordId"])] = place(core, ActionContext(account, builder=builder), item).id
             refusals.append("")
         except Refused as refused:
             refusals.append(refused.reason)

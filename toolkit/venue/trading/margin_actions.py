@@ -22,7 +22,7 @@ from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
 from ..risk import account_margin, ledger
 from ..risk.account_margin import leverage_text
 from ..risk.deposits import micro
-from .positions import position_of
+from .lifecycle import position_of
 
 
 @handles("setLeverage")
