@@ -207,8 +207,7 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def easily(floor: Floor, side: int, steps: int, price: int) -> bool:
     core, position = floor.core, floor.position(ADA)
-    mark, table = core.state.markets[1].mark, core.risk_index.tables[1]
-    return order_margin._fits_easily(core, floor.account(ADA), position, side, steps, price, mark, table)
+    return order_margin._fits_easily(core, floor.account(ADA), position, side, steps, price, core.state.markets[1].mark)
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])

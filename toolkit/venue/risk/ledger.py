@@ -122,24 +122,9 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    log.records.append(
-        Transfer(
-            at + 1,
-            time,
-            core.height,
-            core.step_hash or core.tx_hash(),
-            kind,
-            source,
-            paid,
-            payer_balance,
-            target,
-            received,
-            receiver_balance,
-            product,
-            reference,
-            rounding_balance,
-        )
-    )
+    step = at + 1, time, core.height, core.step_hash or core.tx_hash()
+    gave, got = (source, paid, payer_balance), (target, received, receiver_balance)
+    log.records.append(Transfer(*step, kind, *gave, *got, product, reference, rounding_balance))
 
 
 def move(

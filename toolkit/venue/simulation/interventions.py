@@ -47,10 +47,8 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
             raise Refused(TxCode.BAD_ARGUMENT, f"a point is [time in ms, price], not {point!r}")
         time, price = point
         if time <= core.state.time or (script and time <= script[-1][0]):
-            raise Refused(
-                TxCode.BAD_ARGUMENT,
-                f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})",
-            )
+            reason = f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
+            raise Refused(TxCode.BAD_ARGUMENT, reason)
         script.append((time, prices.oracle_ticks(listed, price)))
     lab = core.state.laboratory
     lab.scripts.pop(product, None)
@@ -182,9 +180,8 @@ def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, 
     prices.check_bound(product, "price", ticks)
     prices.check_bound(product, "gap", apart)
     if ticks * steps * product.unit > CAPITAL:
-        raise Refused(
-            TxCode.BAD_ARGUMENT, f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
-        )
+        reason = f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
+        raise Refused(TxCode.BAD_ARGUMENT, reason)
     return ticks, steps, apart
 
 
@@ -225,9 +222,8 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
 def disable(core: Core, action: str) -> None:
     """Switch an action off: it is answered 40280."""
     if action not in core.handlers:
-        raise Refused(
-            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
-        )
+        reason = f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
+        raise Refused(TxCode.UNKNOWN_TARGET, reason)
     _add(core.state.laboratory.disabled, action)
 
 
@@ -268,9 +264,8 @@ def limit(core: Core, action: str, count: int, span: int) -> None:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:
         known = ", ".join(sorted(core.handlers))
-        raise Refused(
-            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are info, {known}, and '' for all the others"
-        )
+        reason = f"there is no action {action!r}; there are info, {known}, and '' for all the others"
+        raise Refused(TxCode.UNKNOWN_TARGET, reason)
     core.state.laboratory.limits[action] = Limit(count, span)
 
 

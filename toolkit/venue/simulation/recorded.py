@@ -90,10 +90,8 @@ def play_recorded(core: Core, product: int, changes: list[list[int]], whole: boo
         kind, side, price, steps = change if len(change) == 4 else (-1, 0, 0, 0)
         sided = side in (1, -1) if kind in (LEVEL, TRADE) else kind in (MARK, INDEX)
         if not sided or price <= 0 or steps < (kind == TRADE):
-            raise Refused(
-                TxCode.BAD_ARGUMENT,
-                f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}",
-            )
+            reason = f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}"
+            raise Refused(TxCode.BAD_ARGUMENT, reason)
     _Player(core, recorded, product).play(changes, whole)
 
 

@@ -387,9 +387,8 @@ def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
 def check_child(main: VenueOrder, child: VenueOrder) -> None:
     """Refuse an exit that does not fit its main order."""
     if child.reduce not in (TP_FROM_POSITION, SL_FROM_POSITION):
-        raise Refused(
-            TxCode.BAD_BRACKET, "orders after the main one need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
-        )
+        reason = "orders after the main one need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
+        raise Refused(TxCode.BAD_BRACKET, reason)
     if child.side != -main.side:
         raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss must be on the other side than the main order")
     if child.product != main.product:
