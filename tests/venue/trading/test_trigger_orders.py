@@ -684,12 +684,8 @@ def test_an_opening_stop_is_replaced_in_hedge_mode_whatever_the_other_leg(held: 
     floor = Floor(CYD)
     floor.order(BOB, "BUY 0.010 at 60000.0")
     floor.order(CYD if held else ADA, "SELL 0.010 at 60000.0")
-    order = place(
-        floor.core,
-        context(floor, CYD),
-        item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"},
-        builder="0x" + "bb" * 20,
-    )
+    made = item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"}
+    order = place(floor.core, context(floor, CYD, BUILDER), made)
     answer = floor.replace(CYD, order.id, "BUY 0.003 GTC when 62000", ordType="STOP_MARKET")
     assert (answer.code, order.quantity, order.leaves, order.trigger) == (0, 3, 3, 620_000)
 

@@ -74,6 +74,15 @@ def attach(core: Core) -> None:
     core.risk_index.rebuild(core.products, core.state.accounts.values())
 
 
+def open_house(core: Core, address: str, capital: int) -> VenueAccount:
+    """Return an account of the simulated or recorded market, which pays no fees; a new one gets its capital."""
+    account = core.account(address)
+    if account.kind != "market":
+        account.kind = "market"
+        deposit(core, account, capital)
+    return account
+
+
 def transfer(
     core: Core,
     payer: VenueAccount | None,

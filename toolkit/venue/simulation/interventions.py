@@ -17,7 +17,6 @@ from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused, Submit
 from ..engine.core import Core
 from ..engine.registry import controls, process
-from ..model.accounts import VenueAccount
 from ..model.market import REGIMES
 from ..model.state import Limit
 from ..risk import ledger, prices
@@ -140,7 +139,7 @@ def add_liquidity(
         raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
     first, steps, apart = _sizes(listed, price, quantity, gap)
-    account = _house(core)
+    account = ledger.open_house(core, LIQUIDITY, CAPITAL)
     placed, taken = [], 0
     for level in range(levels):
         ticks = first - sign * apart * level
@@ -163,14 +162,6 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
         assert account is not None
         lifecycle.cancel(core, account, order)
     return {"cancelled": len(resting)}
-
-
-def _house(core: Core) -> VenueAccount:
-    account = core.account(LIQUIDITY)
-    if account.kind != "market":
-        account.kind = "market"
-        ledger.deposit(core, account, CAPITAL)
-    return account
 
 
 def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, int, int]:

@@ -51,10 +51,8 @@ def begin(core: Core, genesis: Genesis) -> None:
         return
     core.state.settings["market"] = saved(market)
     simulation = core.state.simulation = Simulation(market)
-    accounts = [core.account(address) for address in (*MAKERS[: len(market.makers)], *TAKERS.values())]
-    for account in accounts:
-        account.kind = "market"
-        ledger.deposit(core, account, CAPITAL)
+    addresses = (*MAKERS[: len(market.makers)], *TAKERS.values())
+    accounts = [ledger.open_house(core, address, CAPITAL) for address in addresses]
     interval = core.state.config.price_interval
     first = (core.state.time // interval + 1) * interval
     time = first - 1  # all begins with the first prices, so that connecting computes nothing yet
@@ -157,7 +155,7 @@ def skip(core: Core, until: int) -> None:
         quotes.settle()
         for quoted in quotes.products.values():
             quoted.sim.time, quoted.sim.traded = max(quoted.sim.time, until), max(quoted.sim.traded, until)
-            quotes.forget(quoted.code)
+            quoted.read_regime(quotes.simulation)
 
 
 def move_index(core: Core, code: int, price_ticks: int) -> bool:
@@ -176,7 +174,7 @@ def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
         quotes.hear(quoted, time)
         sim.regime = sim.plan.pop(0)[1]
         sim.traded = max(sim.traded, time)  # orders that only this regime has had before now do not come late
-        quotes.forget(quoted.code)
+        quoted.read_regime(quotes.simulation)
         if quoted.code in core.books and not sim.busy:
             quotes.take_back(quoted)
 
@@ -322,7 +320,7 @@ def follow_books(core: Core) -> None:
                 sim.busy = False
                 quotes.take_back(quoted)
             else:
-                quotes.keep(quoted)
+                sim.busy, quoted.shown = True, None
         if sim.busy:
             core.wake("market", max(quotes.next_answer(quoted, time), time + 1))
 
