@@ -25,14 +25,8 @@ MARKET_TYPES = frozenset({MARKET, OrderType.STOP_MARKET.value, OrderType.TAKE_PR
 GTC, POST_ONLY = TimeInForce.GTC.value, TimeInForce.POST_ONLY.value
 REDUCE_ONLY, SL_FROM_POSITION = ReduceOnly.REDUCE_ONLY.value, ReduceOnly.SL_FROM_POSITION.value
 
-_BUILDER_TYPES = (
-    OrderType.STOP_LIMIT,
-    OrderType.STOP_MARKET,
-    OrderType.TAKE_PROFIT_LIMIT,
-    OrderType.TAKE_PROFIT_MARKET,
-)
-TYPES: dict[Any, int] = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
-CONDITIONAL_TYPES = {kind.name: kind.value for kind in _BUILDER_TYPES}
+TYPES: dict[Any, int] = {kind.name: kind.value for kind in OrderType if kind.value in (LIMIT, MARKET)}
+CONDITIONAL_TYPES = {kind.name: kind.value for kind in OrderType if kind.name.startswith(("STOP", "TAKE"))}
 """Types that only builder orders may have."""
 SIDES: dict[Any, tuple[int, bool]] = {
     OrderSide.BUY.name: (1, False),
@@ -79,25 +73,9 @@ class Failure:
         return self.message
 
 
+@dataclass(slots=True, init=False, eq=False, repr=False)
 class Spec:
     """An order item in integers: ticks, steps, 1/SLIPPAGE_UNIT. `failures` is None when every rule passed."""
-
-    __slots__ = (
-        "client_id",
-        "closing",
-        "failures",
-        "parent",
-        "price",
-        "quantity",
-        "reduce",
-        "side",
-        "slippage",
-        "tif",
-        "trigger",
-        "trigger_by",
-        "trigger_up",
-        "type",
-    )
 
     side: int
     """+1 buys, −1 sells."""

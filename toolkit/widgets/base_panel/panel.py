@@ -7,10 +7,10 @@ static snapshot for pages without a kernel, and the plain text.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,13 +18,15 @@ import anywidget
 import traitlets
 
 from ...client.stream.topic import LIVE
-from ...errors import ToolkitError
+from ...errors import InputError, ToolkitError
 from ...guards import no_keys
+from ...numerals import time_text
 from .refresher import HEARTBEAT, KERNEL_LOOP, REFRESHER
 from .static_view import heading, page
 
 if TYPE_CHECKING:
     from ...session import Session
+
 
 FIRST_DATA_SECONDS = 3.0
 """Longest time that a static view waits for its first data."""
@@ -156,7 +158,7 @@ class Panel(anywidget.AnyWidget):
     @property
     def as_of(self) -> str:
         """The session's time as text, e.g. "2026-01-01 00:05:00 UTC"."""
-        return f"{datetime.fromtimestamp(self._session._runtime.now() / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return time_text(self._session._runtime.now())
 
     @property
     def loaded(self) -> bool:
@@ -257,14 +259,37 @@ def _awaits_data(live: Any) -> bool:
 
 def stale_reason(live: Any) -> str:
     """Return why the data of a live object is not reliable."""
-    state = live.state
-    name = live.subject.split(".")[0]
+    name, state = live.subject.split(".")[0], live.state
     if state in LIVE:
         return f"{name} has had no data yet" if live.age_ms is None else f"{name} has been quiet for longer than usual"
-    reason = live.reason
-    return f"{name} is {state}" + (f": {reason}" if reason and reason != state else "")
+    return f"{name} is {state}" + (f": {live.reason}" if live.reason not in ("", state) else "")
 
 
 def can_sign(session: Session) -> bool:
     """Return whether the session has an agent key to trade with."""
     return session.wallet is not None and bool(session.wallet.agent)
+
+
+_COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5,40}\)")
+
+
+def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
+    """Set the colours of up (buy, profit) and down (sell, loss) for all widgets, including those already displayed.
+
+    CSS colours, such as "#d62728" or "crimson"; None is the default (blue and orange). A sign or an arrow always
+    accompanies the colour. Returns the colours set. Raises InputError for text that is not a colour.
+
+    >>> theme(up="crimson", down="seagreen")  # as in East Asia
+    {'up': 'crimson', 'down': 'seagreen'}
+    >>> theme()
+    {}
+    """
+    chosen = {name: color for name, color in (("up", up), ("down", down)) if color is not None}
+    for name, color in chosen.items():
+        if not _COLOR.fullmatch(color):
+            message = f"{name} {color!r} is not a CSS colour, such as '#1f77b4' or 'crimson'"
+            raise InputError(message, field=name, rule="CSS colour", value=color)
+    Panel.theme_colors = chosen
+    for panel in list(Panel.open_panels):
+        panel.colors = dict(chosen)
+    return dict(chosen)

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import threading
 import time
-from typing import Protocol
+from typing import Any
 
 INTERVAL = 0.08
 """Shortest time between two refreshes of one panel in seconds (about 12 a second)."""
@@ -22,19 +22,11 @@ BUSY_SECONDS = 3.0
 """After this time without a reaction the kernel counts as busy: presses would wait for the running cell."""
 
 
-class Refreshable(Protocol):
-    """A panel, as the refresher sees it."""
-
-    def refresh(self) -> None:
-        """Update what is shown; never raises."""
-
-
 class KernelLoop:
     """Measures whether the kernel handles messages: its event loop runs a callback, or is busy with a cell."""
 
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: float | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _asked: float | None = None
 
     def attach(self) -> None:
         """Watch the loop of the Jupyter kernel on this thread. In a script there is none, and nothing is ever busy."""
@@ -73,12 +65,12 @@ class Refresher:
         self._interval = interval
         self._heartbeat = heartbeat
         self._condition = threading.Condition()
-        self._due: dict[Refreshable, float] = {}
+        self._due: dict[Any, float] = {}
         """Panel → monotonic time of its next refresh; a heartbeat away unless one was requested."""
-        self._last: dict[Refreshable, float] = {}
+        self._last: dict[Any, float] = {}
         self._thread: threading.Thread | None = None
 
-    def add(self, panel: Refreshable) -> None:
+    def add(self, panel: Any) -> None:
         """Start to refresh a panel. Adding it again does nothing."""
         with self._condition:
             if panel in self._due:
@@ -90,7 +82,7 @@ class Refresher:
                 self._thread.start()
             self._condition.notify()
 
-    def request(self, panel: Refreshable) -> None:
+    def request(self, panel: Any) -> None:
         """Request a refresh soon. Cheap; may be called from any thread and at any rate."""
         with self._condition:
             due = self._due.get(panel)
@@ -101,7 +93,7 @@ class Refresher:
                 self._due[panel] = soon
                 self._condition.notify()
 
-    def remove(self, panel: Refreshable) -> None:
+    def remove(self, panel: Any) -> None:
         """Stop refreshing a panel; after the last one the thread ends, within a bounded time."""
         with self._condition:
             self._due.pop(panel, None)

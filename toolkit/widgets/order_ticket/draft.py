@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from ...numerals import meanings
 from ...products import Product
-from ..base_panel.number_format import WIDE
 
 PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
-MICRO = Decimal("0.000001")
 DEFAULT_LEVERAGE = Decimal(20)
 """Leverage until one is set, at most the product's (docs/assumptions.md)."""
-MAX_CLIENT_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +224,3 @@ def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: 
         left -= taken
         value += taken * price
     return quantity - left, value
-
-
-def rounded_up(amount: Decimal) -> Decimal:
-    """Return an amount in USDC rounded up to a micro-USDC."""
-    return amount.quantize(MICRO, ROUND_CEILING, WIDE)

@@ -13,12 +13,10 @@ from ...numerals import plain_decimal
 from ...orders import MAX_SLICES, Order, Twap, scale, twap
 from ...products import Product
 from ..base_panel.number_format import WIDE
-from .buying_power import account_rules
 from .draft import ZERO, Draft, Problem, TicketInputs, Validation
-from .form import FormField, FormRow, TicketFields
-from .order_kinds import LimitKind, MarketKind, OrderKind, ReadDraft, StopKind
+from .order_kinds import FormField, FormRow, LimitKind, MarketKind, OrderKind, ReadDraft, StopKind, TicketFields
 from .order_tracker import TwapTracker
-from .validation import missing, rule_problems
+from .validation import account_rules, missing, rule_problems
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
