@@ -1,8 +1,8 @@
 """Writes the stubs of modules whose methods are made at import: `python -m tests.stubs`.
 
-Type checkers and editors can't run the loops and decorators that make these methods from declarations and flows, so the
-stubs spell out their types. Docstrings stand in the source only. Only modules that hold nothing but such classes have a
-stub, because mypy checks a stub in place of its module's code.
+Type checkers and editors can't run the loops that make these methods from declarations, so the stubs spell out their
+types, once for each method and its twin. Docstrings stand in the source only. Only modules that hold nothing but such
+classes have a stub, because mypy checks a stub in place of its module's code.
 """
 
 from __future__ import annotations
@@ -15,28 +15,21 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from toolkit.client.io.flow import Asynchronous, Synchronous, flow
+from toolkit.client.io.flow import Asynchronous, FlowMethod, Synchronous
 from toolkit.suggestions import Suggesting
 
-MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
+MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info")
 RUNNERS = (Synchronous, Asynchronous)
-INTERNAL = ("__call__", "_product_table", "__init__", "__repr__", "_account", "_calls", "_reader")
+INTERNAL = ("__init__",)
 """Members with an underscore that a stub shows, because other modules of the toolkit use them."""
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
 """Columns of a line, as in the rest of the code."""
-GENERIC = "_Methods"
-"""Name of the generic class of a stub, of which the synchronous and the asynchronous class are made."""
-RETURNED = {"toolkit.client.reads.info": "DataFrame"}
-"""Modules all of whose methods return one type → name of its variable, as editors show it that don't resolve generics.
-
-They are spelled out once for both classes: a coroutine function is a function that returns a Coroutine.
-"""
 GLUE = "\0"
 """Stands for a space where no line ends."""
 
@@ -49,39 +42,33 @@ def path_of(module: str) -> Path:
 def stub(name: str) -> str:
     """Return the stub of a module, before it is formatted."""
     module = importlib.import_module(name)
-    kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == name]
-    variable = RETURNED.get(name, "")
     bodies, imports = [], set()
-    if variable:
-        body, imports = _body(kinds[0], variable)
-        bodies.append(f'{variable} = TypeVar("{variable}")\n\nclass {GENERIC}(Generic[{variable}]):\n{body}\n')
-        imports |= {_import("typing", word) for word in ("Any", "Generic", "TypeVar")}
-        imports |= {_import("collections.abc", "Coroutine"), "import pandas as pd"}
-    for kind in kinds:
-        runner = next(base for base in RUNNERS if issubclass(kind, base))
-        imports.add(_import(runner.__module__, runner.__name__))
-        if variable:
-            given = "pd.DataFrame" if runner is Synchronous else "Coroutine[Any, Any, pd.DataFrame]"
-            bodies.append(f"class {kind.__name__}({GENERIC}[{given}], {runner.__name__}): ...\n")
-        else:
-            body, needed = _body(kind)
-            bodies.append(f"class {kind.__name__}({runner.__name__}):\n{body}\n")
+    for kind in vars(module).values():
+        if inspect.isclass(kind) and kind.__module__ == name:
+            text, needed = _class(kind)
+            bodies.append(text)
             imports |= needed
     # The formatter would give each parameter a line of its own.
     head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n# fmt: off\n"
     return head + "\n".join([*sorted(imports), "", *bodies])
 
 
-def _body(kind: type, variable: str = "") -> tuple[str, set[str]]:
-    """Return the members of a class and the imports that they need; its flows return `variable` if there is one."""
-    parts, imports = [], set()
+def _class(kind: type) -> tuple[str, set[str]]:
+    """Return the text of a class and the imports that it needs."""
+    runner = next(base for base in RUNNERS if issubclass(kind, base))
+    parts, imports = [], {_import(runner.__module__, runner.__name__)}
     for name, owner in _members(kind):
         member = inspect.getattr_static(kind, name)
-        text, annotations = _member(name, member, variable if hasattr(member, "__wrapped__") else "")
+        if inspect.iscoroutinefunction(member):
+            parts.append(f"    {name} = awaited({kind.__name__.removeprefix('Async')}.{name})")
+            imports.add(_import(runner.__module__, "awaited"))
+            continue
+        text, annotations = _member(name, member)
         parts.append(text)
         for annotation in annotations:
             imports |= _imports(annotation, owner)
-    return "\n".join(parts), imports
+    body = "\n".join(parts)
+    return f"class {kind.__name__}({runner.__name__}):\n{body}\n", imports
 
 
 def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
@@ -92,7 +79,7 @@ def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
     for base in (base for base in (*kind.__mro__[1:], kind) if base not in skipped):
         for name, defined in vars(base).items():
             shown = name in INTERNAL or not name.startswith("_")
-            if shown and name not in seen and isinstance(defined, FunctionType | flow | property | cached_property):
+            if shown and name not in seen and isinstance(defined, FunctionType | FlowMethod | property):
                 seen.add(name)
                 yield name, sys.modules[_function(inspect.getattr_static(kind, name)).__module__]
 
@@ -103,8 +90,8 @@ def _function(member: Any) -> Callable[..., Any]:
     return found
 
 
-def _member(name: str, member: Any, instead: str = "") -> tuple[str, list[str]]:
-    """Return the text of a function or property, and its annotations; `instead` is shown as what it returns."""
+def _member(name: str, member: Any) -> tuple[str, list[str]]:
+    """Return the text of a function or property, and its annotations."""
     function = _function(member)
     signature = inspect.signature(function)
     # a method that is written outside its class says what `self` is
@@ -112,16 +99,12 @@ def _member(name: str, member: Any, instead: str = "") -> tuple[str, list[str]]:
         each.replace(annotation=each.empty) if each.name == "self" else each for each in signature.parameters.values()
     ]
     signature = signature.replace(parameters=parameters)
-    if instead:
-        signature = signature.replace(return_annotation=signature.empty)
     annotations = [parameter.annotation for parameter in signature.parameters.values()]
     annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
-    word = "async def" if inspect.iscoroutinefunction(function) else "def"
     decorator = "    @property\n" if function is not member else ""
     returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
-    returned = f" -> {instead}" if instead else returned
     parameters = _parameters(signature)
-    head, tail = f"{word} {name}(", f"){returned}: ..."
+    head, tail = f"def {name}(", f"){returned}: ..."
     text = f"    {head}{', '.join(parameters)}{tail}"
     if len(text) > WIDTH:
         text = "\n".join([f"    {head}", *_wrapped(parameters), f"    {tail}"])
@@ -162,11 +145,8 @@ def _imports(annotation: str, module: ModuleType) -> set[str]:
 def _statement(name: str, module: ModuleType) -> str:
     if name in (imported := _imported(module)):
         return imported[name]
-    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow)
-    homes = (module, importlib.import_module("toolkit.client.orders.receipts"))
-    home = next(home for home in homes if hasattr(home, name))
-    found = getattr(home, name)
-    return _import(found.__module__ if inspect.isclass(found) else home.__name__, name)
+    found = getattr(module, name)
+    return _import(found.__module__ if inspect.isclass(found) else module.__name__, name)
 
 
 @cache

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.benchmarks import frames as benchmark
+from toolkit.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames, kline_pages
 from toolkit.errors import BadAnswer
 from toolkit.protocol.reads.endpoint import Endpoint

@@ -14,10 +14,9 @@ from ...numerals import plain_text
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
-from ..io.flow import Flow, Perform, flow
-from ..io.session_part import SessionPart
+from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
-from ..reads.catalogue import Catalogue
+from ..reads.reading import Catalogue
 from .plan import RUNNING, Plan
 from .runner import ParentRunner
 
@@ -164,7 +163,11 @@ class ParentOrderFlows:
 
     _catalogue: Catalogue
     _delivery: Delivery
-    _parents: ParentRunner
+
+    @property
+    def _parents(self) -> ParentRunner:
+        """What works on the session's parent orders."""
+        raise NotImplementedError
 
     @flow
     def twap(

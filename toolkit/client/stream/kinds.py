@@ -13,7 +13,7 @@ from ...protocol.reads.feed_records import AOP_RECORDS
 from .channel_state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .client import FeedClient
 from .live import Live
-from .topic import FeedEvent
+from .updates import FeedEvent
 
 
 class LiveLog(Live):

@@ -22,7 +22,7 @@ from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.rows import Record
 from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
-from .topic import LIVE, FeedEvent
+from .updates import LIVE, FeedEvent
 
 if TYPE_CHECKING:
     import pandas as pd

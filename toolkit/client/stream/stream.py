@@ -23,8 +23,7 @@ from .live import Live, Until
 from .missed_records import history_reader
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
-from .topic import FeedEvent
-from .updates import Settings
+from .updates import FeedEvent, Settings
 
 if TYPE_CHECKING:
     import pandas as pd

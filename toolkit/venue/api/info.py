@@ -29,7 +29,7 @@ QueryHandler = Callable[["Core", Values], Any]
 T = TypeVar("T")
 Test = Callable[[Any], bool]
 
-MODULES = ("info_accounts", "info_orders", "info_market", "info_programs", "info_vaults")
+MODULES = ("info_accounts", "info_market", "info_programs")
 
 QUERIES: dict[str, QueryHandler] = {}
 """Name of the declaration → function(core, values) that returns the answer's data."""

@@ -22,7 +22,7 @@ from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.accounts import VenueAccount
-from ..model.program_state import Approval, Grant
+from ..model.state import Approval, Grant
 from . import referrals
 
 Given = TypeVar("Given", Approval, Grant)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anywidget
 import traitlets
 
-from ...client.stream.topic import LIVE
+from ...client.stream.updates import LIVE
 from ...errors import ToolkitError
 from ...guards import no_keys
 from .refresher import HEARTBEAT, KERNEL_LOOP, REFRESHER
@@ -239,6 +239,16 @@ class Panel(anywidget.AnyWidget):
         inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
         html = page(inner, self.lock, self.colors, self.as_of)
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
+
+
+def confirmed(command: Callable[..., Any]) -> Callable[..., None]:
+    """Return a command of a button that asks first: it only runs when the message says that it was confirmed."""
+
+    def run(confirmed: bool = False, **arguments: Any) -> None:
+        if confirmed is True:
+            command(**arguments)
+
+    return run
 
 
 def _awaits_data(live: Any) -> bool:
