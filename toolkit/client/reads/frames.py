@@ -20,11 +20,11 @@ from ...errors import BadAnswer
 from ...protocol import jsontext
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ...protocol.reads.info_records import KLINE
 from ...protocol.reads.rows import CURRENCIES, Record, RecordField
 from ...suggestions import check_known
-from .kline_pages import MAX_TIME_MS, decode_page
+from .kline_pages import decode_page
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
@@ -304,7 +304,7 @@ def _as_integer(value: Any) -> int:
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
     """Return UTC times; `scale` is the number of ms in a unit of the values."""
     numbers, mask, bad = _int64s(values)
-    out_of_range = np.abs(numbers) > MAX_TIME_MS // scale
+    out_of_range = np.abs(numbers) > MAX_TIME // scale
     bad += int((out_of_range & ~mask).sum())
     times = (np.where(out_of_range, 0, numbers) * scale).astype("M8[ms]")
     # The venue writes 0 where a time is not set, e.g. for an agent that was not revoked.

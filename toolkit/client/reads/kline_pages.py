@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-MAX_TIME_MS = 253_402_300_799_999
-"""End of the year 9999, the last that datetime and pandas can show."""
+from ...protocol.reads.endpoint import MAX_TIME
+
 _CHUNK = 1 << 17
 """Bytes of JSON that are decoded at once."""
 _PREFIX = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":\[(?=\{)')
@@ -40,7 +40,7 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
     integers = table[[0, -1]]
     if not np.isfinite(integers).all() or (integers != np.floor(integers)).any():
         return None
-    if np.abs(integers).max() > MAX_TIME_MS // 1000:
+    if np.abs(integers).max() > MAX_TIME // 1000:
         return None
     if table[0].min() <= 0:
         return None

@@ -43,9 +43,6 @@ class LiveLog(Live):
         items = self._log.items
         return items if count is None else list(islice(reversed(items), count))[::-1]
 
-    def _size(self) -> int:
-        return len(self._log.items)
-
 
 class LiveValue(Live):
     """One value that changes: `value` is a FeedRow."""
