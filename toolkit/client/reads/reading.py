@@ -311,26 +311,22 @@ class Catalogue:
 
     def __init__(self, keep_ms: int = KEEP_MS) -> None:
         self._keep_ms = keep_ms
-        self._table: ProductTable | None = None
-        self._fetched_ms = 0
-
-    @property
-    def known(self) -> ProductTable | None:
+        self.known: ProductTable | None = None
         """The list that was fetched last, however old; None before the first time."""
-        return self._table
+        self._fetched_ms = 0
 
     def forget(self) -> None:
         """Fetch the list again on next use, e.g. after the venue refused an order for a changed limit."""
-        self._table = None
+        self.known = None
 
     def table(self) -> Flow[ProductTable]:
         """Return the product list, fetched again when it is older than `keep_ms`."""
         now: int = yield Now()
         # Below 0: the local venue's clock was set back, so the list's age is unknown.
-        if self._table is None or not 0 <= now - self._fetched_ms < self._keep_ms:
+        if self.known is None or not 0 <= now - self._fetched_ms < self._keep_ms:
             yield from self._fetch()
-        assert self._table is not None
-        return self._table
+        assert self.known is not None
+        return self.known
 
     def find(self, symbol: str | int | Product) -> Flow[Product]:
         """Return a product by symbol or code. Refreshes the list before it raises UnknownProduct."""
@@ -348,7 +344,6 @@ class Catalogue:
         envelope = yield from read(Fetch("GET", PATH))
         if not isinstance(envelope.data, dict):
             raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
-        table = ProductTable.from_meta(envelope.data)
-        self._table = table
+        self.known = table = ProductTable.from_meta(envelope.data)
         self._fetched_ms = yield Now()
         return table
