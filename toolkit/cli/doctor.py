@@ -23,8 +23,7 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.catalogue import PATH
-from ..client.reads.reading import fetch_rows
+from ..client.reads.reading import PATH, fetch_rows
 from ..environments import FURTHER_ADDRESSES
 from ..errors import (
     BadAnswer,

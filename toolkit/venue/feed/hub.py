@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
-from ...protocol.reads.published import published_message
+from ...protocol.reads.feed_records import published_message
 from .batches import Batch, FeedSource
 from .sources import source_for
 
