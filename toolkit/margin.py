@@ -33,7 +33,6 @@ from .funding import (
     funding_payment,
     funding_rate,
     impact_notional,
-    impact_price,
     interest_rate,
     mark_price,
     premium,
