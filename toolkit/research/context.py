@@ -240,8 +240,9 @@ class Context(ABC):
         multiple of the run's own.
         """
         name = symbol or self.symbols[0]
+        history = self._history(name)
         if interval is None:
-            return self._history(name)
+            return history
         length = span_ms(interval)
         if length % self.interval:
             raise InputError(
@@ -250,16 +251,16 @@ class Context(ABC):
                 value=length,
             )
         if (name, length) not in self._longer:
-            self._longer[name, length] = LongerBars(self._history(name), length)
+            self._longer[name, length] = LongerBars(history, length)
         return self._longer[name, length].update(self.now)
 
+    @abstractmethod
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
         """Return the book of `symbol` (default: the first one) as received: `depth` levels a side, best first.
 
         Sides are empty before the first message, and in a live run while the feed is lost. Raises InputError in a
         backtest on bars.
         """
-        raise InputError("bars have no book; give the backtest Events of toolkit.research.data", field="book")
 
     def set_timer(self, ms: float) -> None:
         """Call `on_timer` every `ms` from the next call on. Raises InputError unless it is above 0."""

@@ -79,19 +79,24 @@ class BarHistory:
         """Number of bars so far."""
         return self._length + len(self._pending)
 
-    def _write_pending(self) -> None:
-        """Move the pending bars into the arrays."""
+    def _update(self) -> None:
+        """Bring the arrays up to date."""
+        if pending := self._pending:
+            rows = [(bar.open, bar.high, bar.low, bar.close, bar.volume) for bar in pending]
+            self._write([bar.time for bar in pending], rows)
+            pending.clear()
+
+    def _write(self, times: Any, rows: Any) -> None:
+        """Write the bars that follow those in the arrays."""
         import numpy as np
 
-        pending, start = self._pending, self._length
-        self._length = end = start + len(pending)
+        start = self._length
+        self._length = end = start + len(times)
         while end > (size := len(self._times)):
             more = size or 1024
             self._rows = np.concatenate([self._rows, np.full((more, 5), np.nan)])
             self._times = np.concatenate([self._times, np.zeros(more, dtype="int64")])
-        self._rows[start:end] = [(bar.open, bar.high, bar.low, bar.close, bar.volume) for bar in pending]
-        self._times[start:end] = [bar.time for bar in pending]
-        pending.clear()
+        self._rows[start:end], self._times[start:end] = rows, times
 
     def __len__(self) -> int:
         return self.length
@@ -99,15 +104,13 @@ class BarHistory:
     @property
     def time(self) -> NDArray[np.int64]:
         """Opening time of each bar, Unix ms."""
-        if self._pending:
-            self._write_pending()
+        self._update()
         view = self._times[: self._length]
         view.flags.writeable = False
         return view
 
     def _column(self, column: int) -> NDArray[np.float64]:
-        if self._pending:
-            self._write_pending()
+        self._update()
         view = self._rows[: self._length, column]
         view.flags.writeable = False
         return view
@@ -141,7 +144,7 @@ class BarHistory:
         """Return a copy of the bars as a DataFrame of float64 columns on a UTC index."""
         import pandas as pd
 
-        index = time_index(self.time)  # reading `time` also moves the pending bars into the rows
+        index = time_index(self.time)  # reading `time` also brings the rows up to date
         return pd.DataFrame(self._rows[: self._length].copy(), columns=list(self.COLUMNS), index=index)
 
 

@@ -41,9 +41,9 @@ from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transie
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
-    from ...protocol.nonces import NonceSource
     from ...protocol.signing import Explained, PrivateKey
     from ...wallet import Role, Wallet
+    from ..io.nonce_sources import NonceSource
 
 DEFAULT_EXPIRY_MS = 60_000
 """Default lifetime of an action that carries expiryAfter."""

@@ -260,7 +260,7 @@ class TradingFlows:
 
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
-        return (yield from cancel_all(self, owner, code, conditional, vault_address))
+        return (yield from cancel_all(self._calls, owner, code, conditional, vault_address))
 
     @trading_flow
     def close_position(

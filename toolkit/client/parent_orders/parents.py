@@ -19,7 +19,7 @@ from ..io.session_part import SessionPart
 from ..orders.delivery import Prepared
 from ..reads.catalogue import Catalogue
 from .plan import RUNNING, Plan
-from .runner import ParentRunner
+from .schedule import ParentRunner
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...progress import Progress
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
 from ..io.flow import Flow, Now, Reply
-from ..io.progress import Progress
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
 

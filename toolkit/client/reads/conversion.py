@@ -47,23 +47,14 @@ def milliseconds(value: Time | Any, name: str) -> int:
         raise _not_a_time(value, name)
     number = int(value.__index__())
     if 0 < number < _MIN_MS:
-        raise MalformedRequest(
-            f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}",
-            field=name,
-            rule="milliseconds",
-            value=value,
-            nearest=(str(number * 1000),),
-        )
+        said = f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}"
+        raise MalformedRequest(said, field=name, rule="milliseconds", value=value, nearest=(str(number * 1000),))
     return number
 
 
 def _not_a_time(value: Any, name: str) -> MalformedRequest:
-    return MalformedRequest(
-        f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime",
-        field=name,
-        rule="time",
-        value=value,
-    )
+    said = f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime"
+    return MalformedRequest(said, field=name, rule="time", value=value)
 
 
 def seconds(interval: int | str | timedelta) -> int:
@@ -88,13 +79,8 @@ def _seconds(interval: int | str | timedelta) -> int:
             )  # fmt: skip
         return int(found[1]) * _UNITS[(found[2] or "s").lower()]
     if isinstance(interval, bool | str) or not hasattr(interval, "__index__"):
-        raise MalformedRequest(
-            f"interval {interval!r} is not one; use seconds or text such as '1m', '15m', '1h', '1d'",
-            field="interval",
-            rule="interval",
-            value=interval,
-            nearest=("1m", "1h", "1d"),
-        )
+        said = f"interval {interval!r} is not one; use seconds or text such as '1m', '15m', '1h', '1d'"
+        raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=("1m", "1h", "1d"))
     return int(interval.__index__())
 
 

@@ -206,23 +206,23 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
     if field.kind in ("price", "quantity", "money", "ratio"):
         return _decimals(values) if exact else _floats(values)
     if field.kind in ("integer", "id"):
-        return _integers(values)
+        numbers, mask, bad = _int64s(values)
+        return pd.arrays.IntegerArray(numbers, mask), bad
     if field.kind in ("ms", "s"):
         return _times(values, 1000 if field.kind == "s" else 1)
-    if field.kind == "code":
-        by_text = {str(code): symbol for code, symbol in symbols.items()}
-        return _texts(values, lambda value: by_text.get(str(value), str(value)) if _is_present(value) else None)
-    if field.kind == "currency":
-        return _texts(values, lambda value: CURRENCIES.get(str(value), str(value)) if _is_present(value) else None)
-    if field.kind == "hash":
-        return _texts(values, lambda value: hash_text(str(value)) if _is_present(value) else None)
-    if field.kind in ("address", "key"):
-        return _texts(values, lambda value: str(value) if _is_present(value) else None)
     if field.kind == "bool":
-        return _booleans(values)
+        truths, bad = _each(values, [None] * len(values), lambda value: _TRUTH[str(value).lower()])
+        return pd.array(truths, dtype="boolean"), bad
     if field.kind == "object":
         return pd.Series(values, dtype=object).to_numpy(), 0
-    return _texts(values, lambda value: None if value is None else str(value))
+    if field.kind in ("text", "symbol"):
+        return _texts(values, lambda value: None if value is None else str(value))
+    by_code = {str(code): symbol for code, symbol in symbols.items()}
+    names = {"code": by_code, "currency": CURRENCIES}.get(field.kind, {})
+    if field.kind == "hash":
+        return _texts(values, lambda value: hash_text(str(value)) if _is_present(value) else None)
+    # An address or a key has no name and stays as it is.
+    return _texts(values, lambda value: names.get(str(value), str(value)) if _is_present(value) else None)
 
 
 def _is_present(value: Any) -> bool:
@@ -246,37 +246,38 @@ def _texts(values: list[Any], read: Callable[[Any], str | None]) -> tuple[Any, i
     return pd.array(out, dtype="string"), bad
 
 
+def _each(values: list[Any], out: Any, read: Callable[[Any], Any]) -> tuple[Any, int]:
+    """Put what `read` makes of each value that is there into `out`; return it and the number of those it refused."""
+    bad = 0
+    for at, value in enumerate(values):
+        if _is_present(value):
+            try:
+                out[at] = read(value)
+            except (TypeError, ValueError, ArithmeticError, LookupError):
+                bad += 1
+    return out, bad
+
+
 def _floats(values: list[Any]) -> tuple[Any, int]:
     try:
         return np.fromiter(map(float, values), np.float64, len(values)), 0
     except (TypeError, ValueError):
-        pass
-    numbers = np.full(len(values), np.nan)
-    bad = 0
-    for at, value in enumerate(values):
-        if not _is_present(value):
-            continue
-        try:
-            numbers[at] = float(value)
-        except (TypeError, ValueError):
-            bad += 1
-    return numbers, bad
+        return _each(values, np.full(len(values), np.nan), float)
 
 
 def _decimals(values: list[Any]) -> tuple[Any, int]:
     out = np.full(len(values), pd.NA, dtype=object)
-    bad = 0
-    for at, value in enumerate(values):
-        if not _is_present(value):
-            continue
-        try:
-            out[at] = value if isinstance(value, Decimal) else Decimal(str(value))
-        except InvalidOperation:
-            bad += 1
-    return out, bad
+    try:
+        if set(map(type, values)) <= {str, Decimal}:
+            out[:] = list(map(Decimal, values))
+            return out, 0
+    except InvalidOperation:
+        pass
+    return _each(values, out, lambda value: Decimal(str(value)))
 
 
 _INT64 = range(-(2**63), 2**63)
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
 def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
@@ -287,32 +288,17 @@ def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
             return np.fromiter(map(int, values), np.int64, count), np.zeros(count, bool), 0
     except (ValueError, OverflowError):
         pass
-    numbers, mask, bad = np.zeros(count, np.int64), np.ones(count, bool), 0
-    for at, value in enumerate(values):
-        if not _is_present(value):
-            continue
-        number = _as_integer(value)
-        if number is None:
-            bad += 1
-        else:
-            numbers[at], mask[at] = number, False
-    return numbers, mask, bad
+    found, bad = _each(values, [None] * count, _as_integer)
+    mask = np.fromiter((number is None for number in found), bool, count)
+    return np.fromiter((number or 0 for number in found), np.int64, count), mask, bad
 
 
-def _as_integer(value: Any) -> int | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    is_whole = not isinstance(value, float | Decimal) or value == number
-    return number if is_whole and number in _INT64 else None
-
-
-def _integers(values: list[Any]) -> tuple[Any, int]:
-    numbers, mask, bad = _int64s(values)
-    return pd.arrays.IntegerArray(numbers, mask), bad
+def _as_integer(value: Any) -> int:
+    """Return a value as an int64. Raises ValueError for one that is no such number, or has a fraction."""
+    number = int(value)
+    if isinstance(value, bool) or number not in _INT64 or (isinstance(value, float | Decimal) and value != number):
+        raise ValueError
+    return number
 
 
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
@@ -324,12 +310,3 @@ def _times(values: list[Any], scale: int) -> tuple[Any, int]:
     # The venue writes 0 where a time is not set, e.g. for an agent that was not revoked.
     times[mask | out_of_range | (numbers == 0)] = np.datetime64("NaT", "ms")
     return pd.DatetimeIndex(times, tz="UTC"), bad
-
-
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
-
-
-def _booleans(values: list[Any]) -> tuple[Any, int]:
-    out = [_TRUTH.get(str(value).lower()) if _is_present(value) else None for value in values]
-    bad = sum(1 for value, read in zip(values, out, strict=True) if read is None and _is_present(value))
-    return pd.array(out, dtype="boolean"), bad

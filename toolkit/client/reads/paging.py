@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...progress import Progress
 from ...protocol.reads.endpoint import Endpoint
 from ..io.flow import Flow, Reply
-from ..io.progress import Progress
 from .conversion import Query
 from .frames import DataWarning, data_of
 

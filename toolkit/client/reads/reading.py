@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...environments import Environment
-    from ..io.progress import Progress
+    from ...progress import Progress
     from ..io.rate_limits import RateLimiter
     from .paging import PagedRead
 
@@ -136,7 +136,7 @@ class Reader:
         self, name: str, given: Mapping[str, Any], start: Time | None, end: Time | None, progress: bool | None
     ) -> Flow[PagedRead]:
         """Read all rows of a query in [start, end], or continue the same read where it failed."""
-        from ..io.progress import Progress
+        from ...progress import Progress
         from .paging import PagedRead
 
         endpoint = ENDPOINTS[name]
@@ -162,7 +162,7 @@ class Reader:
 
     def all_rows(self, name: str, given: Mapping[str, Any], start_ms: int | None = None) -> Flow[PagedRead]:
         """Read all rows of a query (from a time on), each time from the beginning and without a progress bar."""
-        from ..io.progress import Progress
+        from ...progress import Progress
         from .paging import PagedRead
 
         endpoint = ENDPOINTS[name]

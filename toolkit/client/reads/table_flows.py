@@ -110,7 +110,7 @@ class TableFlows:
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
         """
-        from ..io.progress import Progress
+        from ...progress import Progress
         from . import candle_reads
         from .candle_cache import cache_of
         from .frames import indexed

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from ...environments import Environment
 from ...errors import InputError
 from ...guards import without_keys
 from ...protocol.reads import feed as wire
@@ -33,9 +34,20 @@ L = TypeVar("L", bound=Live)
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
+class SessionLike(Protocol):
+    """What a stream needs of its session: the addresses of feed and account, and the venue in this process or None."""
+
+    _local: Any
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def account(self) -> str | None: ...
+
+
 @without_keys
 class Stream(Suggesting):
-    """Live objects of one session, of which it uses `environment`, `account` and the venue in this process.
+    """Live objects of one session.
 
     `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
     is the randomness of its back-off; `observe` is given every update.
@@ -46,7 +58,7 @@ class Stream(Suggesting):
 
     def __init__(
         self,
-        session: Any,
+        session: SessionLike,
         *,
         settings: Settings | None = None,
         rng: random.Random | None = None,
@@ -155,7 +167,7 @@ class Stream(Suggesting):
         """Close all live objects, the connection and its thread. The stream can be used again."""
         client, self._client = self._client, None
         if client is not None:
-            for one in client.listeners():
+            for one in StreamHealth(client).live:
                 one.close()
             client.close()
 
@@ -237,7 +249,8 @@ class StreamHealth(Suggesting):
     @property
     def live(self) -> list[Live]:
         """All open live objects."""
-        return [] if self._client is None else self._client.listeners()
+        listeners = [] if self._client is None else self._client.listeners()
+        return [one for one in listeners if isinstance(one, Live)]
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
         """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
@@ -365,10 +378,5 @@ def interval_text(interval: str | int) -> str:
         return str(int(number) * _UNIT_SECONDS[unit])
     if isinstance(interval, str) and interval.isdigit():
         return interval
-    raise InputError(
-        f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds',
-        field="interval",
-        rule="interval",
-        value=interval,
-        nearest=("1m", "1h", "1d"),
-    )
+    said = f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds'
+    raise InputError(said, field="interval", rule="interval", value=interval, nearest=("1m", "1h", "1d"))

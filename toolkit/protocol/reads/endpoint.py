@@ -225,12 +225,8 @@ class Endpoint:
             if self.items in data or "items" in data or "total" in data:
                 return []
             return [data]
-        raise MalformedRequest(
-            f"the data of {self.path} is {type(data).__name__}; an array or an object was expected",
-            field="data",
-            rule="shape",
-            value=data,
-        )
+        said = f"the data of {self.path} is {type(data).__name__}; an array or an object was expected"
+        raise MalformedRequest(said, field="data", rule="shape", value=data)
 
     def as_published(self, data: Any) -> Any:
         """Return an answer's data without the fields that are not published. Its rows are changed in place."""

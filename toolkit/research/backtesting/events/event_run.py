@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from heapq import heappop
 from random import Random
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ....errors import InputError
-from ....products import Amount
 from ....venue.engine.core import Core
+from ....venue.model.genesis import default_products
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
@@ -22,14 +22,15 @@ from ...data.events import Events
 from ...data.single_orders import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
+from ..bar_matching import ReceivedBars, SymbolState
+from ..broker import RunSettings
 from ..build_results import build_results
+from ..context import BacktestContext
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
-from ..symbol_state import SymbolState
-from .broker import EventBroker
-from .context import EventContext
-from .impact import Impact
-from .latency import request_latency, to_ns
-from .market import FAR, HistoricalMarket
+from ..listing import make_core
+from .event_broker import EventBroker, Impact
+from .recorded_market import FAR, HistoricalMarket
+from .request_latency import request_latency, to_ns
 
 EXACT = "exact"
 POINTS = 10_000
@@ -64,16 +65,10 @@ def events_by_symbol(data: Any) -> Mapping[str, Events] | None:
 def backtest_events(
     strategy: StrategyLike,
     data: Mapping[str, Events],
-    make_core: Callable[..., Core],
-    *,
-    capital: Amount,
-    products: Mapping[str, Any] | None,
-    leverage: Amount | None,
-    fees: tuple[Amount, Amount] | None,
-    funding: Any,
+    settings: RunSettings,
     latency: Any,
-    seed: int,
     progress: bool,
+    *,
     feed_latency: str | float | None = None,
     queue: str | QueueModel = "risk-averse",
     partial_fills: bool = False,
@@ -99,27 +94,26 @@ def backtest_events(
     _check_queue(queue, data)
     feed_ns = None if feed_latency is None else to_ns(feed_latency, "feed_latency")
     spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
-    core = make_core(spans, _products(data, products), seed, min(int(span.opened[0]) for span in spans.values()))
-    states = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, data, strict=True)]
-    markets = {
-        state.code: _market(state, data[state.symbol], feed_ns).for_run(
-            None if queue == EXACT else queue_model(queue, state.step)
-        )
-        for state in states
-    }
-    requests = request_latency(latency, next(iter(data.values())), Random(seed))
-    recovery = Impact(
-        None if impact is None or impact is False else to_ns("10s" if impact is True else impact, "impact")
-    )
-    broker = EventBroker(core, states, markets, requests, recovery, wanted, partial_fills=partial_fills)
-    settlements = funding_schedule(core, spans, _funding(core, data, funding))
-    driver = _Driver(broker, settlements)
-    broker.open_account(capital, leverage, fees)
-    driver.run(progress)
-    settings = {
-        "seed": seed,
-        "capital": str(capital),
-        "funding": funding if isinstance(funding, str | float | int | None) else "given",
+    start = min(int(span.opened[0]) for span in spans.values())
+    core = make_core(spans, _products(data, settings.products), settings.seed, start)
+    states, markets, received = [], {}, ReceivedBars(data)
+    for code, (symbol, events) in zip(core.products, data.items(), strict=True):
+        state = SymbolState(core, core.products[code], symbol, received)
+        model = None if queue == EXACT else queue_model(queue, state.step)
+        states.append(state)
+        markets[code] = _market(state, events, feed_ns).for_run(model)
+    requests = request_latency(latency, next(iter(data.values())), Random(settings.seed))
+    half_life = "10s" if impact is True else impact
+    recovery = Impact(None if half_life is None or half_life is False else to_ns(half_life, "impact"))
+    broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
+    broker.settlements = funding_schedule(core, spans, _funding(core, data, settings.funding))
+    run = _EventRun(broker)
+    broker.open_account(settings)
+    run.run(progress)
+    shown = {
+        "seed": settings.seed,
+        "capital": str(settings.capital),
+        "funding": settings.funding if isinstance(settings.funding, str | float | int | None) else "given",
         "latency": repr(requests),
         "feed_latency": "recorded" if feed_ns is None else f"{feed_ns / MS:g} ms",
         "queue": queue if isinstance(queue, str) else repr(queue),
@@ -127,26 +121,24 @@ def backtest_events(
         "impact": str(impact) if impact else None,
     }
     marks = {state.symbol: _marks(state, markets[state.code]) for state in states}
-    return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), driver.end_ns // MS + 1, settings)
+    return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), run.end_ns // MS + 1, shown)
 
 
-class _Driver:
+class _EventRun:
     """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
 
-    def __init__(self, broker: EventBroker, settlements: list[FundingSettlement]) -> None:
+    def __init__(self, broker: EventBroker) -> None:
         self.broker = broker
-        self.settlements = settlements
         strategy = broker.strategy
-        self.ctx = EventContext(broker, strategy.timer_ms)
+        self.ctx = BacktestContext(broker, 0)
+        self.ctx.timer_ms = strategy.timer_ms
         self.wants_timer = overrides(strategy, "on_timer")
         self.on_timer = timer_call(strategy, self.ctx)
         self.start_ns = min(market.start_ns for market in broker.markets.values())
         self.end_ns = max(market.end_ns for market in broker.markets.values())
         self.mark_ns = broker.core.state.config.price_interval * MS
-        self.feeds = [
-            _Feed(state, broker.markets[state.code], overrides(strategy, "on_book"), overrides(strategy, "on_trade"))
-            for state in broker.states.values()
-        ]
+        wanted = overrides(strategy, "on_book"), overrides(strategy, "on_trade")
+        self.feeds = [_Feed(state, broker.markets[state.code], *wanted) for state in broker.states.values()]
 
     def run(self, progress: bool) -> None:
         """Run through all the data."""
@@ -159,7 +151,7 @@ class _Driver:
 
     def _run_all(self, progress: bool) -> None:
         broker, ctx, happenings = self.broker, self.ctx, self.broker.happenings
-        settlements, feeds = self.settlements, self.feeds
+        settlements, feeds = broker.settlements, self.feeds
         if self.wants_timer:
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
@@ -274,7 +266,7 @@ class _Feed:
             while self._book < len(self._books) and self._books[self._book] == self.next:
                 self._book += 1
             self._find_next()
-            broker.strategy.on_book(ctx, broker.book_snapshot(state))
+            broker.strategy.on_book(ctx, broker.book(state))
             return
         price, steps, side = self._trades[self._trade]
         self._trade += 1
@@ -325,8 +317,6 @@ def _span(symbol: str, events: Events) -> Bars:
 
 def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
-    from ....venue.model.genesis import default_products
-
     known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
     found: dict[str, Any] = dict(given or {})
     for symbol, events in data.items():
