@@ -31,12 +31,12 @@ from ..market_data import Bar, BarHistory
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides
 from .bar_matching import ReceivedBars, SymbolState
 from .broker import RunSettings, SimulatedBroker
-from .build_results import build_results
 from .context import BacktestContext
 from .events.event_run import EventSettings, backtest_events, events_by_symbol
 from .funding_schedule import funding_schedule, predicted_rates
 from .listing import make_core, product_fields
 from .models import BarLiquidity, BarModels, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
+from .run_source import build_results
 
 T = TypeVar("T")
 Funding = float | pd.Series | pd.DataFrame | Mapping[str, Any] | None

@@ -24,10 +24,10 @@ from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..bar_matching import ReceivedBars, SymbolState
 from ..broker import RunSettings
-from ..build_results import build_results
 from ..context import BacktestContext
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..listing import make_core
+from ..run_source import build_results
 from .event_broker import EventBroker, Impact
 from .recorded_market import FAR, HistoricalMarket
 from .request_latency import request_latency, to_ns
