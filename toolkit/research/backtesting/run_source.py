@@ -15,19 +15,9 @@ from ...protocol.enums import OrderType, TimeInForce
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
+from ..analysis import results as tables
 from ..analysis.metrics import Curve
-from ..analysis.results import (
-    EQUITY,
-    EVENTS,
-    FILLS,
-    FUNDING,
-    ORDERS,
-    SHOWN_ELSEWHERE,
-    TRANSFERS,
-    Results,
-    frame,
-    records_frame,
-)  # fmt: skip
+from ..analysis.results import Results, frame, records_frame
 from ..data.bars import Bars
 from ..market_data import time_index
 from .broker import ADDRESS, SimulatedBroker, fill_of
@@ -50,19 +40,19 @@ class RunSource:
         """Return an equity curve in the columns of EQUITY."""
         unrealized = equity - balance if unrealized is None else unrealized
         columns = {"equity": equity, "balance": balance, "unrealized": unrealized}
-        return pd.DataFrame(columns, index=time_index(self.times)).astype(EQUITY)
+        return pd.DataFrame(columns, index=time_index(self.times)).astype(tables.EQUITY)
 
     def orders(self) -> pd.DataFrame:
         """Return the orders."""
-        return frame([], ORDERS)
+        return frame([], tables.ORDERS)
 
     def transfers(self) -> pd.DataFrame:
         """Return the other changes of the balance."""
-        return frame([], TRANSFERS)
+        return frame([], tables.TRANSFERS)
 
     def events(self) -> pd.DataFrame:
         """Return what happened besides."""
-        return frame([], EVENTS)
+        return frame([], tables.EVENTS)
 
     def records(self) -> pd.DataFrame:
         """Return what the strategy recorded."""
@@ -155,12 +145,12 @@ class BacktestSource(RunSource):
         """Return the fills."""
         events = self._broker.core.state.history.fills_of(ADDRESS)
         rows = (fill_of(event, self._broker.by_code[event.product]) for event in events)
-        return frame([tuple(getattr(fill, column) for column in FILLS) for fill in rows], FILLS)
+        return frame([tuple(getattr(fill, column) for column in tables.FILLS) for fill in rows], tables.FILLS)
 
     def orders(self) -> pd.DataFrame:
         """Return the orders, ended ones first."""
         orders = [*self._broker.core.state.history.orders.of(ADDRESS), *self._broker.account.orders.values()]
-        return frame([_order_row(self._broker, order) for order in orders], ORDERS)
+        return frame([_order_row(self._broker, order) for order in orders], tables.ORDERS)
 
     def funding(self) -> pd.DataFrame:
         """Return the funding payments."""
@@ -172,18 +162,18 @@ class BacktestSource(RunSource):
             size = state.step * paid.size * paid.side
             price = float(state.product.tick_size * marks[paid.time, paid.product])
             rows.append((paid.time, state.symbol, size, price, paid.rate / RATE, paid.amount / MICRO))
-        return frame(rows, FUNDING)
+        return frame(rows, tables.FUNDING)
 
     def transfers(self) -> pd.DataFrame:
         rows = []
         for entry in ledger.entries(self._broker.core, ADDRESS)[1:]:  # the first one is the deposit of the capital
-            if entry.kind not in SHOWN_ELSEWHERE:
+            if entry.kind not in tables.SHOWN_ELSEWHERE:
                 state = self._broker.by_code.get(entry.product)
                 rows.append((entry.time, entry.kind, state.symbol if state else "", entry.amount / MICRO))
-        return frame(rows, TRANSFERS)
+        return frame(rows, tables.TRANSFERS)
 
     def events(self) -> pd.DataFrame:
-        return frame(self._broker.notes, EVENTS)
+        return frame(self._broker.notes, tables.EVENTS)
 
     def records(self) -> pd.DataFrame:
         return records_frame(self._records)
