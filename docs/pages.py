@@ -204,11 +204,11 @@ def _public_methods(kind: type) -> list[str]:
 
 def _tables() -> Iterable[tuple[str, str, str]]:
     from toolkit.protocol import actions
-    from toolkit.protocol.reads import feed_records, info
+    from toolkit.protocol.reads import feed_records, info_queries
 
     tables: tuple[tuple[str, str, Callable[[], str]], ...] = (
         ("actions", "Actions on the wire", actions.reference_table),
-        ("info", "Queries on the wire", info.reference_table),
+        ("info", "Queries on the wire", info_queries.reference_table),
         ("feed", "Feed channels on the wire", feed_records.reference_table),
     )
     for name, title, table in tables:

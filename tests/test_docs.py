@@ -21,7 +21,7 @@ from toolkit.client.orders.exchange import Exchange
 from toolkit.client.reads.info import Info
 from toolkit.client.stream.stream import Stream
 from toolkit.errors import ToolkitError
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.research import Results, Strategy
 from toolkit.research.context import Context
 from toolkit.session import Session

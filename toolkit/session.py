@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
-from .client.io.control import ServedVenue
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import RateLimiter
+from .client.io.served_venue import ServedVenue
 from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
 from .client.orders.delivery import Delivery

@@ -15,10 +15,10 @@ import msgspec
 import pandas as pd
 
 from ..client.reads.frames import frame
-from ..client.stream.book import LocalBook
+from ..client.stream.local_book import LocalBook
 from ..client.stream.protocol import FeedProtocol
 from ..protocol.reads import feed as wire
-from ..protocol.reads.info import ENDPOINTS
+from ..protocol.reads.info_queries import ENDPOINTS
 from ..venue.engine.events import BookChange
 from ..venue.local import LocalVenue
 from . import Measurement, seconds

@@ -29,7 +29,7 @@ from toolkit.environments import MAINNET, TESTNET
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
-from toolkit.protocol.reads.info import ENDPOINTS as EVERY
+from toolkit.protocol.reads.info_queries import ENDPOINTS as EVERY
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.feed.hub import Wire

@@ -18,7 +18,7 @@ from toolkit.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames, kline_pages
 from toolkit.errors import BadAnswer
 from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.protocol.reads.info_records import FUNDING_PAYMENT, KLINE, ORDER_STATE
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}

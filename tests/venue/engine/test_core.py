@@ -374,7 +374,7 @@ def test_a_vault_is_entered_only_for_a_request_that_names_one(core: Core) -> Non
 def test_an_action_without_a_signed_nonce_uses_it_only_when_it_succeeds(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkit.venue.engine.nonces.UNSIGNED", frozenset({"echo"}))
+    monkeypatch.setattr("toolkit.venue.engine.core.UNSIGNED_NONCES", frozenset({"echo"}))
     assert submit(core, 1, no=True).code == 40230
     assert ALICE not in core.state.nonces
     assert submit(core, 1).code == 0

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.venue.model.accounts import VenueOrder
-from toolkit.venue.model.book import Book, BookSide
+from toolkit.venue.model.book import Book, BookSide, Triggers
 from toolkit.venue.model.constants import LAST_PRICE, MARK_PRICE
-from toolkit.venue.model.triggers import Triggers
 
 
 def order(number: int, side: int, price: int, leaves: int) -> VenueOrder:

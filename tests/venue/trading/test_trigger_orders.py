@@ -7,7 +7,7 @@ import pytest
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.triggers import FEW
+from toolkit.venue.model.book import FEW
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.orders import place, place_bracket
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
 from ...orders import Order
 from ...protocol.actions import declaration
-from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle, within
+from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle, bounded, within
 from ..reads.catalogue import Catalogue
 from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import Reader, fetch_rows
-from .delivery import Delivery, bounded
+from .delivery import Delivery
 from .intents import OPEN, IntentState
 from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
 from .receipts import (

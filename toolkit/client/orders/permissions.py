@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
-from ..io.flow import Flow, subflow
+from ..io.flow import Flow, subflow, trading_flow
 from ..io.session_part import SessionPart
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
-from .delivery import trading_flow
 from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:

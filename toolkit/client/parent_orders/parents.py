@@ -164,7 +164,11 @@ class ParentOrderFlows:
 
     _catalogue: Catalogue
     _delivery: Delivery
-    _parents: ParentRunner
+
+    @property
+    def _parents(self) -> ParentRunner:
+        """What works on the session's parent orders."""
+        raise NotImplementedError
 
     @flow
     def twap(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,11 +60,11 @@ class Curve:
 
     times: Times
     equity: Values
-    gross: Values = field(default_factory=partial(np.zeros, 0))
-    symbols: NDArray[np.int64] = field(default_factory=partial(np.zeros, 0, dtype="int64"))
-    signed: Values = field(default_factory=partial(np.zeros, 0))
-    prices: Values = field(default_factory=partial(np.zeros, 0))
-    fees: Values = field(default_factory=partial(np.zeros, 0))
+    gross: Values = field(default_factory=NOTHING.copy)
+    symbols: NDArray[np.int64] = field(default_factory=NUMBERLESS.copy)
+    signed: Values = field(default_factory=NOTHING.copy)
+    prices: Values = field(default_factory=NOTHING.copy)
+    fees: Values = field(default_factory=NOTHING.copy)
     funding: float = 0.0
     _sampled: dict[int, Sampled] = field(default_factory=dict, init=False, repr=False)
 

@@ -13,18 +13,29 @@ from collections.abc import Callable, Iterator
 from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
-from ..model.book import Books
+from ..model.book import Books, Triggers
 from ..model.constants import ENDED
 from ..model.genesis import Genesis
-from ..model.history import Transaction
+from ..model.history import Block, Transaction
 from ..model.risk_index import RiskIndex
 from ..model.state import State, Unsettled, first_state
-from ..model.triggers import Triggers
-from . import codec, nonces, registry
+from . import codec, registry
 from . import events as ev
 from .arguments import check_types
 from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
-from .commands import ActionContext, Command, Control, Outcome, Refused, Submit, WireError
+from .commands import (
+    UNSIGNED_NONCES,
+    ActionContext,
+    Command,
+    Control,
+    Outcome,
+    Refused,
+    Submit,
+    WireError,
+    check_nonce,
+    use_nonce,
+)
+from .registry import process
 
 Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
@@ -217,17 +228,17 @@ class Core:
                 raise WireError(UNSUPPORTED, f"action type {action!r} is not supported here")
             # A request that may not act must not use up a nonce, so its sender is checked first.
             context = self.authorize(self, submit)
-            nonces.check(self.state, submit)
+            check_nonce(self.state, submit)
         except WireError as error:
             return Outcome(error.code, error.message, error.data, error.status)
-        if action not in nonces.UNSIGNED:
-            nonces.use(self.state, submit)
+        if action not in UNSIGNED_NONCES:
+            use_nonce(self.state, submit)
         delay = self.state.settings.get("settleDelay", 0)
         if delay:
             return self._postpone(context, submit, delay)
         outcome = self.execute(context, submit, action)
-        if action in nonces.UNSIGNED and outcome.code == 0:
-            nonces.use(self.state, submit)
+        if action in UNSIGNED_NONCES and outcome.code == 0:
+            use_nonce(self.state, submit)
         return outcome
 
     def execute(self, context: ActionContext, submit: Submit, action: str, *, late: bool = False) -> Outcome:
@@ -379,3 +390,28 @@ class Core:
         for transfer in transfers[booked:] if len(transfers) > booked else ():
             # The rounding account gets what the receiver does not; it never pays.
             assert 0 <= transfer.received <= transfer.paid, f"a transfer does not balance: {transfer}"
+
+
+@process("settle")
+def settle(core: Core, time: int) -> int | None:
+    """Execute the answered actions whose settlement delay is over."""
+    waiting = core.state.unsettled
+    while waiting and waiting[0].due <= time:
+        core.execute_unsettled(waiting.pop(0))
+    return waiting[0].due if waiting else None
+
+
+@process("blocks")
+def close_block(core: Core, time: int) -> int | None:
+    """Close the open block at its end. The process sleeps until the next transaction, so empty blocks cost nothing."""
+    state = core.state
+    records = state.history.transactions.records
+    first = state.block_first
+    if first < len(records):
+        height = records[first].height
+        digest = hashlib.sha256(core.block_hash(height).encode())
+        for record in records[first:]:
+            digest.update(record.hash.encode())
+        state.history.blocks.append(Block(height, time, "0x" + digest.hexdigest(), first, len(records) - first))
+        state.block_first = len(records)
+    return None

@@ -17,8 +17,7 @@ from ..model.genesis import Genesis
 from .commands import ActionContext, Outcome
 
 MODULES: tuple[str, ...] = (
-    "engine.processes",
-    "engine.invariants",
+    "engine.core",
     "risk.ledger",
     "trading.orders",
     "trading.amendments",
@@ -27,7 +26,7 @@ MODULES: tuple[str, ...] = (
     "risk.funding",
     "trading.margin_actions",
     "liquidation.monitor",
-    "liquidation.unwinding",
+    "liquidation.takeover",
     "risk.equity_curve",
     "risk.deposits",
     "risk.invariants",
@@ -39,7 +38,6 @@ MODULES: tuple[str, ...] = (
     "simulation.participants",
     "simulation.unwatched",
     "simulation.recorded",
-    "simulation.copying",
     "simulation.interventions",
 )
 """Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount
 from ..model.constants import ISOLATED
 from ..model.history import LiquidationStep
 from ..risk import account_margin
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 
 class OpenLeg(NamedTuple):

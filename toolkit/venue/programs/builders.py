@@ -18,7 +18,7 @@ from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.constants import RATE
-from ..model.program_state import Builder, Grant
+from ..model.state import Builder, Grant
 from ..trading import orders
 from .permissions import agent_of, expiry, grant_of
 

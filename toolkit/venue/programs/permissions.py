@@ -15,14 +15,14 @@ from ...numerals import time_text
 from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
-from ...protocol.reads.info_params import MAX_TIME
+from ...protocol.reads.endpoint import MAX_TIME
 from ..engine.codes import SIGNATURE, TxCode
 from ..engine.commands import ActionContext, Refused, Submit, WireError
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.accounts import VenueAccount
-from ..model.program_state import Approval, Grant
+from ..model.state import Approval, Grant
 from . import referrals
 
 Given = TypeVar("Given", Approval, Grant)

@@ -18,7 +18,7 @@ from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount
 from ..model.constants import DAY, RATE, USDC
 from ..model.genesis import Genesis
-from ..model.program_state import Payout, Referral, ReferredDay
+from ..model.state import Payout, Referral, ReferredDay
 from ..risk import fees, ledger
 from ..risk.ledger import REFERRALS
 

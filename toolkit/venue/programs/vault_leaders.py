@@ -13,12 +13,11 @@ from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.constants import USDC
 from ..model.history import ROUND
-from ..model.program_state import Vault
+from ..model.state import Vault
 from ..risk import ledger
 from ..risk.deposits import check_covered, check_currency, micro
 from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE
-from .vault_value import value
-from .vaults import check_not_vault, find, pay_in, pay_out, record_event
+from .vaults import check_not_vault, find, pay_in, pay_out, record_event, value
 
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC

@@ -18,13 +18,12 @@ from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount
-from ..model.constants import DAY
+from ..model.constants import DAY, USDC
 from ..model.genesis import Genesis
-from ..model.program_state import Holding, Vault, VaultEvent
+from ..model.state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
 from ..risk.ledger import RESERVES, VAULT_DEPOSIT, VAULT_LEADER_SHARE, VAULT_REBALANCE, VAULT_WITHDRAW
-from .vault_value import LARGEST, SHARE, price, value, worth
 
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
@@ -269,3 +268,29 @@ def sample(core: Core, time: int) -> int:
             now = value(core, vault)
             vault.samples.append((time, now, price(core, vault), now - vault.paid_in))
     return time + SAMPLE_EVERY
+
+
+SHARE = 1_000_000
+"""Shares are counted in millionths."""
+LARGEST = 10**18
+"""Most shares of a vault (in millionths), and the highest price of one that is shown (in micro-USDC), so that both
+fit into 64 bits: a million million."""
+
+
+def value(core: Core, vault: Vault) -> int:
+    """Return the net asset value in micro-USDC, sub-vaults included."""
+    own = account_margin.wallet(core, core.state.accounts[vault.address]).equity + vault.reserve
+    return own + sum(value(core, core.state.vaults[child]) for child in vault.children)
+
+
+def price(core: Core, vault: Vault) -> int:
+    """Return the value of one share in micro-USDC, up to LARGEST: 1 USDC while there are none, the last of a closed
+    vault."""
+    if vault.closed and vault.events:
+        return vault.events[-1].price
+    return min(LARGEST, max(0, value(core, vault)) * SHARE // vault.shares) if vault.shares else USDC
+
+
+def worth(core: Core, vault: Vault, shares: int) -> int:
+    """Return what shares are worth in micro-USDC, before the leader's part."""
+    return max(0, value(core, vault)) * shares // vault.shares if vault.shares else 0

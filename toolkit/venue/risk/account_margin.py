@@ -9,17 +9,15 @@ value of one step. Requirements are rounded up. The formulas are those of `toolk
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ... import margin
 from ...exposure import Standing, exposed, required
 from ...numerals import micro_text
 from ...products import MICRO
+from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import HEDGE, ISOLATED, RATE
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 
 class Figures(NamedTuple):

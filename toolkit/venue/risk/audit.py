@@ -9,13 +9,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ...numerals import micro_text
+from ..engine.core import Core
 from . import ledger
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 BOOK, NETTED, VAULT, COUNTERPARTY = "BOOK", "NETTED", "LP_VAULT", "ADL"
 """Where a part of a liquidated position went (`LiquidationStep.where`)."""

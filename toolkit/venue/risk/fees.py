@@ -7,15 +7,12 @@ one order are rounded together, so that an order never costs more than its value
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ...products import Product
+from ..engine.core import Core
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.constants import ADL, DAY, LIQUIDATION, MAKER, RATE, TAKER
 from . import ledger
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 Rebate = Callable[["Core", VenueAccount, int, int], None]
 

@@ -8,19 +8,16 @@ receives into, its own margin. Rates are in parts of RATE (1e-8), premiums in pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..engine import events as ev
+from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import Leg, Position, VenueAccount
 from ..model.constants import ISOLATED, RATE
+from ..model.genesis import Genesis
 from ..model.history import FundingPayment, FundingRate
 from ..model.state import MarketState
 from . import ledger
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..model.genesis import Genesis
 
 FINE = 1_000_000_000_000
 """Premium samples are whole numbers of 1 / FINE."""

@@ -16,16 +16,12 @@ transfers (`entries`); their sum is its balance.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..engine.core import Core
 from ..engine.events import AccountChanged
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import OWN
+from ..model.genesis import Genesis
 from ..model.history import LedgerEntry, Transfer
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..model.genesis import Genesis
 
 FEES = "0x00000000000000000000000000000000000000fe"
 ROUNDING = "0x00000000000000000000000000000000000000ad"

@@ -8,7 +8,6 @@ last price can't hold up the mark of an empty book [L].
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...products import Product
@@ -16,12 +15,10 @@ from ..engine import arguments
 from ..engine import events as ev
 from ..engine.codes import TxCode
 from ..engine.commands import Refused
+from ..engine.core import Core
 from ..engine.registry import controls, process
+from ..model.genesis import Genesis
 from ..model.state import MarketState
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..model.genesis import Genesis
 
 ORACLE_HOOKS: list[Callable[[Core, int], None]] = []
 """Rules called as rule(core, product) after an oracle price was set by hand, before the mark follows it."""

@@ -20,7 +20,7 @@ from ..engine.registry import controls, process
 from ..model.accounts import VenueAccount
 from ..model.constants import GTC, LIMIT
 from ..model.market import REGIMES
-from ..model.simulation_state import Limit
+from ..model.state import Limit
 from ..risk import ledger, prices
 from ..trading import lifecycle, orders
 from . import participants

@@ -12,14 +12,14 @@ and all meet in the matching of everybody. Off with the setting `market`.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ..engine.codes import TxCode
 from ..engine.commands import Refused
+from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.constants import GTC, IOC, LIMIT
-from ..model.market import market_of, saved
-from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
+from ..model.genesis import Genesis
+from ..model.market import MakerState, SimulatedProduct, Simulation, market_of, saved
 from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
 from ..trading import lifecycle, orders, settlement
@@ -28,10 +28,6 @@ from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, O
 from .past import Past
 from .quoted import FINE, PPM, Quoted
 from .quoting import MAKERS, Quotes, index_source
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..model.genesis import Genesis
 
 TAKERS = {
     kind: f"0x00000000000000000000000000000000000000b{number}"

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..engine import events as ev
+from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.book import Book
 from ..model.constants import GTC, LIMIT
-from ..model.market import Maker
-from ..model.simulation_state import MakerState, Simulation
+from ..model.market import Maker, MakerState, Simulation
 from . import flow
 from .flow import PARTS, FlowBlock, Order
 from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
 """Accounts of the makers, the fastest one first."""

@@ -14,7 +14,7 @@ from ..engine.core import Core
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LAST_PRICE, MARK_PRICE
 from ..model.state import MarketState
-from ..risk import fees, isolated_fills
+from ..risk import fees, order_margin
 from ..risk.account_margin import mark_step
 from .positions import grow_leg, reduce_leg
 
@@ -76,7 +76,7 @@ class _Maker:
             return True
         opened = quantity_steps - self.closable(order)
         value = opened * order.price * core.products[order.product].unit
-        return isolated_fills.has_margin_for(core, self.account, self.position, order.side, opened, value, self.brought)
+        return order_margin.has_margin_for(core, self.account, self.position, order.side, opened, value, self.brought)
 
     def fill(self, core: Core, order: VenueOrder, most_steps: int) -> int:
         """Fill up to `most_steps` of an order; return how many."""
@@ -103,13 +103,13 @@ class _Maker:
         paid = fees.of_maker(core, self.account, product, order, opened * price, closed * price)
         self.brought += pnl - sum(paid)
         if closed:
-            margin = isolated_fills.released(
+            margin = order_margin.released(
                 position, entry_before - against.value, pnl - paid[1], mark_step(core, order.product), opened
             )
             position.assigned -= margin
             self.brought += margin
         if opened:
-            margin = isolated_fills.margin_of_opened(
+            margin = order_margin.margin_of_opened(
                 core, self.account, position, side, opened, opened * price, self.brought
             )
             position.assigned += margin

@@ -11,7 +11,7 @@ from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import BookSide
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
 from ..model.state import MarketState
-from ..risk import account_margin, isolated_fills
+from ..risk import account_margin, order_margin
 from . import lifecycle, settlement
 from .liquidity import fillable
 from .positions import position_of
@@ -116,7 +116,7 @@ def _fill(
     if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
         closed = account_margin.reducible(maker_account, maker_position, maker.side)
         opened = quantity_steps - closed
-        if not isolated_fills.has_margin_for(
+        if not order_margin.has_margin_for(
             core, maker_account, maker_position, maker.side, opened, opened * price_ticks * product.unit
         ):
             trim_uncollateralised_maker(core, maker, leaves - closed)

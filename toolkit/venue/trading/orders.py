@@ -16,9 +16,8 @@ from ..engine.commands import ActionContext, Outcome, Refused
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import Book
+from ..model.book import Book, Triggers
 from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, ONE_WAY, POST_ONLY, REDUCE_ONLY
-from ..model.triggers import Triggers
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .brackets import check_child, check_children, entry_price, join, parent_of

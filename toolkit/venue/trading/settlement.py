@@ -12,7 +12,7 @@ from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import ADL, FILLED, HEDGE, ISOLATED, PARTIALLY_FILLED, TAKER
 from ..model.history import Candle, OrderEvent, PublicTrade
 from ..model.state import MarketState
-from ..risk import fees, isolated_fills, ledger
+from ..risk import fees, ledger, order_margin
 from . import lifecycle
 from .positions import grow_leg, record_closed, reduce_leg
 
@@ -104,7 +104,7 @@ def settle(
             core.risk_index.note(product.code, account, opened > 0)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
-        isolated_fills.settle_isolated(
+        order_margin.settle_isolated(
             core,
             account,
             position,

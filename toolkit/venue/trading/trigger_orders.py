@@ -11,6 +11,7 @@ from ..engine.commands import Refused
 from ..engine.core import Core
 from ..engine.registry import post_command
 from ..model.accounts import VenueAccount, VenueOrder
+from ..model.book import Triggers
 from ..model.constants import (
     INDEX_PRICE,
     LAST_PRICE,
@@ -20,7 +21,6 @@ from ..model.constants import (
     UNTRIGGERED,
 )
 from ..model.state import MarketState
-from ..model.triggers import Triggers
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .liquidity import prospects, reference_price, slippage_limit

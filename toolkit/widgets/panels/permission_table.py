@@ -9,7 +9,7 @@ from ...client.orders.permissions import rows_to_revoke
 from ...errors import InputError
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, short
-from ..base_panel.panel import Panel, module
+from ..base_panel.panel import Panel, confirmed, module
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,11 +74,7 @@ class Permissions(Panel):
         return self.table.to_dict("records")
 
     def _commands(self) -> dict[str, Any]:
-        return {"revoke": self._clicked_revoke, "reload": self.reload}
-
-    def _clicked_revoke(self, who: str, confirmed: bool = False) -> None:
-        if confirmed is True:
-            self.revoke(who)
+        return {"revoke": confirmed(self.revoke), "reload": self.reload}
 
     def _make_view(self) -> dict[str, Any]:
         wallet = self._session.wallet
@@ -96,14 +92,8 @@ class Permissions(Panel):
         return (", ".join(shown) or "only the master",)
 
     def _snapshot(self) -> str:
-        rows = [[row[name] for name in ("kind", "name", "address", "may", "until")] for row in self.view["rows"]]
-        return static_view.heading("Permissions") + static_view.table(
-            ("kind", "name", "address", "may", "until"), rows, "none"
-        )
-
-
-def _revocable(row: dict[Any, Any]) -> bool:
-    return bool(row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE")
+        columns = dict.fromkeys(("kind", "name", "address", "may", "until"), "")
+        return static_view.heading("Permissions") + static_view.records(columns, self.view["rows"])
 
 
 def _row(row: dict[Any, Any], own: str) -> dict[str, Any]:
@@ -121,5 +111,5 @@ def _row(row: dict[Any, Any], own: str) -> dict[str, Any]:
         "cap": f"{rate * 100:g} %" if rate == rate else "",
         "status": str(row["status"]).lower(),
         "own": address.lower() == own,
-        "revocable": _revocable(row),
+        "revocable": row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE",
     }

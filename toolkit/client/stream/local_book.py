@@ -33,7 +33,7 @@ class _PriceKeys(dict[str, int]):
         return key
 
 
-class BookSide:
+class LocalBookSide:
     """One side of a book. `keys` are sorted so that the best price comes first on either side."""
 
     __slots__ = ("_levels", "_price_keys", "_sign", "keys")
@@ -91,8 +91,8 @@ class LocalBook:
 
     def __init__(self) -> None:
         price_keys = _PriceKeys()
-        self.bids = BookSide(-1, price_keys)
-        self.asks = BookSide(1, price_keys)
+        self.bids = LocalBookSide(-1, price_keys)
+        self.asks = LocalBookSide(1, price_keys)
 
     def snapshot(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
         """Replace both sides."""

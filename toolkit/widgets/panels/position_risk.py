@@ -12,8 +12,7 @@ from ...errors import ToolkitError
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, in_units, money, percent, signed, trimmed
 from ..base_panel.panel import Panel, module
-from ..order_ticket.holdings import isolated_equity, net_size
-from ..order_ticket.live_account import LiveAccount, row_of
+from ..order_ticket.holdings import AccountStreams, isolated_equity, net_size, row_of
 from .blotter_rows import funding_row, legs, size_text
 
 if TYPE_CHECKING:
@@ -99,9 +98,7 @@ class Funding(Panel):
         return (f"{self._product.symbol}: funding {percent(rate, 4)}",)
 
     def _snapshot(self) -> str:
-        return static_view.heading(self.view["title"]) + static_view.pairs(
-            (one[0], one[1]) for one in self.view["rows"]
-        )
+        return static_view.heading(self.view["title"]) + static_view.pairs(self.view["rows"])
 
 
 class LiquidationMap(Panel):
@@ -115,7 +112,7 @@ class LiquidationMap(Panel):
     def __init__(self, session: Session) -> None:
         super().__init__(session, "liquidation map")
         self._products = session._product_table()
-        self._account, self._tickers = LiveAccount(session, self._products), session.stream.tickers()
+        self._account, self._tickers = AccountStreams(session, self._products), session.stream.tickers()
         self.live = self._account.positions
         self._follow(self.live, self._account.wallet)
         self._follow(self._account.orders, self._account.leverages, self._tickers, needed=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import traitlets
 
 from ...products import Product, decimal_text
 from ..base_panel.number_format import trimmed
+from .draft import Draft
 
 Options = tuple[tuple[str, str], ...]
 TIFS = ("GTC", "IOC", "FOK", "POST_ONLY")
@@ -26,7 +27,7 @@ class Amount(traitlets.Unicode[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """A field of the ticket: the trait `name` edited by a text, a drop-down list of `options`, or a check box."""
 
     name: str
@@ -43,12 +44,12 @@ class Field:
     spoken: str = ""
     """The label for screen readers, where it says more."""
 
-    def but(self, **changes: Any) -> Field:
+    def but(self, **changes: Any) -> FormField:
         """Return the field with these changes."""
         return dataclasses.replace(self, **changes)
 
 
-Row = Sequence[Field | None]
+FormRow = Sequence[FormField | None]
 """Fields beside each other; None is an empty place."""
 
 
@@ -60,30 +61,30 @@ class TicketFields:
         units = {"base": base, "notional": "USDC", "share": "percent of available margin"}
         least, most = trimmed(product.min_order_value), trimmed(product.max_order_quantity)
         tifs = (("", f"{default_tif} (default)"), *((one, one) for one in TIFS[:-1]), ("POST_ONLY", "Post only"))
-        self.price = Field("price", "Price (USDC)", "price", title=f"tick size {tick:f}")
-        self.quantity = Field(
+        self.price = FormField("price", "Price (USDC)", "price", title=f"tick size {tick:f}")
+        self.quantity = FormField(
             "quantity", "Quantity", "quantity", control="quantity", spoken=f"Quantity, in {units[quantity_as]}",
             options=(("base", base), ("notional", "USDC"), ("share", "%")),
             title=f"step size {step:f}, at least {least} USDC, at most {most}",
         )  # fmt: skip
+        self.optional_price = self.price.but(label="Limit price (USDC)", placeholder="none: at market")
         largest = trimmed(product.max_slippage_pct)
-        self.slippage = Field("slippage", "Slippage (ratio)", f"0.03 (at most {largest})")
-        self.tif = Field("tif", "Time in force", control="select", options=tifs)
-        self.reduce_only = Field("reduce_only", "Reduce only", control="check")
-        self.trigger_by = Field("trigger_by", "Trigger by", control="select", options=TRIGGERS)
+        self.slippage = FormField("slippage", "Slippage (ratio)", f"0.03 (at most {largest})")
+        self.tif = FormField("tif", "Time in force", control="select", options=tifs)
+        self.reduce_only = FormField("reduce_only", "Reduce only", control="check")
+        self.trigger_by = FormField("trigger_by", "Trigger by", control="select", options=TRIGGERS)
 
-    def exits(self, *last: Field) -> list[Row]:
+    def slippage_row(self, draft: Draft) -> list[FormRow]:
+        """Return the row of the slippage, which only an order at market has."""
+        return [(self.slippage,)] if draft.market else []
+
+    def exits(self, *last: FormField) -> list[FormRow]:
         """Return the rows of take-profit, stop-loss and client id; `last` are fields after those."""
         return [
-            (Field("take_profit", "Take profit at", "none"), Field("stop_loss", "Stop loss at", "none")),
+            (FormField("take_profit", "Take profit at", "none"), FormField("stop_loss", "Stop loss at", "none")),
             (
-                Field("exit_as", "Take profit and stop loss as", control="select", options=EXITS_AS),
-                Field("client_id", "Client id", "automatic", "numeric"),
+                FormField("exit_as", "Take profit and stop loss as", control="select", options=EXITS_AS),
+                FormField("client_id", "Client id", "automatic", "numeric"),
                 *last,
             ),
         ]
-
-
-def rows_view(rows: Iterable[Row]) -> list[list[dict[str, Any] | None]]:
-    """Return rows of fields for the front end."""
-    return [[None if one is None else dataclasses.asdict(one) for one in row] for row in rows]

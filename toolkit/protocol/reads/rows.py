@@ -1,11 +1,14 @@
 """What a record is: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared as lines `wire column kind [unit] — description`. `KINDS` explains the kinds. The venue does not
-publish a field marked [L], nor any field of a record with known=False: only the local venue is known to send them.
+A record is declared by a line `Name: identity …; time …; changing; [L]` (which wire names identify a row, which one is
+its time) and a line `wire column kind [unit] — description` for each field. A line of wire names alone takes them from
+`SHARED`. `KINDS` explains the kinds. The venue does not publish a field marked [L], nor any of a record marked so: only
+the local venue is known to send them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 KINDS: dict[str, str] = {
@@ -47,6 +50,9 @@ UNITS: dict[str, str] = {
 }
 """Unit of a kind, unless a field declares another."""
 
+CURRENCIES = {"1": "USDC"}
+"""Number of a currency → its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
@@ -68,6 +74,30 @@ class RecordField:
     def published(self) -> bool:
         """False for a field that only the local venue is known to send, marked [L] in its declaration."""
         return not self.about.endswith("[L]")
+
+
+SHARED = """
+userAddr account address — address of the account
+vaultAddress vault address — address of the vault
+currency currency currency — currency of the balance; always USDC
+txHash tx_hash hash — hash of the transaction
+blockHeight block integer — block height
+ordId order_id id — order id, assigned by the venue
+clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+ordPx price price — limit price; 0 for a market order
+ordQty quantity quantity — ordered quantity
+leavesQty remaining quantity — quantity that is still open
+triggerPx trigger_price price — trigger price; 0 without a trigger
+timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+leverage leverage ratio x — leverage setting of the product
+openFee open_fee money — fee for the part that opened a position
+closeFee close_fee money — fee for the part that closed a position
+fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+"""
+"""Fields that several records have, declared as in a record: one that names only the wire name takes it from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +129,25 @@ class Record:
         """Wire names of the fields that are published."""
         return tuple(field.wire for field in self.fields if field.published and self.known)
 
+    def like(self, text: str) -> Record:
+        """Return the record that `text` declares; its lines of wire names alone take these fields from here first."""
+        return _declared(text, _SHARED | self.by_wire)
 
-def record(
-    name: str,
-    lines: str,
-    *,
-    base: Record | None = None,
-    identity: str = "",
-    time: str = "",
-    changing: bool = False,
-    known: bool = True,
-) -> Record:
-    """Return the record that `lines` declare. `identity` has the wire names that identify a row.
 
-    A line of wire names alone takes these fields from the record `base`, which declares them the same way.
-    """
+def record(text: str) -> Record:
+    """Return the record that `text` declares, see the module."""
+    return _declared(text, _SHARED)
+
+
+def _declared(text: str, known: Mapping[str, RecordField]) -> Record:
+    head, *lines = text.strip().splitlines()
+    name, _, said = head.partition(":")
+    options = {word: rest for word, _, rest in (option.strip().partition(" ") for option in said.split(";"))}
     fields: list[RecordField] = []
-    for line in lines.strip().splitlines():
-        if " — " in line:
-            fields.append(_field(line))
-        else:
-            assert base is not None, f"{name}: {line} has no description, and there is no base to take it from"
-            fields += [base.by_wire[wire] for wire in line.split()]
-    return Record(name, tuple(fields), tuple(identity.split()), time, changing, known)
+    for line in lines:
+        fields += [_field(line)] if " — " in line else [known[wire] for wire in line.split()]
+    identity = tuple(options.get("identity", "").split())
+    return Record(name, tuple(fields), identity, options.get("time", ""), "changing" in options, "[L]" not in options)
 
 
 def _field(line: str) -> RecordField:
@@ -131,6 +157,9 @@ def _field(line: str) -> RecordField:
     kind = "text" if kind == "enum" else kind
     shown = unit[0] if unit else "enum name" if enum else UNITS.get(kind, "")
     return RecordField(wire, column, kind, enum, shown.strip(), about.strip())
+
+
+_SHARED = {field.wire: field for field in map(_field, SHARED.strip().splitlines())}
 
 
 def field_table(shown: Record) -> list[str]:

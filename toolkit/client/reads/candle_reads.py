@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
 from ..io.flow import Flow, Now, Reply
 from ..io.progress import Progress

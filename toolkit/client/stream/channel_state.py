@@ -18,9 +18,9 @@ from ...errors import FeedError
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
-from ...protocol.reads.record import Record as DeclaredRecord
-from ...protocol.reads.record import RecordField
-from .book import LocalBook
+from ...protocol.reads.rows import CURRENCIES, RecordField
+from ...protocol.reads.rows import Record as DeclaredRecord
+from .local_book import LocalBook
 
 Record = dict[str, Any]
 KEPT = 10_000
@@ -37,12 +37,12 @@ class ChannelState(ABC):
         self.data: Record = {}
         """Members of the last message other than its items: symbol, block, timestamp."""
 
-    @abstractmethod
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         """Replace the state by `data`; return the new items.
 
         `merge` is True when the client requested the snapshot, after a break for instance: known items remain valid.
         """
+        return self.increment(data)
 
     @abstractmethod
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
@@ -68,37 +68,30 @@ class ChannelState(ABC):
 
         Raises FeedError for an item that is not a record.
         """
-        items = self._raw_items(data)
-        if not all(isinstance(item, dict) for item in items):
-            raise FeedError("an item is not a record")
-        return items
-
-    def _raw_items(self, data: Mapping[str, Any]) -> list[Record]:
         held = data[self.channel.key] if self.channel.key else None
-        if isinstance(held, list):
-            return held
-        if isinstance(held, dict):
-            return [held]
+        if held is not None:
+            return _listed(held)
         record = {name: value for name, value in data.items() if name not in _ENVELOPE}
-        named = all(name in record for name in self.channel.identity or self.channel.record[:1])
-        return [*data.get("recent", ()), *([record] if named else [])]
+        identity = self.channel.identity
+        named = bool(identity) and all(name in record for name in identity)
+        return _listed([*data.get("recent", ()), *([record] if named else [])])
 
 
 class BookState(ChannelState):
-    """The window of an order book."""
+    """The window of an order book. A snapshot replaces it, an increment sets the changed levels."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
         self.book = LocalBook()
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace the whole window."""
         self._set_data(data)
         self.book.snapshot(data["book"]["bids"], data["book"]["asks"])
+        if self.book.crossed:
+            raise FeedError("a crossed book")
         return [data["book"]]
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
-        """Set the changed levels."""
         self._set_data(data)
         self.book.apply(data["book"]["bids"], data["book"]["asks"])
         return [data["book"]]
@@ -119,30 +112,24 @@ class BookState(ChannelState):
 
 
 class LatestState(ChannelState):
-    """The newest value."""
+    """The newest value: each message replaces it."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
         self.value: Record = {}
 
-    def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace the value."""
-        return self.increment(data)
-
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
-        """Replace the value."""
         self.data = {name: value for name, value in data.items() if name not in (*_ENVELOPE, self.channel.key)}
         items = self._items(data)
         self.value = items[-1] if items else {}
         return items
 
     def records(self) -> list[Record]:
-        """Return the value as the only record."""
         return [self.value] if self.value else []
 
 
 class KeyedState(ChannelState):
-    """Items by key."""
+    """Items by key, in order of first appearance."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
@@ -160,7 +147,6 @@ class KeyedState(ChannelState):
         return new
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
-        """Replace the items of this message."""
         items = self._items(data)
         for item in items:
             self.items[self._key(item)] = item
@@ -170,7 +156,6 @@ class KeyedState(ChannelState):
         return items
 
     def records(self) -> list[Record]:
-        """Return the items in order of first appearance."""
         return list(self.items.values())
 
     def _key(self, item: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -178,14 +163,13 @@ class KeyedState(ChannelState):
 
 
 class AccountState(ChannelState):
-    """Wallets, open orders, positions and settings of an account, each by its key."""
+    """Wallets, open orders, positions and settings of an account, each by its key; `records` are the wallets."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
         self.parts: dict[str, dict[tuple[Any, ...], Record]] = {part: {} for part in AOP_KEYS}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace all parts."""
         self.parts = {part: {} for part in AOP_KEYS}
         return self.increment(data)
 
@@ -203,7 +187,6 @@ class AccountState(ChannelState):
         return [aop]
 
     def records(self) -> list[Record]:
-        """Return the wallets."""
         return list(self.parts["accounts"].values())
 
 
@@ -234,7 +217,6 @@ class AppendState(ChannelState):
         return recent[known:]
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
-        """Append the new items."""
         items = self._items(data)
         if not sequenced and items:
             latest = list(islice(reversed(self.items), RECENT))
@@ -267,7 +249,6 @@ class AppendState(ChannelState):
         return tuple(_key_text(item.get(name)) for name in self.channel.identity or item)
 
     def records(self) -> list[Record]:
-        """Return the items, oldest first."""
         return list(self.items)
 
     def _overlap(self, recent: list[Record]) -> int:
@@ -330,17 +311,17 @@ def _is_zero(size: Any) -> bool:
     return size is None or not str(size).strip("-0.")
 
 
+_STATES: dict[str, type[ChannelState]] = {
+    "levels": BookState,
+    "latest": LatestState,
+    "keyed": KeyedState,
+    "append": AppendState,
+}
+
+
 def state_of(channel: Channel) -> ChannelState:
     """Return an empty state for a channel."""
-    if channel.type == "aopState":
-        return AccountState(channel)
-    kinds: dict[str, type[ChannelState]] = {
-        "levels": BookState,
-        "latest": LatestState,
-        "keyed": KeyedState,
-        "append": AppendState,
-    }
-    return kinds[channel.style](channel)
+    return AccountState(channel) if channel.type == "aopState" else _STATES[channel.style](channel)
 
 
 class FeedRow(dict[str, Any]):
@@ -367,27 +348,23 @@ def _value(field: RecordField, value: Any) -> Any:
     """Return a value as the type of its field, None for a value that can't be read."""
     if value is None:
         return None
-    try:
-        return _read(field, value)
-    except (TypeError, ValueError, ArithmeticError):
-        return None
-
-
-def _read(field: RecordField, value: Any) -> Any:
     if field.enum:
         return ENUMS[field.enum].text(value)
-    kind = field.kind
-    if kind in ("price", "quantity", "money", "ratio"):
-        amount = Decimal(str(value))
-        return amount if amount.is_finite() else None
-    if kind in ("ms", "s"):
-        return moment(value, 1000 if kind == "s" else 1)
-    if kind in ("integer", "id"):
-        return int(value) if str(value).lstrip("-").isdigit() else value
-    if kind == "hash":
-        return hash_text(str(value))
-    if kind == "currency":
-        return "USDC" if str(value) == "1" else str(value)
+    try:
+        match field.kind:
+            case "price" | "quantity" | "money" | "ratio":
+                amount = Decimal(str(value))
+                return amount if amount.is_finite() else None
+            case "ms" | "s":
+                return moment(value, 1000 if field.kind == "s" else 1)
+            case "integer" | "id":
+                return int(value) if str(value).lstrip("-").isdigit() else value
+            case "hash":
+                return hash_text(str(value))
+            case "currency":
+                return CURRENCIES.get(str(value), str(value))
+    except (TypeError, ValueError, ArithmeticError):
+        return None
     return value
 
 

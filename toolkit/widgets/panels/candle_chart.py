@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -15,15 +16,13 @@ from ..base_panel import static_view
 from ..base_panel.number_format import change, grouped
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from ..order_ticket.live_account import LiveAccount, row_of
-from .amending import replacement, rounded_price
+from ..order_ticket.holdings import AccountStreams, row_of
 from .chart_data import ChartData, PriceTrail, candle_of, fill_marks, make_study, order_lines, position_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...client.orders.delivery import Prepared
-    from ...client.orders.receipts import Receipt
     from ...session import Session
 
 SHOWN_CANDLES = 120
@@ -74,7 +73,7 @@ class Candles(ReviewedPanel):
         stream = session.stream
         self.live = stream.candles(self._product.symbol, interval)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account = None if session.account is None else LiveAccount(session, session._product_table())
+        self._account = None if session.account is None else AccountStreams(session, session._product_table())
         if self._account is not None:
             self._fills = stream.fills()
             self._follow(*self._account.parts, self._fills, needed=False)
@@ -106,13 +105,10 @@ class Candles(ReviewedPanel):
 
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
-        self._end_review()
-        self._check_review()
-        payload, words = replacement(self._session, self._product, order, price=rounded_price(self._product, price))
-        return self._begin_review(payload, words, "change", self._product.symbol)
-
-    def _on_receipt(self, receipt: Receipt) -> None:
-        self.problem = ""
+        self._start_review()
+        product = self._product
+        rounded = max(product.round_price(Decimal(price), "nearest"), product.tick_size)
+        return self._review_replacement(product, order, price=format(rounded, "f"))
 
     def _load(self) -> None:
         try:

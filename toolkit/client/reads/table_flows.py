@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Flow, Now, Perform, flow
 from ..io.session_part import SessionPart
 from .catalogue import Catalogue
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from .candle_cache import CandleCache
-    from .candles import CandleRequest
+    from .candle_reads import CandleRequest
 
 _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
@@ -111,7 +111,7 @@ class TableFlows:
         Source: docs/published.md, "Info API": GET /info/kline/list.
         """
         from ..io.progress import Progress
-        from . import candles
+        from . import candle_reads
         from .candle_cache import cache_of
         from .frames import indexed
 
@@ -125,9 +125,9 @@ class TableFlows:
             for _ in range(_TRIES):
                 request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
                 if start is None:
-                    frame = yield from candles.read_last(self._reader, request, limit + 1, known, bar)
+                    frame = yield from candle_reads.read_last(self._reader, request, limit + 1, known, bar)
                 else:
-                    frame = yield from candles.read(self._reader, request, known, bar)
+                    frame = yield from candle_reads.read(self._reader, request, known, bar)
                 # The answers show the venue's time, which may be later than was known before.
                 later_ms: int = yield Now()
                 last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
@@ -135,14 +135,14 @@ class TableFlows:
                     break
         finally:
             bar.close()
-        frame = candles.finish(frame, request, closed=closed, fill=fill)
+        frame = candle_reads.finish(frame, request, closed=closed, fill=fill)
         return indexed(frame.tail(limit) if start is None else frame, index)
 
     def _candle_request(
         self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
     ) -> Flow[CandleRequest]:
         """Return the request for candles until now or `end`. Raises InputError for a start after that."""
-        from .candles import CandleRequest
+        from .candle_reads import CandleRequest
 
         for refreshed in (False, True):
             now_ms: int = yield Now()
