@@ -12,16 +12,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from . import plots
 from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
-from .pictures.panes import Bars, Level, Line, Marks, Pane
+from .pictures.panes import Columns, Level, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -80,8 +81,6 @@ def account_day(
     The title of the equity panel shows its last value and the profit or loss, without deposits and withdrawals.
     Arguments and errors as in `account_frames`; `theme` as in `plots`.
     """
-    import pandas as pd
-
     frames = account_frames(source, account, day=day)
     core = _core(source)
     start, end = _span(core, day)
@@ -113,8 +112,6 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
     whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them. Raises MissingPackage
     without openpyxl, and InputError for a path that does not end in .xlsx.
     """
-    import pandas as pd
-
     need("openpyxl")
     target = Path(path)
     if target.suffix != ".xlsx":
@@ -164,22 +161,16 @@ def _address(source: Any, account: str | None, core: Core) -> str:
 
 
 def _span(core: Core, day: Any) -> tuple[int, int]:
-    import pandas as pd
-
     moment = core.state.time if day is None else round(pd.Timestamp(day).timestamp() * 1000)
     start = moment - moment % DAY
     return start, start + DAY
 
 
 def _moment(milliseconds: int) -> pd.Timestamp:
-    import pandas as pd
-
     return pd.Timestamp(milliseconds, unit="ms", tz="UTC")
 
 
 def _frame(rows: list[tuple[Any, ...]], columns: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.DataFrame(rows, columns=["time", *columns]).astype(columns)
     frame["time"] = pd.to_datetime(frame["time"].astype("int64"), unit="ms", utc=True)
     return frame.set_index("time")
@@ -277,7 +268,7 @@ def _funding_pane(frame: pd.DataFrame, width: float) -> Pane:
     room, total = float(paid.abs().max()) * 1.25, float(paid.sum())
     limits = (-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
     return Pane(
-        title, (Bars(paid, width), Level(0)), "USDC", 1.1, (f"{total:+,.2f}", "up" if total >= 0 else "down"), limits
+        title, (Columns(paid, width), Level(0)), "USDC", 1.1, (f"{total:+,.2f}", "up" if total >= 0 else "down"), limits
     )
 
 
