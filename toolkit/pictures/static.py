@@ -30,19 +30,13 @@ def styled(theme: Theme) -> Iterator[None]:
     need("matplotlib")
     import matplotlib as mpl
 
-    with mpl.rc_context(
-        {
-            "font.size": 9.5,
-            "axes.edgecolor": theme.grid,
-            "axes.labelcolor": theme.faint,
-            "text.color": theme.ink,
-            "xtick.color": theme.faint,
-            "ytick.color": theme.faint,
-            "axes.facecolor": theme.paper,
-            "figure.facecolor": theme.paper,
-            "savefig.facecolor": theme.paper,
-        }
-    ):
+    colours: dict[Any, str] = {
+        **dict.fromkeys(("axes.facecolor", "figure.facecolor", "savefig.facecolor"), theme.paper),
+        **dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), theme.faint),
+        "axes.edgecolor": theme.grid,
+        "text.color": theme.ink,
+    }
+    with mpl.rc_context({"font.size": 9.5, **colours}):
         yield
 
 
@@ -63,15 +57,12 @@ def figure_of(theme: Theme, *, height: float) -> Figure:
 def draw_all(panes: Sequence[Pane], theme: Theme, *, height: float, ax: Axes | None = None) -> list[Axes]:
     """Draw panes above each other on a new figure with one time axis, or the only one on an `ax`; return their Axes."""
     with styled(theme):
+        shown = [ax] if ax is not None else []
         if ax is None:
-            figure = figure_of(theme, height=height)
+            how: dict[str, Any] = {"squeeze": False, "gridspec_kw": {"hspace": 0.06}}
             ratios = [pane.share for pane in panes]
-            grid = figure.subplots(
-                len(panes), sharex=True, squeeze=False, height_ratios=ratios, gridspec_kw={"hspace": 0.06}
-            )
+            grid = figure_of(theme, height=height).subplots(len(panes), sharex=True, height_ratios=ratios, **how)
             shown = list(grid[:, 0])
-        else:
-            shown = [ax]
         for pane, axes in zip(panes, shown, strict=True):
             draw(axes, pane, theme)
             axes.tick_params(labelbottom=axes is shown[-1])
@@ -117,11 +108,9 @@ def _draw_line(ax: Axes, line: Line, theme: Theme) -> None:
     if line.area is None or not len(values):
         return
     base: Any = line.area if isinstance(line.area, int | float) else line.area.reindex(values.index).to_numpy()
-    sides = (
-        [(colour, None)]
-        if line.below is None
-        else [(colour, numbers >= base), (theme.colour(line.below), numbers < base)]
-    )
+    sides: list[tuple[str, Any]] = [(colour, None)]
+    if line.below is not None:
+        sides = [(colour, numbers >= base), (theme.colour(line.below), numbers < base)]
     for fill, where in sides:
         ax.fill_between(
             values.index, numbers, base, where=where, step="post" if line.steps else None, color=fill,
