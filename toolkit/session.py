@@ -23,7 +23,7 @@ from .client.io.venue_clock import SessionClock, VenueClock
 from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger, account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
-from .client.reads.catalogue import Catalogue
+from .client.reads.reading import Catalogue
 from .connecting import (
     NOBODY,
     Sending,
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
 
     from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
-    from .client.parent_orders.runner import ParentRunner
+    from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
-    from .client.stream.topic import FeedEvent
+    from .client.stream.updates import FeedEvent
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
@@ -252,7 +252,7 @@ class Session(SessionMethods):
     @cached_property
     def _parents(self) -> ParentRunner:
         """What works on this session's parent orders."""
-        from .client.parent_orders.runner import ParentRunner
+        from .client.parent_orders.schedule import ParentRunner
 
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
         calls, runs = self._calls, not self._is_manual()

@@ -24,8 +24,7 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.catalogue import PATH
-from ..client.reads.reading import fetch_rows
+from ..client.reads.reading import PATH, fetch_rows
 from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
@@ -270,7 +269,7 @@ def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding
 
 def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
     """Compare everything the venue answers with the declarations, and write report and fixtures into `folder`."""
-    from ..client.capture.report import take
+    from ..client.capture.findings import take
 
     print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
     taken = take(session, seconds, timeout)

@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
-from ...protocol.reads.published import published_message
+from ...protocol.reads.feed_records import published_message
 from ..api.gateway import Host
 from ..engine.events import Event
 from .batches import Batch, FeedSource
