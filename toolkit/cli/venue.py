@@ -283,12 +283,12 @@ def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedAtStart(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
 
 
 class StopSignals:
-    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart; a second one ends the process."""
 
     def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()
@@ -317,7 +317,7 @@ class StopSignals:
             os._exit(130)
         self.event.set()
         if self.starting:
-            raise Stopped
+            raise StoppedAtStart
 
 
 @contextmanager

@@ -97,10 +97,8 @@ class Application:
         except TimeoutError:
             text = f"the body did not arrive within {self._settings.body_seconds:g} s"
             return enveloped(408, 408, text)._replace(headers={"connection": "close"})
-        except _Gone:
-            return None
-        if body is None:
-            return too_large(MAX_BODY + 1)
+        if not isinstance(body, bytes):
+            return body
         path, client = str(scope["path"]), scope.get("client")
         query = scope["query_string"].decode("latin-1")
         return await self._lane(path).answer(
@@ -164,24 +162,23 @@ READY_MS = 5_000
 """A venue that is further behind its clock than this is not ready."""
 
 
-class _Gone(Exception):
-    """The client disconnected before its request was whole."""
+async def _body(scope: Scope, receive: Receive) -> bytes | Answer | None:
+    """Return the body, or None for a client that disconnected before it was whole.
 
-
-async def _body(scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body, or None as soon as it exceeds MAX_BODY; a chunked body has no length in its headers."""
+    As soon as it exceeds MAX_BODY, the answer is returned instead; a chunked body has no length in its headers.
+    """
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
-            return None
+            return too_large(MAX_BODY + 1)
     parts, size = [], 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Gone
+            return None
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:
-            return None
+            return too_large(MAX_BODY + 1)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
