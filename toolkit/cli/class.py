@@ -67,16 +67,8 @@ def _lesson(args: argparse.Namespace) -> Lesson:
         roster = Roster.create(names_of(args.students, args.names))
         if path is not None:
             roster.save(path)
-    return Lesson.create(
-        roster,
-        balance=args.balance,
-        separate=args.separate,
-        journal=args.journal,
-        seed=args.seed,
-        start=venue.start_of(args),
-        speed=args.speed,
-        market=not args.no_market,
-    )
+    options = {name: getattr(args, name) for name in ("balance", "separate", "journal", "seed", "speed")}
+    return Lesson.create(roster, start=venue.start_of(args), market=not args.no_market, **options)
 
 
 def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:

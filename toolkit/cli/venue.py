@@ -288,7 +288,7 @@ class StoppedAtStart(KeyboardInterrupt):
 
 
 class StopSignals:
-    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart; a second one ends the process."""
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart; a second one exits."""
 
     def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()
