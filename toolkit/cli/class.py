@@ -28,11 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--names", type=Path, metavar="FILE", help="their names, one a line")
     add("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
     add("--separate", action="store_true", help="a venue for each, with the same seed and market")
-    add(
-        "--journal",
-        metavar="FILE",
-        help="keep the class in FILE, and names and keys in FILE.class, to continue it later",
-    )
+    text = "keep the class in FILE, and names and keys in FILE.class, to continue it later"
+    add("--journal", metavar="FILE", help=text)
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
     venue.configure_serving(parser)
 
