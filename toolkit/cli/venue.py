@@ -114,9 +114,8 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
-        raise InputError(
-            f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
-        )
+        text = f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces"
+        raise InputError(text, field="control_token")
     return ServeSettings(
         hosts=tuple(args.allow_host),
         origins=tuple(origin.rstrip("/").lower() for origin in args.allow_origin),
@@ -200,12 +199,11 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
         venue = LocalVenue(seed=args.seed, market=market, **time, **common)
     if remote_public and venue.host.masters:
         venue.close()
-        raise InputError(
+        text = (
             f"this journal has {len(venue.host.masters)} accounts whose keys are public, and other machines will reach "
-            "it; name them with --accounts N if that is meant",
-            field="accounts",
-            rule="named",
+            "it; name them with --accounts N if that is meant"
         )
+        raise InputError(text, field="accounts", rule="named")
     return venue
 
 

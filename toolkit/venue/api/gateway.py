@@ -425,8 +425,6 @@ class Admission:
             requests_ms.popleft()
         if len(requests_ms) >= limit.count:
             wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
-            raise WireError(
-                RATE_LIMITED,
-                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms",
-            )
+            text = f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms"
+            raise WireError(RATE_LIMITED, text)
         requests_ms.append(now)
