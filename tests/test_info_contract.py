@@ -18,9 +18,8 @@ import toolkit
 from toolkit import margin
 from toolkit.client.reads import frames
 from toolkit.errors import ActionRejected, InputError, MalformedRequest, UnknownProduct
-from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.info import ENDPOINTS
-from toolkit.protocol.reads.info_params import Param
+from toolkit.protocol.reads.endpoint import Endpoint, Param
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue

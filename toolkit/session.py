@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
-from .client.io.control import ServedVenue
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import RateLimiter
+from .client.io.served_venue import ServedVenue
 from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
 from .client.orders.delivery import Delivery
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
-    from .client.parent_orders.runner import ParentRunner
+    from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
     from .client.stream.topic import FeedEvent
@@ -252,7 +252,7 @@ class Session(SessionMethods):
     @cached_property
     def _parents(self) -> ParentRunner:
         """What works on this session's parent orders."""
-        from .client.parent_orders.runner import ParentRunner
+        from .client.parent_orders.schedule import ParentRunner
 
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
         calls, runs = self._calls, not self._is_manual()

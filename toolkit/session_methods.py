@@ -1,22 +1,20 @@
 """The methods of Session and AsyncSession: orders, tables and permissions.
 
-Most are written once as flows and bound here, synchronous or awaited. The stub of this module spells them out for
-editors and type checkers; `python -m tests.stubs` writes it.
+Most are written once as flows and bound here, synchronous or awaited.
 """
 
 from __future__ import annotations
 
-from .accessors import accessible
+from .accessors import Accessors
 from .client.io.flow import Asynchronous, Synchronous
-from .client.orders.permissions import BuilderFlows, PermissionFlows
+from .client.orders.approvals import BuilderFlows, PermissionFlows
 from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
-from .client.reads.tables import ProductFlows, TableFlows
+from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
 
 
-@accessible
-class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting, Synchronous):
+class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Accessors, Suggesting, Synchronous):
     """The methods of Session."""
 
 

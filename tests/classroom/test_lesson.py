@@ -22,8 +22,8 @@ from toolkit.classroom import ranking
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
 from toolkit.classroom.routes import serving
+from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.server import Served
-from toolkit.venue.served.settings import ServeSettings
 
 NAMES = ["Ann", "Bo", "Čeněk <b>"]
 

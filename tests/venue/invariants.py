@@ -6,7 +6,7 @@ from toolkit.venue.engine.commands import Advance, Command, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import FOK, HEDGE, ISOLATED
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.risk.invariants import fill_violations, order_violations
+from toolkit.venue.risk.audit import fill_violations, order_violations
 
 
 def exposures(core: Core, command: Command) -> dict[int, int]:

@@ -75,7 +75,6 @@ def impact_rows(
         rows.append(Measurement(name, fmean(now), "bp", 0.0, note=note))
         name = f"the part of it that is left after {wait_ms // 60_000} minutes"
         rows.append(Measurement(name, fmean(later) / fmean(now), "", 0.3, most=0.95))
-    now, later = moved(sizes[-1], _PARTS)
     _, whole = moved(sizes[-1], 1)
     name = f"what is left of {sizes[-1]:,} USDC in {_PARTS} orders, of what one order leaves"
     rows.append(Measurement(name, fmean(later) / fmean(whole), "", 0.8, most=1.2))
@@ -146,16 +145,16 @@ def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measu
     found = []
     for name, quote, every_ms in QUOTES:
         runs = [run(quote, seed, hours, every_ms) for seed in seeds]
-        volume, profits = sum(each.volume_usdc for each in runs), sorted(each.profit_bp for each in runs)
-        later = sum(each.after_bp[-1] * each.volume_usdc for each in runs) / max(volume, 1)
+        volumes = [each.volume_usdc for each in runs]
+        measured = zip(*((each.profit_bp, each.after_bp[-1], each.from_takers) for each in runs), strict=True)
+        profit, later, part = (fmean(values, volumes) if any(volumes) else 0.0 for values in measured)
+        profits = sorted(each.profit_bp for each in runs)
         note = f"seeds {profits[0]:.2f} to {profits[-1]:.2f}; a fill is worth {later:+.2f} bp after a minute"
-        profit = sum(each.profit_bp * each.volume_usdc for each in runs) / max(volume, 1)
         found.append(Measurement(f"{name}: profit of volume, before fees", profit, "bp", note=note))
         if quote is sane:
             earning = sum(profit > 0 for profit in profits) / len(profits)
             least = 1 / len(profits)
             found.append(Measurement("the part of the seeds in which it earns", earning, "", least, most=1 - least))
-            part = sum(each.from_takers * each.volume_usdc for each in runs) / max(volume, 1)
             found.append(Measurement("the part of its fills that came from takers", part, "", 0.5))
     return found
 

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     measured: list[Measurement] = []
     for name in args.only or MODULES:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
-        measured += importlib.import_module(f"toolkit.benchmarks.{name}").rows()
+        measured += getattr(importlib.import_module(f"toolkit.benchmarks.{MODULES[name]}"), f"measure_{name}")()
     if args.json != "-":
         print(table(measured))
     if args.json:

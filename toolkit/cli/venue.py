@@ -18,15 +18,15 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..client.io.control import TOKEN_VARIABLE
+from ..client.io.served_venue import TOKEN_VARIABLE
 from ..errors import InputError
 from ..venue.model.market import REGIMES
 
 if TYPE_CHECKING:
     from ..session import Session
     from ..venue.local import LocalVenue
+    from ..venue.served.boundary import ServeSettings
     from ..venue.served.server import Served
-    from ..venue.served.settings import ServeSettings
 
 NOTICE_MS = 3_600_000
 """A longer catch-up at the start is announced, because a simulated day takes a while."""
@@ -121,7 +121,7 @@ def _configure_accounts(parser: argparse.ArgumentParser) -> None:
 
 def configure_clients(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say who may use a served venue, and how much."""
-    from ..venue.served.settings import CONNECTIONS_PER_IP
+    from ..venue.served.boundary import CONNECTIONS_PER_IP
 
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote"
@@ -153,7 +153,7 @@ def configure_clients(parser: argparse.ArgumentParser) -> None:
 
 def settings_of(args: argparse.Namespace) -> ServeSettings:
     """Return the settings of a server from the arguments. Raises InputError for numbers and tokens that can't be."""
-    from ..venue.served.settings import ServeSettings, new_token
+    from ..venue.served.boundary import ServeSettings, new_token
 
     if args.connections_per_ip < 1:
         raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")

@@ -390,20 +390,3 @@ def recover(request: Request | Envelope, chain: Chain) -> str:
     """
     parsed = request if isinstance(request, Request) else envelope.read(request)
     return checksummed(recover_bytes(content_digest(parsed, chain), parsed.signature))
-
-
-__all__ = [
-    "AGENT_DOMAIN",
-    "MASTER_DOMAIN",
-    "VERIFYING_CONTRACT",
-    "Explained",
-    "PrivateKey",
-    "Verified",
-    "content_digest",
-    "digest",
-    "explain",
-    "recover",
-    "recover_bytes",
-    "sign",
-    "verify",
-]

@@ -23,9 +23,8 @@ from .engine.core import Core
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, plain
 from .lab.player import Player
-from .lab.progress import advance_bar
 from .lab.sigint import defer_sigint
-from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker
+from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker, advance_bar
 
 if TYPE_CHECKING:
     from .feed.hub import Hub, Wire

@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import InputError
 from ..guards import no_keys
-from ..protocol.reads.info_params import MAX_TIME
+from ..protocol.reads.endpoint import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
 from .clocks import Clock, clock_named, milliseconds, moment
@@ -30,8 +30,8 @@ from .model.market import Market, saved
 if TYPE_CHECKING:
     from .api.transport import VenueTransport
     from .feed.hub import Wire
+    from .served.boundary import ServeSettings
     from .served.server import Served
-    from .served.settings import ServeSettings
 
 
 class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
@@ -175,11 +175,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Return a context manager that serves this venue in a thread; port 0 takes a free one.
 
         With `control` its controls are served as well, to those who send its token (`control_token` of the value).
-        `settings` are the limits and permissions of clients; see `served.settings.ServeSettings`.
+        `settings` are the limits and permissions of clients; see `served.boundary.ServeSettings`.
         """
-        from .served.control_routes import open_routes
+        from .served.routes import open_routes, open_state_routes
         from .served.server import running
-        from .served.state_routes import open_state_routes
 
         open_state_routes(self.host)
         if control:

@@ -15,16 +15,16 @@ from ..extras import need
 _LAZY = {
     "Account": "panels.portfolio",
     "Blotter": "panels.portfolio",
-    "Candles": "panels.candles",
+    "Candles": "panels.candle_chart",
     "Dashboard": "panels.dashboard",
-    "Depth": "panels.market",
-    "Funding": "panels.exposure",
+    "Depth": "panels.book_and_trades",
+    "Funding": "panels.position_risk",
     "Leaderboard": "panels.leaderboard",
-    "LiquidationMap": "panels.exposure",
-    "OrderBook": "panels.market",
+    "LiquidationMap": "panels.position_risk",
+    "OrderBook": "panels.book_and_trades",
     "OrderTicket": "order_ticket.ticket",
-    "Permissions": "panels.permissions",
-    "Trades": "panels.market",
+    "Permissions": "panels.permission_table",
+    "Trades": "panels.book_and_trades",
     "theme": "base_panel.theme",
 }
 
@@ -37,13 +37,13 @@ __all__ = [
 if TYPE_CHECKING:
     from .base_panel.theme import theme
     from .order_ticket.ticket import OrderTicket
-    from .panels.candles import Candles
+    from .panels.book_and_trades import Depth, OrderBook, Trades
+    from .panels.candle_chart import Candles
     from .panels.dashboard import Dashboard
-    from .panels.exposure import Funding, LiquidationMap
     from .panels.leaderboard import Leaderboard
-    from .panels.market import Depth, OrderBook, Trades
-    from .panels.permissions import Permissions
+    from .panels.permission_table import Permissions
     from .panels.portfolio import Account, Blotter
+    from .panels.position_risk import Funding, LiquidationMap
 
 
 def __getattr__(name: str) -> Any:

@@ -16,9 +16,9 @@ import pytest
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
 from toolkit import Wallet
-from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
+from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep, bounded
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
-from toolkit.client.orders.delivery import Delivery, Sender, bounded, is_safe_to_resend, with_client_ids
+from toolkit.client.orders.delivery import Delivery, Sender, is_safe_to_resend, with_client_ids
 from toolkit.client.orders.intents import Intent, IntentState
 from toolkit.client.orders.receipts import UNSET, receipt
 from toolkit.errors import (

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.benchmarks import frames as benchmark
+from toolkit.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames, kline_pages
 from toolkit.errors import BadAnswer
 from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.protocol.reads.info_records import FUNDING_PAYMENT, KLINE, ORDER_STATE
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}

@@ -16,7 +16,7 @@ import pytest
 import toolkit
 from toolkit.client.reads import frames
 from toolkit.errors import InputError
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 

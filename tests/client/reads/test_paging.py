@@ -17,7 +17,7 @@ from toolkit.client.reads.conversion import Query
 from toolkit.client.reads.paging import PagedRead, identity
 from toolkit.errors import TimedOut
 from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 TRADES = ENDPOINTS["fills"]
 STATES = ENDPOINTS["order_states"]

@@ -18,7 +18,7 @@ from toolkit.protocol.actions import ACTIONS
 from toolkit.protocol.documents.asyncapi import asyncapi
 from toolkit.protocol.documents.openapi import openapi
 from toolkit.protocol.reads.feed import CHANNELS
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 

@@ -10,8 +10,7 @@ import pytest
 
 from toolkit.errors import VenueError
 from toolkit.venue.engine import codec, registry
-from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, WireError
+from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, TxCode, WireError
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.events import BlockDone, PriceTick
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis

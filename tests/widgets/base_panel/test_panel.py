@@ -94,9 +94,9 @@ def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch:
 
 def test_an_error_in_a_command_is_shown(session: Session) -> None:
     widget = toolkit.widgets.Blotter(session)
-    press(widget, "cancel", order="999", confirmed=True)
+    press(widget, "cancel", order_id="999", confirmed=True)
     assert widget.problem == "there is no open order 999"
-    press(widget, "cancel", nonsense=1)
+    press(widget, "cancel", nonsense=1, confirmed=True)
     assert "unexpected keyword" in widget.problem
 
 

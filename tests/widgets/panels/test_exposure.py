@@ -9,7 +9,7 @@ import pytest
 import toolkit
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.panels.exposure import SHOCKS
+from toolkit.widgets.panels.position_risk import SHOCKS
 
 
 def number(text: str) -> Decimal:

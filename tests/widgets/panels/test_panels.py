@@ -83,9 +83,9 @@ def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[b
     widget = toolkit.widgets.Blotter(session)
     order = widget.view["orders"][0]["id"]
     signed.clear()
-    press(widget, "cancel", order=order)
+    press(widget, "cancel", order_id=order)
     assert signed == []
-    press(widget, "cancel", order=order, confirmed=True)
+    press(widget, "cancel", order_id=order, confirmed=True)
     assert len(signed) == 1
     assert widget.view["orders"] == []
     assert session.orders(open=True).empty

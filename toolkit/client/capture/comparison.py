@@ -13,9 +13,9 @@ from ...protocol.hexbytes import is_address, word_bytes
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.feed import AOP_KEYS, Channel
 from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
-from ...protocol.reads.info import META_RECORDS
+from ...protocol.reads.info_queries import META_RECORDS
 from ...protocol.reads.info_records import PRODUCT
-from ...protocol.reads.record import Record, RecordField
+from ...protocol.reads.rows import Record, RecordField
 from ..reads.reading import meta_rows
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")

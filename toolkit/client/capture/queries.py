@@ -11,7 +11,7 @@ from ...environments import Environment
 from ...errors import TransportError
 from ...protocol import jsontext
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Fetch, Flow, Now, Reply, Sleep
 from .comparison import Difference, compare_answer, compare_envelope
 

@@ -11,12 +11,11 @@ a nonce once, so repeating them is safe: 40207 after a repetition means that an 
 from __future__ import annotations
 
 import asyncio
-import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ...environments import Environment
 from ...errors import (
@@ -32,7 +31,7 @@ from ...errors import (
     WalletError,
     require,
 )
-from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep, flow, within
+from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
@@ -55,8 +54,6 @@ SETTLE_SECONDS = 5.0
 SAFE_RESEND_MS = 60_000
 """`resolve` repeats an action without expiryAfter only until this age."""
 IDS_PER_NONCE = 1_000
-P = ParamSpec("P")
-T = TypeVar("T")
 
 Confirm = bool | Callable[[str], bool] | None
 """Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
@@ -454,21 +451,6 @@ class Delivery:
         if not declaration.expiry:
             return None
         return now + (WITHDRAW_EXPIRY_MS if declaration.type == "withdraw" else self.expiry_ms)
-
-
-def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
-    """Decorate a flow of an object with a `_delivery`: its requests take twice the policy's `total` at most."""
-
-    @functools.wraps(generator)
-    def call(self: Any, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
-        return within(generator(self, *args, **keywords), 2 * self._delivery.retry.total)
-
-    return call
-
-
-def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> flow[P, T]:
-    """Decorate a method as `flow` does; its call ends in bounded time."""
-    return flow(bounded(generator))
 
 
 def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:

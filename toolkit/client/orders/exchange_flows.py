@@ -21,9 +21,9 @@ from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
-from ..io.flow import AsyncDriver, Driver, Flow
+from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.catalogue import Catalogue
-from .delivery import Delivery, trading_flow
+from .delivery import Delivery
 from .order_calls import OrderCalls
 from .receipts import UNSET, Receipt, Unset
 

@@ -12,7 +12,7 @@ from ...errors import InputError, ToolkitError
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ..io.flow import Driver, Fetch, Flow, Reply, Synchronous, flow
+from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from .intents import OPEN, Intent, IntentState
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _no_request(request: Fetch) -> Reply:
 
 
 @dataclass(repr=False)
-class Receipt(Synchronous):
+class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     """Outcome of one request, and a live handle of the order that it placed.
 
     `state` is SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN; `code` and
@@ -241,7 +241,11 @@ class Receipt(Synchronous):
         if self.state in OPEN:
             return False
         accepted = [at for at, result in enumerate(self.results) if result.accepted and at < len(self.items)]
-        return all(str(self.rows.get(at, {}).get("status")) in ENDED for at in accepted)
+        return all(map(self.has_ended, accepted))
+
+    def has_ended(self, at: int) -> bool:
+        """Return whether nothing happens any more to the order at a position, as last read."""
+        return str(self.rows.get(at, {}).get("status")) in ENDED
 
     def __repr__(self) -> str:
         parts = [f"{self.action} {self.state}"]
@@ -264,42 +268,10 @@ class Receipt(Synchronous):
         return f"{name} {words(row)}".rstrip() if row else name
 
 
-class AsyncReceipt(Receipt):
+class AsyncReceipt(Asynchronous, Receipt):
     """The asynchronous twin of Receipt: methods are awaited; attributes show what `refresh` or `wait` read last."""
 
-    async def refresh(self) -> None:  # type: ignore[override]
-        """As Receipt.refresh."""
-        await self._run(self._calls().refresh(self))
-
-    async def wait(  # type: ignore[override]
-        self, until: str | Callable[[Any], object] = "filled", timeout: float = WAIT_SECONDS
-    ) -> AsyncReceipt:
-        """As Receipt.wait."""
-        await self._run(self._calls().wait(self, until, timeout))
-        return self
-
-    async def cancel(self) -> AsyncReceipt:  # type: ignore[override]
-        """As Receipt.cancel."""
-        made: AsyncReceipt = await self._run(self._calls().cancel_receipt(self))
-        return made
-
-    async def replace(  # type: ignore[override]
-        self, new: Order, *, expiry_after: int | Unset | None = UNSET
-    ) -> AsyncReceipt:
-        """As Receipt.replace."""
-        made: AsyncReceipt = await self._run(self._calls().replace(self, new, expiry_after, self.owner))
-        return made
-
-    async def events(  # type: ignore[override]
-        self, *, exact: bool = False, index: str | None = None
-    ) -> pd.DataFrame:
-        """As Receipt.events."""
-        frame: pd.DataFrame = await self._run(self._calls().events(self, exact, index))
-        return frame
-
-    async def _run(self, flow: Flow[Any]) -> Any:
-        driver: Any = self._driver
-        return await driver.run(flow)
+    _driver: Any
 
     def _row(self) -> Mapping[str, Any] | None:
         self._single()

@@ -11,11 +11,11 @@ from ...guards import no_keys
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow
+from ..io.flow import Flow, trading_flow
 from ..io.session_part import SessionPart
 from ..reads.catalogue import Catalogue
 from ..reads.reading import Reader, fetch_rows
-from .delivery import Delivery, Prepared, trading_flow
+from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, OrderCalls
 from .receipts import UNSET, ItemResult, Receipt, Unset
@@ -260,7 +260,7 @@ class TradingFlows:
 
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
-        return (yield from cancel_all(self, owner, code, conditional, vault_address))
+        return (yield from cancel_all(self._calls, owner, code, conditional, vault_address))
 
     @trading_flow
     def close_position(

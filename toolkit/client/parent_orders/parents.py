@@ -19,7 +19,7 @@ from ..io.session_part import SessionPart
 from ..orders.delivery import Prepared
 from ..reads.catalogue import Catalogue
 from .plan import RUNNING, Plan
-from .runner import ParentRunner
+from .schedule import ParentRunner
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +164,11 @@ class ParentOrderFlows:
 
     _catalogue: Catalogue
     _delivery: Delivery
-    _parents: ParentRunner
+
+    @property
+    def _parents(self) -> ParentRunner:
+        """What works on the session's parent orders."""
+        raise NotImplementedError
 
     @flow
     def twap(

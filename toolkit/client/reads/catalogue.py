@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import BadAnswer, UnknownProduct
 from ...products import Product, ProductTable
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Fetch, Flow, Now
 from ..io.transport import read
 

@@ -12,7 +12,7 @@ from ...errors import InputError, MalformedRequest
 from ...products import identifier
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ...protocol.reads.info_params import Param
+from ...protocol.reads.endpoint import Param
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _INTERVAL = re.compile(r"([1-9][0-9]*)\s*([smhdw])?", re.IGNORECASE)

@@ -22,14 +22,12 @@ from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_records import KLINE
-from ...protocol.reads.record import Record, RecordField
+from ...protocol.reads.rows import CURRENCIES, Record, RecordField
 from ...suggestions import check_known
 from .kline_pages import MAX_TIME_MS, decode_page
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
-
-CURRENCIES = {"1": "USDC"}
 
 
 class DataWarning(UserWarning):

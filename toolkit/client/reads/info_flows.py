@@ -12,9 +12,8 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...protocol.enums import ENUMS
-from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS, FORMER_NAMES
-from ...protocol.reads.info_params import Param
+from ...protocol.reads.endpoint import Endpoint, Param
+from ...protocol.reads.info_queries import ENDPOINTS, FORMER_NAMES
 from ...suggestions import Suggesting
 from ..io.flow import Flow, flow
 from .reading import InfoSession, Reader

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...errors import InputError, ToolkitError, UnknownProduct
 from ...products import ProductTable
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS, META_RECORDS
+from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from ...protocol.reads.info_records import PRODUCT
-from ...protocol.reads.record import Record
+from ...protocol.reads.rows import Record
 from ..io.flow import Elapsed, Fetch, Flow, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
 from .catalogue import Catalogue

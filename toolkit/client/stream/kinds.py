@@ -10,9 +10,9 @@ from typing import Any
 
 from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import AOP_RECORDS
+from .channel_state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .client import FeedClient
 from .live import Live
-from .state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .topic import FeedEvent
 
 

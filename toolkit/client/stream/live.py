@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ...errors import FeedError, StaleData
 from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import RECORDS
-from ...protocol.reads.record import Record
+from ...protocol.reads.rows import Record
+from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
-from .state import FeedRow, moment, row
 from .topic import LIVE, FeedEvent
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...errors import InputError
 from ...guards import without_keys
@@ -17,9 +17,9 @@ from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
 from .client import FeedClient
 from .connections import HubConnection, SocketConnection
-from .history import history_reader
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
+from .missed_records import history_reader
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
 from .topic import FeedEvent
@@ -33,24 +33,9 @@ L = TypeVar("L", bound=Live)
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-class SessionLike(Protocol):
-    """What a stream needs of its session: the address of the feed and of the account."""
-
-    @property
-    def environment(self) -> Any:
-        """The Environment; its feed_url is the WebSocket."""
-
-    _local: Any
-    """The venue in this process, or None."""
-
-    @property
-    def account(self) -> str | None:
-        """The account's address."""
-
-
 @without_keys
 class Stream(Suggesting):
-    """Live objects of one session.
+    """Live objects of one session, of which it uses `environment`, `account` and the venue in this process.
 
     `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
     is the randomness of its back-off; `observe` is given every update.
@@ -61,7 +46,7 @@ class Stream(Suggesting):
 
     def __init__(
         self,
-        session: SessionLike,
+        session: Any,
         *,
         settings: Settings | None = None,
         rng: random.Random | None = None,
@@ -171,8 +156,7 @@ class Stream(Suggesting):
         client, self._client = self._client, None
         if client is not None:
             for one in client.listeners():
-                if isinstance(one, Live):
-                    one.close()
+                one.close()
             client.close()
 
     def __enter__(self) -> Stream:
@@ -253,8 +237,7 @@ class StreamHealth(Suggesting):
     @property
     def live(self) -> list[Live]:
         """All open live objects."""
-        listeners = [] if self._client is None else self._client.listeners()
-        return [one for one in listeners if isinstance(one, Live)]
+        return [] if self._client is None else self._client.listeners()
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
         """Raise as `Live.assert_healthy` does if an open live object is not healthy."""

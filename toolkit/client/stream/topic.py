@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ...errors import MalformedRequest, SubscriptionRefused
 from ...protocol.reads import feed as wire
-from .state import ChannelState, Record, state_of
+from .channel_state import ChannelState, Record, state_of
 
 TopicState = Literal[
     "connecting", "subscribing", "live", "live-unsequenced", "resyncing", "reconnecting", "refused", "closed"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ...errors import FeedError
 from ...protocol.reads import feed as wire
-from .state import BookState, Record
+from .channel_state import Record
 from .topic import FeedEvent, Topic, TopicState
 
 _MAX_ATTEMPTS = 3
@@ -70,7 +70,7 @@ class TopicUpdates:
         return self.settings.silence_ms.get(topic.channel.type, topic.channel.silence_ms)
 
     def _apply(self, topic: Topic, data: Mapping[str, Any], now_ms: int) -> None:
-        kind, sequence = data.get("type"), _sequence(data)
+        kind, sequence = data.get("type"), _whole(data.get("sequence"))
         if sequence is None and topic.sequence and topic.channel.sequenced:
             self._repair(topic, now_ms, "a message without the sequence that the others had")
             return
@@ -96,8 +96,6 @@ class TopicUpdates:
                 topic.received_ms = now_ms
             return
         items = topic.data.snapshot(data, merge=topic.awaiting_snapshot)
-        if isinstance(topic.data, BookState) and topic.data.book.crossed:
-            raise FeedError("a crossed book")
         topic.has_snapshots = True
         self._update(topic, "snapshot", items, data, sequence, now_ms)
         topic.cancel_request()
@@ -146,7 +144,7 @@ class TopicUpdates:
         topic.sequence, topic.received_ms = sequence or 0, now_ms
         if sequence is None or topic.state != "live":
             self._set_live(topic, now_ms, sequenced=sequence is not None, quietly=kind == "snapshot")
-        self._events.append(FeedEvent(topic, kind, topic.state, items, topic.sequence, _timestamp_ms(data)))
+        self._events.append(FeedEvent(topic, kind, topic.state, items, topic.sequence, _whole(data.get("timestamp"))))
 
     def _set_live(self, topic: Topic, now_ms: int, *, sequenced: bool, quietly: bool = False) -> None:
         """Set a live state; the event of a snapshot (`quietly`) says so itself."""
@@ -201,7 +199,7 @@ class TopicUpdates:
         """Request a late snapshot again; after several requests do without it, or with another connection."""
         if topic.attempts < _MAX_ATTEMPTS:
             self._resync(topic, now_ms, f"no snapshot came within {self.settings.answer_ms} ms")
-        elif needs_no_data(topic.channel):
+        elif topic.channel.needs_no_data:
             topic.has_snapshots = False
             self._begin(topic, now_ms)
         elif topic.channel.style == "levels" or not self.fills_history or not topic.acknowledged:
@@ -211,7 +209,7 @@ class TopicUpdates:
 
     def _repair(self, topic: Topic, now_ms: int, reason: str) -> None:
         """Request a fresh snapshot; where there is none, read elsewhere what a damaged message may have said."""
-        if topic.is_live and not topic.has_snapshots and needs_no_data(topic.channel):
+        if topic.is_live and not topic.has_snapshots and topic.channel.needs_no_data:
             self._lose(topic, now_ms)
         else:
             self._resync(topic, now_ms, reason)
@@ -263,23 +261,8 @@ class TopicUpdates:
         return int(longest_ms * (0.5 + self._random.random() / 2))
 
 
-def needs_no_data(channel: wire.Channel) -> bool:
-    """Return whether a channel is of use before its first message: its records come when something happens."""
-    return channel.style == "append" or not channel.sequenced
-
-
-def _sequence(data: Mapping[str, Any]) -> int | None:
-    """Return the sequence of a message, as a number or as text; None without one."""
-    sequence = data.get("sequence")
-    if type(sequence) is int:  # nearly always
-        return sequence
-    if isinstance(sequence, str) and sequence.isascii() and sequence.isdigit():
-        return int(sequence)
-    return None
-
-
-def _timestamp_ms(data: Mapping[str, Any]) -> int | None:
-    timestamp = data.get("timestamp")
-    if isinstance(timestamp, str) and timestamp.isascii() and timestamp.isdigit():
-        return int(timestamp)
-    return timestamp if isinstance(timestamp, int) else None
+def _whole(value: Any) -> int | None:
+    """Return a number that came as a number or as text; None for anything else."""
+    if type(value) is int:  # nearly always
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None

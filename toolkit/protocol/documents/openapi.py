@@ -8,7 +8,7 @@ from typing import Any
 from ..actions import ACTIONS, Action
 from ..fields import INT64_MAX
 from ..reads.endpoint import Endpoint
-from ..reads.info import ENDPOINTS
+from ..reads.info_queries import ENDPOINTS
 from .schemas import ADDRESS, HASH, Schema, of_object, of_param, of_record
 
 EXCHANGE_PATH = "/api/v1/exchange"

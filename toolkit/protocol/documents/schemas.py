@@ -6,8 +6,8 @@ from typing import Any
 
 from ..enums import ENUMS
 from ..fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
-from ..reads.info_params import Param
-from ..reads.record import Record, RecordField
+from ..reads.endpoint import Param
+from ..reads.rows import Record, RecordField
 
 Schema = dict[str, Any]
 

@@ -6,35 +6,29 @@ A field marked [L] is not published: only a local venue with wire="extended" sen
 from __future__ import annotations
 
 from .feed import CHANNELS
-from .info_records import FUNDING_PAYMENT, KLINE, ORDER_EVENT, POSITION, TRADE, TRANSACTION, WALLET
-from .record import Record, field_table, record
+from .info_records import FUNDING_PAYMENT, KLINE, ORDER_EVENT, ORDER_STATE, POSITION, TRADE, TRANSACTION, WALLET
+from .rows import Record, field_table, record
 
-BOOK = record(
-    "OrderBook",
-    """
+BOOK = record("""
+OrderBook
     side side text — BUY for a bid level, SELL for an ask level
     level level integer — distance from the best price; 1 is the best
     price price price — price of the level
     quantity quantity quantity — total quantity of the orders at this price
-    """,
-)
+""")
 
-PUBLIC_TRADE = record(
-    "PublicTrade",
-    """
+PUBLIC_TRADE = record("""
+PublicTrade: time transactionTime
     transactionTime time ms — time of the trade
     symbol symbol symbol — product symbol
     ordSide side enum:order_side — side of the taker: BUY or SELL
     filledPx price price — price of the trade
     filledQty quantity quantity — quantity of the trade
-    txHash tx_hash hash — hash of the transaction
-    """,
-    time="transactionTime",
-)
+    txHash
+""")
 
-TICKER = record(
-    "Ticker",
-    """
+TICKER = record("""
+Ticker: identity s
     s symbol symbol — product symbol
     p last price — price of the last trade
     mp mark_price price — mark price
@@ -49,83 +43,58 @@ TICKER = record(
     v volume quantity — quantity traded in the last 24 hours
     tv turnover money — value traded in the last 24 hours
     P change ratio — price change of the last 24 hours
-    """,
-    identity="s",
-)
+""")
 
-BLOCK = record(
-    "Block",
-    """
-    blockHeight block integer — block height
+BLOCK = record("""
+Block: identity blockHeight; time blockTime
+    blockHeight
     blockTime time ms — time at which the block ended
     txCount transactions integer — number of transactions in the block
-    """,
-    identity="blockHeight",
-    time="blockTime",
-)
+""")
 
-HEIGHT = record(
-    "BlockHeight",
-    """
-    blockHeight block integer — block height
+HEIGHT = record("""
+BlockHeight
+    blockHeight
     timestamp time ms — time at which the block ended
-    """,
-)
+""")
 
-FEED_TRANSACTION = record(
-    "FeedTransaction",
-    """
+FEED_TRANSACTION = TRANSACTION.like("""
+FeedTransaction: identity txHash
     blockHeight txHash user actionType
     status status enum:transaction_status — SUCCESS or FAILED
-    """,
-    base=TRANSACTION,
-    identity="txHash",
-)
+""")
 
-FEED_WALLET = record(
-    "FeedWallet",
-    """
+FEED_WALLET = WALLET.like("""
+FeedWallet: identity userAddr currency
     userAddr currency balance availableBalance availableTransferBalance equity status
     makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
     blockHeight block integer — block height of the last change [L]
     blockTime time ms — time of the last change [L]
-    """,
-    base=WALLET,
-    identity="userAddr currency",
-)
+""")
 
-FEED_ORDER = record(
-    "FeedOrder",
-    """
-    ordId order_id id — order id, assigned by the venue
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+FEED_ORDER = ORDER_STATE.like("""
+FeedOrder: identity ordId
+    ordId clOrdId
     symbol symbol symbol — product symbol
-    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    ordSide
     ordType type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
     ordStatus status enum:order_status — NEW, PARTIALLY_FILLED, or ORDER_STATUS_UNTRIGGERED before its trigger
-    ordPx price price — limit price; 0 for a market order
-    ordQty quantity quantity — ordered quantity
-    filledQty filled quantity — quantity filled so far
-    leavesQty remaining quantity — quantity that is still open
-    cumFilledValue filled_value money — sum of price × quantity over all fills
+    ordPx ordQty filledQty leavesQty cumFilledValue
     cumFee fee money — sum of trading fees paid; negative if received [L]
     triggerPx trigger_price price — trigger price; 0 or missing without a trigger
     tpslTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE [L]
-    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+    timeInForce
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION; missing for NONE
     parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one [L]
-    createTime created ms — time at which the order was placed [L]
+    createTime
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code [L]
-    userAddr account address — address of the account
-    """,
-    identity="ordId",
-)
+    userAddr
+""")
 
-FEED_POSITION = record(
-    "FeedPosition",
-    """
+FEED_POSITION = POSITION.like("""
+FeedPosition: identity userAddr symbolCode
     symbol symbol symbol — product symbol
     longSize shortSize longEntryValue shortEntryValue leverage
     posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
@@ -135,61 +104,46 @@ FEED_POSITION = record(
     createTime created ms — time at which the position was first opened [L]
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code
-    userAddr account address — address of the account
-    """,
-    base=POSITION,
-    identity="userAddr symbolCode",
-)
+    userAddr
+""")
 
-FEED_ORDER_EVENT = record(
-    "FeedOrderEvent",
-    """
+FEED_ORDER_EVENT = ORDER_EVENT.like("""
+FeedOrderEvent: time transactionTime
     transactionTime time ms — time of the event
     ordId clOrdId
     symbol symbol symbol — product symbol
-    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    ordType execStatus ordPx ordQty
+    ordSide ordType execStatus ordPx ordQty
     execPx fill_price price — price of this fill
-    execQty fill_quantity quantity — quantity of this fill
+    execQty
     leavesQty remaining quantity — quantity that is still open [L]
     execId triggerPx
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
     slippagePct slippage ratio — largest slippage that the market order allows
-    reason reason text — reason of a cancellation or rejection, in words [L]
+    reason
     txHash tx_hash hash — hash of the transaction [L]
-    userAddr account address — address of the account
-    """,
-    base=ORDER_EVENT,
-    time="transactionTime",
-)
+    userAddr
+""")
 
-FEED_FILL = record(
-    "FeedFill",
-    """
+FEED_FILL = TRADE.like("""
+FeedFill: time transactionTime
     transactionTime time ms — time of the fill
     symbol symbol symbol — product symbol
-    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    filledPx execQty role
+    ordSide filledPx execQty role
     realizedPnl realized_pnl money — PnL realised by this fill, before fees [L]
-    openFee closeFee
-    ordId order_id id — order id, assigned by the venue
+    openFee closeFee ordId
     clOrdId client_order_id id — client order id, chosen by the client; 0 without one [L]
-    execId exec_id id — id of the trade, the same for maker and taker
+    execId
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
-    execStatus status enum:exec_status — status of the order after this fill
+    execStatus
     ordPx order_price price — limit price; 0 for a market order
     ordQty order_quantity quantity — ordered quantity
     posLongTerm long_term integer — number of the long position, counted from flat to flat
     posShortTerm short_term integer — number of the short position, counted from flat to flat
     txHash userAddr
-    """,
-    base=TRADE,
-    time="transactionTime",
-)
+""")
 
-FEED_CLOSED_POSITION = record(
-    "FeedClosedPosition",
-    """
+FEED_CLOSED_POSITION = record("""
+FeedClosedPosition: time closedTime
     closedTime time ms — time at which the position was closed
     symbol symbol symbol — product symbol
     side side text — direction of the position: LONG or SHORT
@@ -201,43 +155,30 @@ FEED_CLOSED_POSITION = record(
     fundingFees funding money — funding received; negative if paid
     realisedPnl realized_pnl money — PnL after fees and funding
     roi roi ratio — PnL after fees and funding ÷ initial margin at entry
-    leverage leverage ratio x — leverage setting of the product
+    leverage
     openTime opened ms — time at which the position was opened
     term term integer — number of the position, counted from flat to flat
     symbolCode symbol_code integer — product code
-    userAddr account address — address of the account
-    """,
-    time="closedTime",
-)
+    userAddr
+""")
 
-FEED_FUNDING = record(
-    "FeedFunding",
-    """
+FEED_FUNDING = FUNDING_PAYMENT.like("""
+FeedFunding: time transactionTime
     transactionTime time ms — time of the settlement
     symbol symbol symbol — product symbol
     posSide posSize fundingRate fundingFee userAddr
-    """,
-    base=FUNDING_PAYMENT,
-    time="transactionTime",
-)
+""")
 
-FEED_EVENT = record(
-    "FeedEvent",
-    """
+FEED_EVENT = record("""
+FeedEvent
     eventType kind text — kind of event: perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
     event event object — content of the event, unchanged
-    """,
-)
+""")
 
-FEED_SETTING = record(
-    "FeedSetting",
-    """
-    symbol symbol symbol — product symbol
-    posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
-    leverage leverage ratio x — leverage setting of the product
-    """,
-    identity="symbol",
-)
+FEED_SETTING = FEED_POSITION.like("""
+FeedSetting: identity symbol
+    symbol posMode leverage
+""")
 
 RECORDS: dict[str, Record] = {
     "orderBook": BOOK,

@@ -13,7 +13,7 @@ from typing import Any
 from ..enums import ENUMS
 from .feed import AOP_KEYS, Channel, encode
 from .feed_records import AOP_RECORDS, FEED_ORDER_EVENT, RECORDS
-from .record import Record
+from .rows import Record
 
 Data = dict[str, Any]
 

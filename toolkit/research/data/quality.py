@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...interchange import to_pandas
 from .books import BookUpdates
-from .events import BOOK_KINDS, Events, Kind
+from .event_array import BOOK_KINDS, Kind
+from .events import Events
 from .single_orders import has_single_orders, with_levels
 
 COLUMNS = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...client.stream.book import LocalBook
+from ...client.stream.local_book import LocalBook
 from ...client.stream.stream import interval_text
 from ...errors import InputError
 from ...extras import need

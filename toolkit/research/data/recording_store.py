@@ -23,7 +23,7 @@ from ...errors import InputError
 from ...extras import need
 from ...protocol.reads import feed_records as feed
 from ...protocol.reads.info_records import KLINE
-from ...protocol.reads.record import Record
+from ...protocol.reads.rows import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa

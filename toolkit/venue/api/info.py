@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import MalformedRequest
 from ...products import Product
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info_queries import ENDPOINTS
 from ..model.accounts import VenueAccount
 from ..model.history import Log
 
@@ -29,7 +29,7 @@ QueryHandler = Callable[["Core", Values], Any]
 T = TypeVar("T")
 Test = Callable[[Any], bool]
 
-MODULES = ("info_accounts", "info_orders", "info_market", "info_programs", "info_vaults")
+MODULES = ("info_accounts", "info_market", "info_programs")
 
 QUERIES: dict[str, QueryHandler] = {}
 """Name of the declaration → function(core, values) that returns the answer's data."""
@@ -38,7 +38,7 @@ QUERIES: dict[str, QueryHandler] = {}
 def answer(core: Core, endpoint: str, values: Values) -> Any:
     """Return the data of an Info query, JSON-ready.
 
-    `endpoint` is a name in `protocol.reads.info.ENDPOINTS`, `values` is the result of its `parse`. Raises
+    `endpoint` is a name in `protocol.reads.info_queries.ENDPOINTS`, `values` is the result of its `parse`. Raises
     MalformedRequest for a well-formed parameter that names no product, vault or past block.
     """
     if endpoint not in QUERIES:  # the modules register their queries when they are imported

@@ -22,15 +22,18 @@ from ..model.state import State, Unsettled, first_state
 from . import codec, registry
 from . import events as ev
 from .arguments import check_types
-from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
 from .commands import (
+    REFUSED,
+    SIGNATURE,
     UNSIGNED_NONCES,
+    UNSUPPORTED,
     ActionContext,
     Command,
     Control,
     Outcome,
     Refused,
     Submit,
+    TxCode,
     WireError,
     check_nonce,
     use_nonce,

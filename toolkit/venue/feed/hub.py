@@ -51,7 +51,7 @@ class FeedVenue(Protocol):
 
 
 class MessageInterceptor(Protocol):
-    """What the hub calls for each message while `active`; scripted faults are one (`lab.feed_faults`)."""
+    """What the hub calls for each message while `active`; scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:

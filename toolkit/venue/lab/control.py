@@ -1,4 +1,4 @@
-"""`venue.control`: interventions into a venue as methods. `served.control_routes` offers them over HTTP."""
+"""`venue.control`: interventions into a venue as methods. `served.routes` offers them over HTTP."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from ..model.market import Market
 
 if TYPE_CHECKING:
     from ..engine.core import Core
-    from .armed_faults import Fault
-    from .faults import Faults
+    from .faults import Fault, Faults
 
 Span = str | int | timedelta
 """A length of time: ms, a timedelta, or text like "90s"."""

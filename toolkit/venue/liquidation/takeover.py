@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from toolkit import margin
-
+from ... import margin
+from ...products import MICRO
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
 from ..risk import account_margin, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
-from ..risk.deposits import MICRO
 from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
 

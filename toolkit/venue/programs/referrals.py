@@ -11,8 +11,7 @@ import hashlib
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount

@@ -7,16 +7,14 @@ from typing import Any
 
 from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.constants import USDC
 from ..model.history import ROUND
 from ..model.state import Vault
 from ..risk import ledger
-from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE
+from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE, check_covered, check_currency, micro
 from .vaults import check_not_vault, find, pay_in, pay_out, record_event, value
 
 CREATION_MINIMUM = 100 * USDC

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles, process
@@ -22,8 +21,16 @@ from ..model.constants import DAY, USDC
 from ..model.genesis import Genesis
 from ..model.state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
-from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import RESERVES, VAULT_DEPOSIT, VAULT_LEADER_SHARE, VAULT_REBALANCE, VAULT_WITHDRAW
+from ..risk.ledger import (
+    RESERVES,
+    VAULT_DEPOSIT,
+    VAULT_LEADER_SHARE,
+    VAULT_REBALANCE,
+    VAULT_WITHDRAW,
+    check_covered,
+    check_currency,
+    micro,
+)
 
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from ...exposure import Standing, grown_equity, margin_to_open, need_of, required, uncovered_value
 from ...numerals import micro_text
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, RATE

@@ -17,9 +17,8 @@ from ...environments import FEED_PATH
 from ...protocol.reads.feed import POLICY_CLOSE
 from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, HttpRequest, enveloped, too_large
 from ..feed.hub import Hub
-from .boundary import Boundary, is_protected
+from .boundary import Boundary, ServeSettings, is_protected
 from .lanes import Lane
-from .settings import ServeSettings
 from .sockets import bridge
 
 SLOW_PATHS = ("/info/kline/",)

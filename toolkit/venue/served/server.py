@@ -22,9 +22,8 @@ import uvicorn
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
 from .application import Application, ServedVenue
-from .boundary import LOOPBACK, WILDCARDS, Boundary
+from .boundary import LOOPBACK, WILDCARDS, Boundary, ServeSettings
 from .bounded_http import bounded
-from .settings import ServeSettings
 
 START_LIMIT = 10.0
 STOP_LIMIT = 10.0

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.market import Market, ProductFlow, Scales
-from ..model.rng import SIGMA, mix
-from .noise import EXP_BITS, bits, exponential, log_of_ppm, normals, waits, words
+from .noise import EXP_BITS, SIGMA, bits, exponential, log_of_ppm, mix, normals, waits, words
 
 MINUTE_MS = 60_000
 BLOCK_MINUTES = 60

@@ -13,8 +13,7 @@ from ...numerals import micro_text
 from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused, Submit
+from ..engine.commands import ActionContext, Refused, Submit, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.market import REGIMES

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.constants import IOC

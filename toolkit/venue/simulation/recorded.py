@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine import arguments
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import Position, VenueAccount, VenueOrder

@@ -10,8 +10,7 @@ from typing import Any
 from msgspec.structs import replace as replaced
 
 from ...checks import Spec
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder

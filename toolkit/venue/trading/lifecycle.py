@@ -13,8 +13,7 @@ from typing import Any
 from ...checks import slippage_bound
 from ...products import Product
 from ..engine import events as ev
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import (

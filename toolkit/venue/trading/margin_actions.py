@@ -13,15 +13,14 @@ from ...numerals import micro_text
 from ...products import MICRO
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, handles
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
 from ..risk import account_margin, ledger
 from ..risk.account_margin import leverage_text
-from ..risk.deposits import micro
+from ..risk.ledger import micro
 from .lifecycle import position_of
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from ...checks import Spec, min_value_failure, read_order, slippage_bound
 from ...products import Product
-from ..engine.codes import REFUSED, TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import REFUSED, ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder

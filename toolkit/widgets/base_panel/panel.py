@@ -241,6 +241,16 @@ class Panel(anywidget.AnyWidget):
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
 
 
+def confirmed(command: Callable[..., Any]) -> Callable[..., None]:
+    """Return a command of a button that asks first: it only runs when the message says that it was confirmed."""
+
+    def run(confirmed: bool = False, **arguments: Any) -> None:
+        if confirmed is True:
+            command(**arguments)
+
+    return run
+
+
 def _awaits_data(live: Any) -> bool:
     return bool(live.age_ms is None and live.stale)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ... import margin
 from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ..base_panel.number_format import money, trimmed
-from .draft import ZERO, Choice, Holdings, Problem, TicketInputs, rounded_up, walk
+from .draft import ZERO, Choice, Holdings, Problem, TicketInputs, in_base, rounded_up, walk
 
 
 def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
@@ -51,7 +51,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     if free <= 0:
         message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
         return [Problem("reduce_only", "covered", message)]
-    choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
+    choice = in_base(format(free, "f"), trimmed(free))
     if quantity > free:
         message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
         return [Problem("quantity", "position", message, (choice,))]
@@ -182,7 +182,7 @@ def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, nee
     )
     text = product.quantity_text(steps)
     if steps > 0 and Decimal(text) * worst >= product.min_order_value:
-        choices = (Choice(f"at most {text}", {"quantity": text, "quantity_as": "base"}),)
+        choices = (in_base(text, f"at most {text}"),)
         message += f"; at most {text}"
     return Problem("quantity", "available margin", message, choices)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
@@ -12,7 +11,7 @@ from ...numerals import meanings
 from ...products import Product
 from ..base_panel.number_format import WIDE
 
-Level = tuple[Decimal, Decimal]
+PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
 MICRO = Decimal("0.000001")
 DEFAULT_LEVERAGE = Decimal(20)
@@ -44,8 +43,17 @@ class Problem:
         """Labels of the choices."""
         return tuple(choice.label for choice in self.choices)
 
+    def view(self) -> dict[str, Any]:
+        """Return the problem with the labels of its buttons."""
+        message = self.message
+        # The buttons show the values that pass, so the message need not repeat them.
+        for ending in ("; nearest ", "; at most "):
+            message = message.rpartition(ending)[0] or message if self.choices else message
+        shown = {"field": self.field, "rule": self.rule, "message": message, "missing": self.missing}
+        return {**shown, "choices": list(self.nearest)}
 
-class KindRules(ABC):
+
+class KindRules:
     """What a draft must know of its kind of order; `kinds` has the kinds."""
 
     name: ClassVar[str]
@@ -54,10 +62,6 @@ class KindRules(ABC):
     """Whether it has a limit price; it trades at market without one."""
     tif: ClassVar[str] = ""
     """Time in force of its orders, "" where the user chooses it."""
-
-    @abstractmethod
-    def worst_price(self, draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
-        """Return the worst price at which it may trade, None while that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +84,15 @@ class Draft:
     client_id: str = ""
     exit_as: str = "price"
     """What take_profit and stop_loss are: price, percent or pnl."""
-    own: Mapping[str, str] = field(default_factory=dict)
-    """The fields that the kinds of order declare themselves, such as the duration of a TWAP."""
+    trigger_price: str = ""
+    last_price: str = ""
+    count: str = ""
+    duration: str = ""
 
     @property
     def market(self) -> bool:
         """True for an order without a price."""
         return self.kind.price == "none" or (self.kind.price == "optional" and not self.price)
-
-    def text(self, name: str) -> str:
-        """Return the text of a field."""
-        return str(self.own.get(name) or getattr(self, name, ""))
 
     @property
     def default_tif(self) -> str:
@@ -117,8 +119,8 @@ class TicketMarket:
     index: Decimal | None = None
     funding_rate: Decimal | None = None
     """The running rate, settled at the end of the interval."""
-    bids: Sequence[Level] = ()
-    asks: Sequence[Level] = ()
+    bids: Sequence[PriceLevel] = ()
+    asks: Sequence[PriceLevel] = ()
 
     @property
     def bid(self) -> Decimal | None:
@@ -130,7 +132,7 @@ class TicketMarket:
         """Best ask."""
         return self.asks[0][0] if self.asks else None
 
-    def opposite(self, sign: int) -> Sequence[Level]:
+    def opposite(self, sign: int) -> Sequence[PriceLevel]:
         """Return the levels that a buy (+1) or a sell (−1) would trade with."""
         return self.asks if sign > 0 else self.bids
 
@@ -160,9 +162,9 @@ class Holdings:
     long_value: Decimal = ZERO
     short: Decimal = ZERO
     short_value: Decimal = ZERO
-    buys: tuple[Level, ...] = ()
+    buys: tuple[PriceLevel, ...] = ()
     """(price, quantity) of the resting buys that may open a position, last placed first; `sells` likewise."""
-    sells: tuple[Level, ...] = ()
+    sells: tuple[PriceLevel, ...] = ()
     reducing_buys: Decimal = ZERO
     reducing_sells: Decimal = ZERO
     client_ids: frozenset[int] = frozenset()
@@ -205,12 +207,17 @@ class Validation:
         return not self.problems and self.order is not None
 
 
+def in_base(quantity: str, label: str = "") -> Choice:
+    """Return a quantity in base units as a choice."""
+    return Choice(label or quantity, {"quantity": quantity, "quantity_as": "base"})
+
+
 def meant(name: str, text: str) -> tuple[Choice, ...]:
     """Return the numbers that a text such as "1.000,5" may mean, as choices for a field."""
     return tuple(Choice(number, {name: number}) for number in meanings(text))
 
 
-def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
+def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
     """Return the quantity that these levels would fill up to the price `limit`, and its value in USDC."""
     left, value = quantity, ZERO
     for price, size in levels:

@@ -1,33 +1,72 @@
-"""Reads the holdings that matter for an order in one product from the live account."""
+"""The live account as panels read it: positions at the mark price, liquidation prices, the holdings for an order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import margin
 from ...products import Product
-from .draft import DEFAULT_LEVERAGE, ZERO, Holdings, Level
+from .draft import DEFAULT_LEVERAGE, ZERO, Holdings, PriceLevel
+from .preview import current_liquidation
+
+if TYPE_CHECKING:
+    from ...session import Session
 
 Row = Mapping[str, Any]
 UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
 
 
+class AccountStreams:
+    """The live wallet, positions, orders and leverages of a session's account."""
+
+    def __init__(self, session: Session, products: Mapping[str, Product]) -> None:
+        stream = session.stream
+        self._products = products
+        self.wallet, self.positions = stream.account(), stream.positions()
+        self.orders, self.leverages = stream.orders(), stream.leverages()
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """All live objects."""
+        return (self.wallet, self.positions, self.orders, self.leverages)
+
+    @property
+    def wallet_row(self) -> Row:
+        """The wallet, empty before its first data."""
+        return next(iter(self.wallet.rows()), {})
+
+    def marked_positions(self, tickers: Any) -> list[dict[str, Any]]:
+        """Return the positions at the mark prices of `tickers`, which come more often than positions."""
+        marks = {one["symbol"]: one["mark_price"] for one in tickers.rows()}
+        return [{**one, "mark_price": marks.get(one["symbol"]) or one["mark_price"]} for one in self.positions.rows()]
+
+    def holdings(self, product: Product, positions: Sequence[Row] | None = None) -> Holdings:
+        """Return what the account holds in a product; `positions` are those of another mark price."""
+        rows = self.positions.rows() if positions is None else positions
+        return holdings_of(product, self._products, self.wallet_row, rows, self.orders.rows(), self.leverages.rows())
+
+    def liquidation(self, product: Product, mark: Decimal, positions: Sequence[Row] | None = None) -> Decimal | None:
+        """Return the estimated liquidation price of the position in a product, None without one."""
+        return current_liquidation(product, self.holdings(product, positions), mark)
+
+
+def row_of(rows: Iterable[Row], symbol: str) -> Any:
+    """Return the row of a product, None without one."""
+    return next((one for one in rows if one["symbol"] == symbol), None)
+
+
 def holdings_of(
-    product: Product,
-    products: Mapping[str, Product],
-    wallet: Row,
-    positions: Iterable[Row],
-    orders: Iterable[Row],
+    product: Product, products: Mapping[str, Product], wallet: Row, positions: Sequence[Row], orders: Iterable[Row],
     leverages: Iterable[Row],
-) -> Holdings:
+) -> Holdings:  # fmt: skip
     """Return the holdings in `product`; rows are those of `session.stream`, empty before the first data."""
+    default_leverage = min(DEFAULT_LEVERAGE, product.max_leverage)
     if not wallet:
-        return Holdings(leverage=_default_leverage(product))
-    rows = list(positions)
-    own: Row = next((one for one in rows if one["symbol"] == product.symbol), {})
-    setting: Row = next((one for one in leverages if one["symbol"] == product.symbol), {})
+        return Holdings(leverage=default_leverage)
+    own: Row = row_of(positions, product.symbol) or {}
+    setting: Row = row_of(leverages, product.symbol) or {}
     open_orders = [one for one in orders if one["symbol"] == product.symbol]
     # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
     resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
@@ -35,15 +74,15 @@ def holdings_of(
     return Holdings(
         known=True,
         available=wallet["available"],
-        cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in rows), ZERO),
-        others_maintenance=_maintenance(product, products, rows),
+        cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in positions), ZERO),
+        others_maintenance=_maintenance(product, products, positions),
         maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
         taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
         liquidating=wallet.get("status") == "LIQUIDATING",
         hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
         isolated=isolated,
         assigned=own.get("assigned_margin") or ZERO,
-        leverage=setting.get("leverage") or own.get("leverage") or _default_leverage(product),
+        leverage=setting.get("leverage") or own.get("leverage") or default_leverage,
         long=own.get("long_size") or ZERO,
         long_value=own.get("long_entry_value") or ZERO,
         short=abs(own.get("short_size") or ZERO),
@@ -54,11 +93,6 @@ def holdings_of(
         reducing_buys=_reducing(resting, "BUY"),
         reducing_sells=_reducing(resting, "SELL"),
     )
-
-
-def _default_leverage(product: Product) -> Decimal:
-    """Return the leverage until one is set."""
-    return min(DEFAULT_LEVERAGE, product.max_leverage)
 
 
 def _rate(own: Decimal | None, default: Decimal) -> Decimal:
@@ -101,7 +135,7 @@ def _reduces(order: Row) -> bool:
     return order["reduce_only"] not in (None, "NONE") or str(order["side"]).endswith("CLOSE_HEDGE")
 
 
-def _opening(orders: Iterable[Row], side: str) -> tuple[Level, ...]:
+def _opening(orders: Iterable[Row], side: str) -> tuple[PriceLevel, ...]:
     """Return (price, quantity) of the orders of a side that may open a position, last placed first."""
     found = [one for one in orders if str(one["side"]).startswith(side) and not _reduces(one)]
     found.sort(key=lambda one: int(one["order_id"]), reverse=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from ... import margin
 from ...products import Product
-from ..base_panel.number_format import WIDE, grouped, trimmed
+from ..base_panel.number_format import in_units, money, percent, signed, trimmed
 from .buying_power import margin_needed
 from .draft import ZERO, Draft, Holdings, TicketInputs, walk
 
@@ -19,17 +20,16 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     sign = draft.sign
     levels = market.opposite(sign)
     taken, value = walk(levels, quantity, worst, sign)
-    rests = draft.tif in ("", "GTC", "POST_ONLY") and not draft.market
-    price = value / taken if taken else worst
-    # Without a book the order is shown as if it fills at its worst price.
-    filled = quantity if rests or not levels else taken
+    rests = draft.effective_tif in ("GTC", "POST_ONLY") and not draft.market
+    # Without a book an order is shown as if it fills at its worst price; so is a TWAP, whose parts trade in time.
+    filled = quantity if rests or not levels or (draft.kind.tif and not draft.market) else taken
     notional = value + (filled - taken) * worst
     fee = value * holdings.taker + (filled - taken) * worst * (holdings.maker if rests else holdings.taker)
-    after = position_after(draft, holdings, filled, notional)
+    after = _position_after(draft, holdings, filled, notional)
     mark = market.mark or worst
     preview: dict[str, Any] = {
         "notional": notional,
-        "price": notional / filled if filled else price,
+        "price": notional / filled if filled else worst,
         "worst_price": worst if draft.market else None,
         "fills_now": taken,
         "fills": filled,
@@ -50,11 +50,11 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
         "liquidation_price": None,
     }
     if holdings.known:
-        preview["liquidation_price"] = liquidation_price(product, holdings, after, fee, mark, preview["margin"])
+        preview["liquidation_price"] = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
     return preview
 
 
-def position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
+def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
     """Return the leg or net position after the whole fill: size, entry price, realised PnL, effect in words."""
     sign = draft.sign
     if holdings.hedge:
@@ -76,13 +76,8 @@ def position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: D
         entry_after = price
     else:
         entry_after = (entry_value + value) / abs(after)
-    return {
-        "size": after,
-        "entry": entry_after,
-        "realized": realized,
-        "effect": _effect(size, after),
-        "before": size,
-    }
+    found = {"size": after, "entry": entry_after, "realized": realized, "before": size}
+    return {**found, "effect": _effect(size, after)}
 
 
 def _effect(before: Decimal, after: Decimal) -> str:
@@ -98,7 +93,7 @@ def _effect(before: Decimal, after: Decimal) -> str:
     return f"{word} the {old}: {trimmed(abs(before))} → {trimmed(abs(after))}"
 
 
-def liquidation_price(
+def _liquidation_price(
     product: Product, holdings: Holdings, after: Mapping[str, Any], fee: Decimal, mark: Decimal, added: Decimal
 ) -> Decimal | None:
     """Return the estimated liquidation price after the whole fill, None when there is none."""
@@ -132,9 +127,43 @@ def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> 
         return None
     value = holdings.long_value if size > 0 else holdings.short_value
     now = {"size": size, "entry": value / abs(size), "realized": ZERO, "before": size}
-    return liquidation_price(product, holdings, now, ZERO, mark, ZERO)
+    return _liquidation_price(product, holdings, now, ZERO, mark, ZERO)
 
 
-def shown_price(price: Decimal | None, product: Product) -> str:
-    """Return an estimated price with the decimals of the product's tick."""
-    return grouped(None if price is None else price.quantize(product.tick_size, context=WIDE))
+def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | None) -> list[list[str]]:
+    """Return the preview as rows of name, value and note."""
+    if not preview:
+        return []
+    tick = product.tick_size
+    rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
+    if "slices" in preview:
+        slices, quantity, interval_ms = preview["slices"]
+        each = f"{trimmed(quantity)} {product.base_currency}, one every {timedelta(milliseconds=interval_ms)}"
+        rows.append(["Orders", str(slices), f"of about {each}"])
+    if preview["worst_price"] is not None:
+        worst = f"at worst {in_units(preview['worst_price'], tick)}"
+        rows.append(["Price (est.)", in_units(preview["price"], tick), worst])
+    if preview["fills_now"]:
+        rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
+    tier = f"taker {percent(preview['taker'], 3)}, maker {percent(preview['maker'], 3)}"
+    rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", tier])
+    available = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
+    rows.append(["Margin", f"{money(preview['margin'])} USDC", available])
+    rows.append(["Position", preview["effect"], ""])
+    if preview["realized_pnl"]:
+        rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
+    for name, (trigger, pnl) in preview.get("exits", {}).items():
+        about = f"at {in_units(trigger, tick)}, after fees"
+        if preview["margin"]:
+            about += f", {percent(pnl / preview['margin'], 1)} of the margin"
+        rows.append([f"At {name.replace('_', ' ')} (est.)", f"{signed(pnl)} USDC", about])
+    price, before = preview["liquidation_price"], preview["liquidation_before"]
+    shown = "none" if price is None else in_units(price, tick)
+    if before is not None:
+        shown = f"{in_units(before, tick)} → {shown}"
+    distance = f"{percent(abs(price - mark) / mark, 1)} from mark" if price is not None and mark else ""
+    rows.append(["Liquidation (est.)", shown, distance])
+    if preview["funding"] is not None:
+        about = f"for the position after the order, at {percent(preview['funding_rate'], 4)} of its value"
+        rows.append(["Next funding (est.)", f"{signed(preview['funding'], 4)} USDC", about])
+    return rows

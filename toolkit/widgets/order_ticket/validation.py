@@ -6,18 +6,18 @@ Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`. Thos
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound, slippage_width
+from ...checks import Failure, check_order
 from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import cover, max_affordable_steps
-from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, meant
-from .exits import EXITS
+from .draft import MAX_CLIENT_ID, Choice, Draft, Problem, TicketInputs, TicketMarket, in_base, meant
 
 FIELDS = {
     "ordPx": "price",
@@ -34,51 +34,39 @@ FIELDS = {
     "tpslTriggerType": "trigger_by",
 }
 """Wire name → field of the ticket."""
+EXITS = {"take_profit": 1, "stop_loss": -1}
+"""Field → +1 if it lies in the direction of the position's profit."""
 
 
-def largest_quantity(inputs: TicketInputs) -> Decimal | None:
-    """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows.
-
-    None without a price or the account's data.
-    """
-    worst = inputs.draft.kind.worst_price(inputs.draft, inputs.product, inputs.market)
-    if worst is None or worst <= 0 or not inputs.holdings.known:
-        return None
-    return _max_quantity(inputs, worst)
-
-
-def make_order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
+def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
     """Return the order of a draft, with its take-profit and stop-loss."""
-    close = draft.reduce_only and holdings.hedge
-    side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
+    draft, hedge = inputs.draft, inputs.holdings.hedge
+    side: Any = draft.side + ("_CLOSE_HEDGE" if draft.reduce_only and hedge else "")
     tif: Any = draft.effective_tif
-    reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
-    client_id = _client_number(draft.client_id) or None
     entry = Order(
-        symbol=product.symbol,
+        symbol=inputs.product.symbol,
         side=side,
         quantity=quantity,
         price=None if draft.market else draft.price,
         tif=tif,
-        reduce_only=reduce_only,
-        cl_ord_id=client_id,
+        reduce_only="REDUCE_ONLY" if draft.reduce_only and not hedge else None,
+        cl_ord_id=_client_number(draft.client_id) or None,
         slippage=(draft.slippage or None) if draft.market else None,
     )
     closing = "SELL" if draft.side == "BUY" else "BUY"
     take_profit, stop_loss = (
-        exit_order(draft, product, quantity, trigger, kind, holdings, closing) if trigger else None
+        exit_order(inputs, quantity, trigger, kind, closing) if trigger else None
         for trigger, kind in ((draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION"))
     )
     return Bracket(entry, take_profit, stop_loss) if take_profit or stop_loss else entry
 
 
-def exit_order(
-    draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings, closing: str
-) -> Order:
+def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: Any, closing: str) -> Order:
     """Return a take-profit or stop-loss whose side is `closing`."""
-    side: Any = closing + ("_CLOSE_HEDGE" if holdings.hedge else "")
-    by: Any = draft.trigger_by
-    return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
+    side: Any = closing + ("_CLOSE_HEDGE" if inputs.holdings.hedge else "")
+    by: Any = inputs.draft.trigger_by
+    symbol = inputs.product.symbol
+    return Order(symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
 def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]:
@@ -113,9 +101,9 @@ def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Probl
     if name in EXITS:
         choices = [Choice(value, {name: value, "exit_as": "price"}) for value in failure.nearest]
     if name == "quantity":
-        choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
+        choices = [in_base(value) for value in failure.nearest]
     if failure.rule == "decimal text":
-        choices += meant(name, draft.text(name))
+        choices += meant(name, str(getattr(draft, name, "")))
     return Problem(name, failure.rule, failure.message, tuple(choices))
 
 
@@ -167,7 +155,7 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
         return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
     if not inputs.holdings.known:
         return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
-    most = _max_quantity(inputs, worst)
+    most = max_quantity(inputs, worst)
     what = "position" if draft.reduce_only else "available margin"
     return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price)
 
@@ -177,19 +165,14 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     if steps == int(steps) and steps > 0:
         return product.quantity_text(int(steps))
     ends = sorted({int(steps.to_integral_value(rounding)) for rounding in (ROUND_FLOOR, ROUND_CEILING)} - {0})
-    choices = tuple(_amount_choice(product, end, price) for end in ends)
-    nearest = " or ".join(product.quantity_text(end) for end in ends)
+    texts = [product.quantity_text(end) for end in ends]
+    choices = tuple(in_base(text, f"{text} = {money(Decimal(text) * price)} USDC") for text in texts)
     shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
-    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {nearest}"
+    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {' or '.join(texts)}"
     return Problem("quantity", "stepSize", message, choices)
 
 
-def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
-    text = product.quantity_text(steps)
-    return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
-
-
-def _max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
+def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
     """Return the largest quantity that the position (reduce-only) or the available margin allows."""
     product = inputs.product
     if inputs.draft.reduce_only:
@@ -204,28 +187,56 @@ def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
 
 
-def worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
-    """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
-    if not draft.market:
-        return plain_decimal(draft.price)
-    last = market.last or market.mark
-    slippage = plain_decimal(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
-    if last is None or slippage is None or not 0 < slippage < 1:
-        return None
-    width = slippage_width(slippage)
-    return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
-
-
 def best_prices(market: TicketMarket) -> tuple[Choice, ...]:
     """Return the best bid and ask as choices for the price."""
     quotes = [("bid", market.bid), ("ask", market.ask)]
-    return tuple(
-        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)})
-        for name, price in quotes
-        if price is not None
-    )
+    texts = [(name, plain_text(price)) for name, price in quotes if price is not None]
+    return tuple(Choice(f"{name} {text}", {"price": text}) for name, text in texts)
 
 
 def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Problem:
     """Return the problem of an empty field."""
     return Problem(name, "required", message, choices, missing=True)
+
+
+def with_exit_prices(
+    draft: Draft, product: Product, reference: Decimal | None, quantity: Decimal | None
+) -> tuple[Draft, list[Problem]]:
+    """Return the draft with trigger prices, rounded to the nearest tick, in place of percent or PnL.
+
+    Percent is the distance from `reference`, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
+    """
+    if draft.exit_as == "price":
+        return draft, []
+    problems: list[Problem] = []
+    prices: dict[str, Any] = {}
+    for name, way in EXITS.items():
+        text = getattr(draft, name)
+        if not text:
+            continue
+        prices[name] = ""
+        number = plain_decimal(text)
+        what = f"{name.replace('_', ' ')} {text!r}"
+        if number is None or number <= 0:
+            problems.append(Problem(name, "decimal text", f"{what} is not a number above 0", meant(name, text)))
+        elif not reference or (draft.exit_as == "pnl" and not quantity):
+            problems.append(Problem(name, "price", f"{what} needs the order's price and quantity first", missing=True))
+        else:
+            width = reference * number / 100 if draft.exit_as == "percent" else number / (quantity or Decimal(1))
+            price = product.round_price(reference + draft.sign * way * width, "nearest")
+            if price <= 0:
+                problems.append(Problem(name, "price above 0", f"{what} lies beyond a price of 0"))
+            else:
+                prices[name] = format(price, "f")
+    return dataclasses.replace(draft, **prices), problems
+
+
+def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> dict[str, tuple[Decimal, Decimal]]:
+    """Return (trigger price, PnL expected there after the fees of both fills) for each exit of the draft."""
+    found = {}
+    for name in EXITS:
+        trigger = plain_decimal(getattr(draft, name))
+        if trigger is not None:
+            moved = draft.sign * (trigger - preview["price"]) * preview["fills"]
+            found[name] = (trigger, moved - preview["fee"] - taker * trigger * preview["fills"])
+    return found

@@ -39,7 +39,7 @@ function render({ model, el }) {
         make: (row) => {
           row.amend = h("button", { type: "button", class: "tk-small" }, "Amend");
           row.amend.addEventListener("click", () => editor.open(row.amend, row.item, "order"));
-          row.cancel = confirmed(row, "Cancel", () => "Cancel order?", (one) => ({ do: "cancel", order: one.id }));
+          row.cancel = confirmed(row, "Cancel", () => "Cancel order?", (one) => ({ do: "cancel", order_id: one.id }));
           return [row.amend, row.cancel];
         },
         draw: (row, one) => {

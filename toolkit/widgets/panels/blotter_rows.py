@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...products import Product
-from ..base_panel.number_format import MISSING, change, grouped, in_units, money, side_text, signed, trimmed
+from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
 from ..order_ticket.holdings import UNTRIGGERED, net_size, pnl_of
 
 Row = Mapping[str, Any]
@@ -77,7 +77,7 @@ def position_row(
     }
 
 
-def order_row(row: Row) -> dict[str, Any]:
+def open_order_row(row: Row) -> dict[str, Any]:
     """Return an open order."""
     option = _KINDS.get(str(row["reduce_only"]), "")
     trigger = row.get("trigger_price")
@@ -113,7 +113,7 @@ def parent_row(plan: Any, status: str) -> dict[str, Any]:
         "side": side_text(twap.side),
         "kind": "twap" + (" reduce-only" if twap.reduce_only else ""),
         "filled": f"{trimmed(plan.filled)} / {trimmed(Decimal(twap.quantity))}",
-        "average": MISSING if price is None else grouped(price.quantize(_TICK).normalize() + _ZERO),
+        "average": MISSING if price is None else mean_text(price, 4),
         "orders": f"{plan.done} / {twap.slices}",
         "next": f"{datetime.fromtimestamp(plan.due_ms / 1000, UTC):%H:%M:%S}" if running else "",
         "status": status.lower(),

@@ -9,8 +9,8 @@ import ipywidgets
 from ...guards import no_keys
 from ..base_panel.panel import Panel
 from ..order_ticket.ticket import OrderTicket
-from .candles import Candles
-from .market import OrderBook, Trades
+from .book_and_trades import OrderBook, Trades
+from .candle_chart import Candles
 from .portfolio import Account, Blotter
 
 if TYPE_CHECKING:

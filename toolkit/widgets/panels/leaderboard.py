@@ -128,12 +128,10 @@ class Leaderboard(Panel):
         return (f"{len(rows)} students; {first}",)
 
     def _snapshot(self) -> str:
-        columns = {"rank": "rank", "name": "name", "equity": "equity USDC", "return": "return", "drawdown": "drawdown"}
-        columns |= {"fees": "fees USDC", "trades": "trades"}
-        rows = [[one[name] for name in columns] for one in self.view["rows"]]
-        return static_view.heading("Leaderboard", self.view["time"]) + static_view.table(
-            tuple(columns.values()), rows, "no students"
-        )
+        columns = {"rank": "", "name": "", "equity": "equity USDC", "return": "", "drawdown": ""}
+        columns |= {"fees": "fees USDC", "trades": ""}
+        head = static_view.heading("Leaderboard", self.view["time"])
+        return head + static_view.records(columns, self.view["rows"], "no students")
 
 
 def _exact(value: float) -> Decimal:

@@ -14,10 +14,9 @@ from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, money, percent, short, signed, trimmed
-from ..base_panel.panel import Panel, can_sign, module
-from ..base_panel.review import ReviewedPanel
-from ..order_ticket.live_account import LiveAccount, row_of
-from .amending import replacement
+from ..base_panel.panel import Panel, can_sign, confirmed, module
+from ..base_panel.review import ReviewedPanel, order_row
+from ..order_ticket.holdings import AccountStreams, row_of
 from .blotter_rows import (
     event_row,
     exits_of,
@@ -25,7 +24,7 @@ from .blotter_rows import (
     funding_row,
     is_untriggered,
     legs,
-    order_row,
+    open_order_row,
     parent_row,
     position_row,
     size_text,
@@ -66,7 +65,7 @@ class Blotter(ReviewedPanel):
         self._products = session._product_table()
         super().__init__(session, self._only or "all products")
         stream = session.stream
-        self._account = LiveAccount(session, self._products)
+        self._account = AccountStreams(session, self._products)
         self.positions, self.orders = self._account.positions, self._account.orders
         self.fills, self.tickers = stream.fills(), stream.tickers()
         self._events, self._funding = stream.order_history(), stream.funding()
@@ -81,11 +80,7 @@ class Blotter(ReviewedPanel):
 
     def cancel(self, order_id: int | str) -> Receipt:
         """Cancel an open order. Raises InputError when there is none with this id, and as `session.cancel` does."""
-        row = next((one for one in self.orders.rows() if str(one["order_id"]) == str(order_id)), None)
-        if row is None:
-            raise InputError(
-                f"there is no open order {order_id}", field="order_id", rule="open order", value=str(order_id)
-            )
+        row = order_row(self.orders.rows(), order_id)
         item = {"symbolCode": str(self._code(row)), "ordId": str(row["order_id"])}
         return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
 
@@ -107,44 +102,35 @@ class Blotter(ReviewedPanel):
         row = row_of(self.positions.rows(), symbol)
         sizes = [] if row is None else legs(row)
         if row is None or not sizes:
-            raise InputError(
-                f"there is no position in {symbol} to close", field="symbol", rule="position", value=symbol
-            )
+            message = f"there is no position in {symbol} to close"
+            raise InputError(message, field="symbol", rule="position", value=symbol)
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
         shown = size_text(row)
         if size is not None and size != shown:
-            raise InputError(
-                f"the position in {symbol} is {shown} now, not {size}; check it and try again", field="size", value=size
-            )
+            message = f"the position in {symbol} is {shown} now, not {size}; check it and try again"
+            raise InputError(message, field="size", value=size)
         hedge = row["position_mode"] == "HEDGE"
-        orders = [close_position(symbol, one, hedge=hedge) for one in sizes]
-        return [
-            self._sign_and_send(one, f"closed {trimmed(abs(size))} {symbol}")
-            for one, size in zip(orders, sizes, strict=True)
-        ]
+        orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
+        return [self._sign_and_send(order, f"closed {trimmed(abs(one))} {symbol}") for order, one in orders]
 
     def amend(self, order_id: int | str, price: str = "", quantity: str = "") -> Prepared:
         """Start the review of a change of an open order's price (of a trigger order: its trigger) or quantity.
 
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
-        self._end_review()
-        self._check_review()
-        row = next((one for one in self.orders.rows() if str(one["order_id"]) == str(order_id)), None)
-        symbol = str(row["symbol"]) if row is not None else self._only or ""
+        self._start_review()
+        row = order_row(self.orders.rows(), order_id)
         if not (price or quantity):
             raise InputError("give a new price or a new quantity", field="price", rule="required", value=price)
-        product = self._products.find(symbol)
-        payload, words = replacement(self._session, product, order_id, price=price, quantity=quantity)
-        return self._begin_review(payload, words, "change", symbol)
+        product = self._products.find(row["symbol"])
+        return self._review_replacement(product, order_id, price=price, quantity=quantity)
 
     def reduce(self, symbol: str, share: int | None = None, quantity: str = "") -> Prepared:
         """Start the review of closing a part of a position at market: `share` (percent, in whole steps) or `quantity`.
 
         Raises InputError for another part, and as `session.prepare` does.
         """
-        self._end_review()
-        self._check_review()
+        self._start_review()
         row, size = self._single(symbol)
         product = self._products.find(symbol)
         if not quantity:
@@ -166,8 +152,7 @@ class Blotter(ReviewedPanel):
         One that waits is changed, otherwise one of the whole position is placed. Raises InputError without a position,
         CheckFailed when it breaks a rule, and as `session.prepare` does.
         """
-        self._end_review()
-        self._check_review()
+        self._start_review()
         row, size = self._single(symbol)
         if kind not in _MAKERS:
             raise InputError(f"kind {kind!r} is not known", field="kind", rule="known", nearest=tuple(_MAKERS))
@@ -180,8 +165,7 @@ class Blotter(ReviewedPanel):
             order: Order = _MAKERS[kind](symbol, side, price)
             return self._begin_review(order.check(product), f"Place {order.describe()}", "place", symbol)
         if price:
-            payload, text = replacement(self._session, product, waiting[0], price=price)
-            return self._begin_review(payload, text, "change", symbol)
+            return self._review_replacement(product, waiting[0], price=price)
         item = {"symbolCode": str(product.code), "ordId": waiting[0]}
         text = f"Cancel the {words} of {symbol} at {waiting[1]}"
         return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
@@ -214,34 +198,25 @@ class Blotter(ReviewedPanel):
     def _commands(self) -> dict[str, Any]:
         return {
             **self._review_commands(),
-            "cancel": self._clicked_cancel,
-            "cancelAll": self._clicked_all,
-            "parent": self._clicked_parent,
-            "close": self._clicked_close,
+            "cancel": confirmed(self.cancel),
+            "cancelAll": confirmed(self.cancel_all),
+            "parent": confirmed(self._act_on_parent),
+            "close": confirmed(self.close_position),
             "amend": self.amend,
             "reduce": self.reduce,
             "setExit": self.set_exit,
         }
 
-    def _clicked_cancel(self, order: str, confirmed: bool = False) -> None:
-        if confirmed is True:
-            self.cancel(order)
-
-    def _clicked_all(self, confirmed: bool = False) -> None:
-        if confirmed is True:
-            self.cancel_all()
-
-    def _clicked_parent(self, parent: str, act: str, confirmed: bool = False) -> None:
-        if confirmed is True:
-            order = self._session.parent_orders.get(parent)
-            if act == "resume":
-                self._check_review()  # it signs, as a review does
-                order.resume(confirmed=True)
-            else:
-                order.cancel()
-            self.notice, self.problem = f"{order.plan.twap.describe()}: {order.status.lower()}", ""
-            self._parents = (0.0, [])
-            self.refresh()
+    def _act_on_parent(self, parent: str, act: str) -> None:
+        order = self._session.parent_orders.get(parent)
+        if act == "resume":
+            self._check_review()  # it signs, as a review does
+            order.resume(confirmed=True)
+        else:
+            order.cancel()
+        self.notice, self.problem = f"{order.plan.twap.describe()}: {order.status.lower()}", ""
+        self._parents = (0.0, [])
+        self.refresh()
 
     def _parent_rows(self) -> list[dict[str, Any]]:
         """Return the parent orders that are open, and the last ones that have ended; read once a second."""
@@ -254,10 +229,6 @@ class Blotter(ReviewedPanel):
             self._parents = (time.monotonic(), rows)
         return self._parents[1]
 
-    def _clicked_close(self, symbol: str, size: str, confirmed: bool = False) -> None:
-        if confirmed is True:
-            self.close_position(symbol, size)
-
     def _shown(self, rows: list[Any]) -> list[Any]:
         return [one for one in rows if self._only is None or one["symbol"] == self._only]
 
@@ -267,7 +238,7 @@ class Blotter(ReviewedPanel):
         return {
             "symbol": self._only or "",
             "positions": self._position_rows(orders),
-            "orders": [order_row(one) for one in self._shown(orders)],
+            "orders": [open_order_row(one) for one in self._shown(orders)],
             "parents": self._parent_rows(),
             "history": self.history,
             "fills": [fill_row(one) for one in self._latest(self.fills, FILLS)] if self.history == "fills" else [],
@@ -304,18 +275,13 @@ class Blotter(ReviewedPanel):
         return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
 
     def _snapshot(self) -> str:
-        view = self.view
-        positions = [
-            tuple(one[name] for name in ("symbol", "side", "size", "entry", "mark", "pnl")) for one in view["positions"]
-        ]
-        orders = [
-            tuple(one[name] for name in ("symbol", "side", "kind", "price", "quantity")) for one in view["orders"]
-        ]
+        positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}
+        orders = {"symbol": "product", "side": "", "kind": "", "price": "", "quantity": "remaining / total"}
         return (
             static_view.heading("Positions")
-            + static_view.table(("product", "side", "size", "entry", "mark", "PnL"), positions, "no positions")
+            + static_view.records(positions, self.view["positions"], "no positions")
             + static_view.heading("Open orders")
-            + static_view.table(("product", "side", "kind", "price", "remaining / total"), orders, "no open orders")
+            + static_view.records(orders, self.view["orders"], "no open orders")
         )
 
 
@@ -333,13 +299,13 @@ class Account(Panel):
 
     def _make_view(self) -> dict[str, Any]:
         wallet = self.live.value
-        equity, available = wallet.get("equity"), wallet.get("available")
-        balance = wallet.get("balance")
+        equity, available, balance = (wallet.get(name) for name in ("equity", "available", "balance"))
         used = equity - available if equity is not None and available is not None else None
         share = used / equity if used is not None and equity and equity > 0 else _ZERO
         held = self.positions.rows()
         pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
         isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
+        fees = [percent(wallet.get(name), 3) for name in ("maker_fee_rate", "taker_fee_rate")]
         env, status = self._session.environment, str(wallet.get("status") or MISSING)
         name = short(str(self._session.account or ""))
         unusual = status not in ("NORMAL", MISSING)
@@ -364,11 +330,7 @@ class Account(Panel):
                 ["Margin in use", money(used), "used by positions and orders"],
                 ["Available", money(available), "for new positions and orders"],
                 ["Withdrawable", money(wallet.get("withdrawable")), "excluding unrealised PnL"],
-                [
-                    "Fees",
-                    f"{percent(wallet.get('maker_fee_rate'), 3)} / {percent(wallet.get('taker_fee_rate'), 3)}",
-                    "maker / taker",
-                ],
+                ["Fees", " / ".join(fees), "maker / taker"],
             ],
         }
 
@@ -379,6 +341,4 @@ class Account(Panel):
 
     def _snapshot(self) -> str:
         view = self.view
-        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(
-            (one[0], one[1]) for one in view["rows"]
-        )
+        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(view["rows"])

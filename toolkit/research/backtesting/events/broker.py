@@ -14,7 +14,7 @@ from ....venue.engine.core import Core
 from ....venue.model.accounts import VenueOrder
 from ....venue.model.history import OrderEvent
 from ...account_data import OrderHandle
-from ...data.events import MS
+from ...data.event_array import MS
 from ...market_data import BookSnapshot
 from ...strategy import Strategy
 from ..bar_matching import BarMatcher

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ..events import Events, Kind, from_columns
-from .files import DAMAGE
+from ..event_array import Kind, from_columns
+from ..events import Events
+from .text_files import DAMAGE, TextFile
 
 EXCHANGE, LOCAL, BUY, SELL = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 KINDS = {
@@ -40,8 +41,9 @@ UNREADABLE = (
 """What NumPy raises for a damaged archive."""
 
 
-def read(path: Path) -> Events:
+def read(source: TextFile) -> dict[str, Events]:
     """Return the events of a file. Rows that stand twice, once for each clock, become one event again."""
+    path = source.path
     rows = _array(path)
     flags, fields = _fields(path, rows)
     kinds = np.zeros(256, dtype="u1")
@@ -56,7 +58,7 @@ def read(path: Path) -> Events:
     array = from_columns({**fields, "kind": kind, "side": side}, len(rows))
     # A row that only the exchange processes has a twin that only the recorder does, when the two orders differ.
     array = array[(kind != 0) & ((flags & LOCAL != 0) | (flags & EXCHANGE == 0))]
-    return Events(array, source=f"{path.name} (hftbacktest)", notes=notes)
+    return {"": Events(array, source=f"{path.name} (hftbacktest)", notes=notes)}
 
 
 def _array(path: Path) -> NDArray[Any]:

@@ -1,0 +1,226 @@
+"""Kinds of one order: limit and market, which may carry a take-profit and a stop-loss, and stop, which is an exit."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...checks import SLIPPAGE_UNIT, default_slippage, slippage_bound, slippage_width
+from ...numerals import plain_decimal
+from ...orders import Bracket, Order
+from ...products import Product
+from ..base_panel.number_format import trimmed
+from .buying_power import account_rules
+from .draft import Draft, KindRules, Problem, TicketInputs, Validation, in_base
+from .form import FormField, FormRow, TicketFields
+from .order_tracker import OrderTracker
+from .preview import preview_order
+from .validation import (
+    best_prices,
+    client_id_problems,
+    exit_order,
+    exit_results,
+    make_order,
+    max_quantity,
+    missing,
+    read_quantity,
+    reference_price,
+    rule_problems,
+    with_exit_prices,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from ...client.orders.delivery import Prepared
+
+
+@dataclass(slots=True)
+class ReadDraft:
+    """What was read of a draft: its order, with the trigger prices of its exits, and the problems found so far."""
+
+    inputs: TicketInputs
+    order: Order | Bracket
+    quantity: str | None
+    """In base units, None where it can't be read."""
+    worst: Decimal | None
+    problems: list[Problem]
+
+
+class OrderKind(KindRules):
+    """A kind of order: the fields that the ticket shows, and how they become orders that are checked and sent."""
+
+    label: ClassVar[str]
+    """Text of its button."""
+    exits: ClassVar[bool] = True
+    """Whether take-profit and stop-loss can be placed with it."""
+    closes: ClassVar[bool] = False
+    """Whether it only closes a position, reduce-only or not."""
+
+    def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
+        """Return the fields that the ticket shows for this draft, by rows."""
+        prices: list[FormRow] = [] if draft.market else [(fields.price,)]
+        return [*prices, (fields.quantity,), *fields.slippage_row(draft), (fields.tif, fields.reduce_only)]
+
+    def form_view(self, draft: Draft, product: Product) -> dict[str, Any]:
+        """Return what the form shows: its fields, and those of its exits."""
+        fields = TicketFields(product, draft.quantity_as, draft.default_tif)
+        rows = self.rows(draft, fields)
+        # By which price a trigger counts is one setting: a kind that shows it has no second one among the exits.
+        shown = {one.name for row in rows for one in row if one is not None}
+        exits = fields.exits(*([] if "trigger_by" in shown else [fields.trigger_by]))
+        # An exit that was typed for another kind stays in sight: it is a problem that can be cleared.
+        more = exits if self.exits or draft.take_profit or draft.stop_loss else []
+        views = {
+            name: [[None if one is None else dataclasses.asdict(one) for one in row] for row in part]
+            for name, part in (("rows", rows), ("more", more))
+        }
+        return {**views, "picksPrice": self.price != "none"}
+
+    def read(self, inputs: TicketInputs) -> ReadDraft:
+        """Read quantity, price and exits of a draft."""
+        draft, market = inputs.draft, inputs.market
+        problems: list[Problem] = []
+        worst = self.worst_price(inputs)
+        quantity = read_quantity(inputs, worst)
+        if isinstance(quantity, Problem):
+            problems.append(quantity)
+            quantity = None
+        if not draft.market and not draft.price:
+            problems.append(missing("price", "a price is needed", best_prices(market)))
+        reference = reference_price(draft, market)
+        draft, unread = with_exit_prices(draft, inputs.product, reference, plain_decimal(quantity))
+        inputs = inputs._replace(draft=draft)
+        return ReadDraft(inputs, make_order(inputs, quantity or ""), quantity, worst, problems + unread)
+
+    def validate(self, inputs: TicketInputs) -> Validation:
+        """Return every problem of the draft, its order and its preview."""
+        return self.check_one(self.read(inputs))
+
+    def check_one(self, read: ReadDraft) -> Validation:
+        """Check one order by the pre-trade rules and those of the account."""
+        inputs, quantity, worst, problems = read.inputs, read.quantity, read.worst, read.problems
+        broken = rule_problems(inputs, read.order)
+        # An unreadable quantity is reported already; the rules would only repeat it.
+        problems += [one for one in broken if quantity is not None or one.field != "quantity"]
+        problems += client_id_problems(inputs)
+        if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
+            return Validation(tuple(problems), read.order)
+        amount = Decimal(quantity)
+        if worst is not None and inputs.holdings.known:
+            problems += account_rules(inputs, amount, worst)
+        return Validation(tuple(problems), read.order, {} if worst is None else self.preview(inputs, amount, worst))
+
+    def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
+        """Return what the order would do, with what is expected at its exits."""
+        found = preview_order(inputs, amount, worst)
+        return {**found, "exits": exit_results(inputs.draft, found, inputs.holdings.taker)}
+
+    def worst_price(self, inputs: TicketInputs) -> Decimal | None:
+        """Return the worst price at which it may trade, None while that is not known: its limit, or the slippage's."""
+        draft, product, market = inputs.draft, inputs.product, inputs.market
+        if not draft.market:
+            return plain_decimal(draft.price)
+        last = market.last or market.mark
+        default = Decimal(default_slippage(product)) / SLIPPAGE_UNIT
+        slippage = plain_decimal(draft.slippage) if draft.slippage else default
+        if last is None or slippage is None or not 0 < slippage < 1:
+            return None
+        last_ticks = int(last / product.tick_size)
+        return product.tick_size * slippage_bound(product, draft.sign, last_ticks, slippage_width(slippage))
+
+    def largest_quantity(self, inputs: TicketInputs) -> Decimal | None:
+        """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows.
+
+        None without a price or the account's data.
+        """
+        worst = self.worst_price(inputs)
+        return max_quantity(inputs, worst) if worst and inputs.holdings.known else None
+
+    def request(self, order: Any) -> Any:
+        """Return what `session.prepare` takes for an order that `validate` has made."""
+        return order
+
+    def track(self, order: Any, prepared: Prepared) -> Any:
+        """Return what sends a confirmed order and follows it: an OrderTracker or TwapTracker."""
+        return OrderTracker(prepared, order.describe())
+
+    def price_words(self, draft: Draft) -> str:
+        """Return the price of an unfinished draft in words."""
+        return "market" if draft.market else draft.price or "…"
+
+
+class LimitKind(OrderKind):
+    """An order with a limit price."""
+
+    name, label = "LIMIT", "Limit"
+
+
+class MarketKind(OrderKind):
+    """An order without a price, bounded by its slippage."""
+
+    name, label, price = "MARKET", "Market", "none"
+
+
+class StopKind(OrderKind):
+    """A stop-loss or take-profit of a position: it waits for its trigger, and closes the position or a part of it.
+
+    The venue takes trigger orders of traders only as exits.
+    """
+
+    name, label, price, exits, closes = "STOP", "Stop", "optional", False, True
+
+    def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
+        """Return the trigger, the limit that counts from then, and the part of the position to close."""
+        trigger = FormField("trigger_price", "Trigger at (USDC)", "trigger price")
+        quantity = fields.quantity.but(placeholder="whole position")
+        rows: list[FormRow] = [(trigger, fields.trigger_by), (fields.optional_price,), (quantity,)]
+        return [*rows, *fields.slippage_row(draft), (fields.tif, None)]
+
+    def validate(self, inputs: TicketInputs) -> Validation:
+        """Check the order by the rules of an exit, and against the position."""
+        draft, market = inputs.draft, inputs.market
+        text, trigger = draft.trigger_price, plain_decimal(draft.trigger_price)
+        worst = plain_decimal(draft.price) or trigger
+        quantity = read_quantity(inputs, worst) if draft.quantity else "0"
+        problems = [quantity] if isinstance(quantity, Problem) else []
+        size = "0" if isinstance(quantity, Problem) else quantity or "0"
+        if not text:
+            problems.append(missing("trigger_price", "a trigger price is needed"))
+        now = {"MARK_PRICE": market.mark, "LAST_PRICE": market.last, "INDEX_PRICE": market.index}[draft.trigger_by]
+        # A stop triggers where the market moves against the position, a take-profit where it moves with it.
+        stops = trigger is None or now is None or (trigger > now) == (draft.sign > 0)
+        kind = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
+        tif: Any = draft.effective_tif
+        order = dataclasses.replace(
+            exit_order(inputs, size, text or "0", kind, draft.side),
+            price=draft.price or None, tif=tif, slippage=(draft.slippage or None) if draft.market else None,
+        )  # fmt: skip
+        if text:
+            problems += rule_problems(inputs, order)
+        problems += self._position_problems(inputs, plain_decimal(size))
+        amount = plain_decimal(size) or inputs.holdings.reducible(draft.sign)
+        if problems or worst is None or not amount:
+            return Validation(tuple(problems), order)
+        # As if it fills at its trigger: the book of today says nothing about the book there.
+        then = inputs._replace(market=dataclasses.replace(market, bids=(), asks=()))
+        return Validation((), order, {**preview_order(then, amount, worst), "worst_price": None})
+
+    def _position_problems(self, inputs: TicketInputs, amount: Decimal | None) -> list[Problem]:
+        draft, holdings = inputs.draft, inputs.holdings
+        held = holdings.reducible(draft.sign)
+        if holdings.known and not held:
+            name = "long" if draft.sign < 0 else "short"
+            message = (
+                f"there is no {name} position in {inputs.product.symbol} to close: the venue takes a trader's trigger"
+                " orders only as take-profit or stop-loss of a position; STOP_LIMIT and the like are for builder orders"
+            )
+            return [Problem("order_type", "position", message)]
+        if holdings.known and amount and amount > held:
+            message = f"{trimmed(amount)} exceeds the position of {trimmed(held)}"
+            return [Problem("quantity", "position", message, (in_base(format(held, "f"), trimmed(held)),))]
+        return []
+
+    def price_words(self, draft: Draft) -> str:
+        """Return price and trigger in words."""
+        return f"{super().price_words(draft)} when {draft.trigger_price or '…'} is reached"
