@@ -462,8 +462,6 @@ def test_a_context_acts_for_its_owner_until_it_enters_a_vault(core: Core) -> Non
     context.account = vault
     assert context.owner is ann
     assert (context.signer, context.nonce, context.time, context.vault, context.builder) == ("", 0, 0, None, None)
-    own = core.context(ann)
-    assert (own.account, own.signer, own.nonce, own.time, own.tx_hash) == (ann, "", 0, core.state.time, core.tx_hash())
 
 
 def test_transactions_are_numbered_upwards_with_the_controls_between_them(core: Core) -> None:

@@ -76,13 +76,18 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
     vault = find(core, context.vault or "")
     if action in OF_DEPOSITORS:
         return
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.owner != context.owner.address:
         owner = to_checksummed(vault.owner) if vault.owner else "the venue"
         reason = f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it"
         raise Refused(TxCode.NOT_VAULT_OWNER, reason)
     context.account = core.state.accounts[vault.address]
+
+
+def check_open(vault: Vault) -> None:
+    """Refuse a vault that was closed."""
+    if vault.closed:
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
 
 
 def find(core: Core, address: str) -> Vault:
@@ -200,8 +205,7 @@ def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount
 
 def _open_top(core: Core, address: str) -> Vault:
     vault = find(core, address)
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.parent:
         reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
         raise Refused(TxCode.IS_SUB_VAULT, reason)

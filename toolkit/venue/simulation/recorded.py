@@ -44,7 +44,9 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
     recorded = core.state.recorded
     if recorded is None or code not in recorded.products:
         return quoting.index_source(core, code, time)
-    return recorded.indexes.get(code) or core.books[code].mid2 // 2, 0
+    book = core.books[code]
+    bid, ask = book.bids.best, book.asks.best
+    return recorded.indexes.get(code) or ((bid + ask) // 2 if bid and ask else 0), 0
 
 
 @controls("open_recorded")
@@ -150,7 +152,7 @@ class _Player:
         elif not steps:
             lifecycle.cancel(self.core, self.account, own)
         elif own.leaves != steps:
-            lifecycle.reduce_leaves(self.core, self.position, own, steps)
+            lifecycle.take_from_resting(self.core, self.position, own, own.leaves - steps)
             own.quantity = own.filled + steps
 
     def _clear_crossed(self, side: int, price: int) -> None:

@@ -106,7 +106,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
             check_value(product, order.price, leaves_steps)
         order.quantity, order.tif = spec.quantity, spec.tif
         if leaves_steps < order.leaves:
-            lifecycle.reduce_leaves(core, position, order, leaves_steps)
+            lifecycle.take_from_resting(core, position, order, order.leaves - leaves_steps)
         lifecycle.record(core, account, order, "replaced")
         return
     # the order must not count against itself: it is no resting order while its new price and quantity are checked

@@ -111,7 +111,7 @@ def _fill(
             if not steps:
                 return
     order.leaves -= steps
-    lifecycle.fill_resting(core, maker_position, maker, steps)
+    lifecycle.take_from_resting(core, maker_position, maker, steps)
     value = price_ticks * steps * product.unit
     trade = settlement.publish_trade(core, product, state.markets[code], order.side, price_ticks, steps, value)
     # always the maker first: ledger entries and events are numbered, so their order is part of the state
