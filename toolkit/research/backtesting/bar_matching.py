@@ -259,7 +259,7 @@ class BarMatcher:
 
         The rate of the highest tier and two ticks of tolerance keep the bound on the safe side of the exact price.
         """
-        table = self.core.risk_index.table(state.code)
+        table = self.core.risk_index.tables[state.code]
         rate_e8 = table.rows[0][1]
         margin_micro = position.assigned if position.mode == ISOLATED else self.account.balance
         if position.long.size:
@@ -279,7 +279,7 @@ class BarMatcher:
         extremes = {state.code: (state.to_ticks(bar.high), state.to_ticks(bar.low)) for state, bar in members}
         equity_micro, maintenance_micro = self.account.balance, 0
         for code, position in self.account.positions.items():
-            table = self.core.risk_index.table(code)
+            table = self.core.risk_index.tables[code]
             price = self.by_code[code].price
             high, low = extremes.get(code, (price, price))
             if position.mode == ISOLATED and (position.long.size or position.short.size):

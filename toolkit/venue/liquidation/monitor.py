@@ -118,7 +118,7 @@ def _set_bands(core: Core, account: VenueAccount) -> None:
         if position.mode == ISOLATED:
             figures = account_margin.isolated_margin(core, position)
             slack = figures.equity - figures.maintenance
-        table, mark_ticks = index.table(code), core.state.markets[code].mark
+        table, mark_ticks = index.tables[code], core.state.markets[code].mark
         # one micro-USDC a leg stays in reserve: maintenance margins are rounded up and equity must stay above them
         width_ticks = (slack - 2) * RATE // (size_steps * table.unit * (RATE + table.steepest))
         if width_ticks > 0:
@@ -226,7 +226,7 @@ def _close_in_book(core: Core, group: MarginGroup, target: OpenLeg, quantity_ste
     equity = group.figures(core).equity
     order = placing.close_out(core, group.account, product, -side, quantity_steps, bound_ticks, LIQUIDATION)
     if order.filled:
-        average_ticks = order.value // (order.filled * core.risk_index.table(code).unit)
+        average_ticks = order.value // (order.filled * core.risk_index.tables[code].unit)
         record_step(core, group, target, order.filled, BOOK, average_ticks, "", equity)
     return quantity_steps - order.filled
 

@@ -120,7 +120,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
     core.emit(ev.FundingRateSet(record))
     if not rate:
         return
-    unit_payment = market.mark * core.risk_index.table(code).unit * rate
+    unit_payment = market.mark * core.risk_index.tables[code].unit * rate
     left = 0
     holders = core.risk_index.holders.get(code, {})
     for address in sorted(holders):  # payments are numbered, and the index is in no fixed order

@@ -72,6 +72,8 @@ VAULT_REBALANCE = "VAULT_REBALANCE"
 """Between a vault, its sub-vaults and RESERVES."""
 CAPITAL_FLOWS = frozenset({DEPOSIT, FAUCET, WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_REBALANCE})
 """Business types of money that its owner moves in or out: neither a profit nor a loss."""
+Party = VenueAccount | None
+"""A side of a transfer; None stands for what is not a balance (outside, isolated margin)."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -100,15 +102,15 @@ def open_house(core: Core, address: str, capital: int) -> VenueAccount:
 
 def transfer(
     core: Core,
-    payer: VenueAccount | None,
-    receiver: VenueAccount | None,
+    payer: Party,
+    receiver: Party,
     paid: int,
     received: int,
     kind: str,
-    product: int = 0,
+    code: int = 0,
     reference: str = "",
 ) -> None:
-    """Move cash, in micro-USDC, and record it; None stands for what is not a balance (outside, isolated margin).
+    """Move cash, in micro-USDC, and record it.
 
     `paid` is the exact amount rounded up and `received` the same rounded down: ROUNDING keeps the difference.
     Negative amounts reverse the direction.
@@ -129,7 +131,7 @@ def transfer(
     if receiver is not None:
         target = receiver.address
         receiver.balance = receiver_balance = receiver.balance + received
-    changed: tuple[VenueAccount | None, ...] = payer, receiver
+    changed: tuple[Party, ...] = payer, receiver
     if paid != received:
         rounding = state.accounts[ROUNDING]
         rounding.balance = rounding_balance = rounding.balance + paid - received
@@ -148,7 +150,7 @@ def transfer(
                 core.events.append(AccountChanged(address))
     step = at + 1, time, core.height, core.step_hash or core.tx_hash()
     gave, got = (source, paid, payer_balance), (target, received, receiver_balance)
-    log.records.append(Transfer(*step, kind, *gave, *got, product, reference, rounding_balance))
+    log.records.append(Transfer(*step, kind, *gave, *got, code, reference, rounding_balance))
 
 
 def move(
@@ -157,11 +159,11 @@ def move(
     target: VenueAccount,
     amount: int,
     kind: str,
-    product: int = 0,
+    code: int = 0,
     reference: str = "",
 ) -> None:
     """Move an amount from one balance to another; a negative amount reverses the direction."""
-    transfer(core, source, target, amount, amount, kind, product, reference)
+    transfer(core, source, target, amount, amount, kind, code, reference)
 
 
 def realize(core: Core, account: VenueAccount, pnl: int, product: int, reference: str = "") -> None:

@@ -132,10 +132,8 @@ def add_liquidity(
     if not 1 <= levels <= LEVELS:
         raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
-    first, steps = (
-        listed.ticks(arguments.positive(price, "price")),
-        listed.steps(arguments.positive(quantity, "quantity")),
-    )
+    first = listed.ticks(arguments.positive(price, "price"))
+    steps = listed.steps(arguments.positive(quantity, "quantity"))
     apart = listed.ticks(arguments.positive(gap, "gap")) if gap else 1
     prices.check_bound(listed, "price", first)
     prices.check_bound(listed, "gap", apart)

@@ -55,13 +55,10 @@ def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -
     queue_model(queue, 1.0)
     for code in products:
         core.product(code)
-    account = core.account(RECORDED)
+    account = ledger.open_house(core, RECORDED, CAPITAL)
+    account.maker_rate = account.taker_rate = 0
     for order in list(account.orders.values()):
         lifecycle.cancel(core, account, order)
-    if account.kind != "market":
-        account.kind = "market"
-        account.maker_rate = account.taker_rate = 0
-        ledger.deposit(core, account, CAPITAL)
     core.state.recorded = RecordedMarket(sorted(products), queue)
     attach(core)
     core.wake("recorded", core.state.schedule.get("prices", core.state.time + core.state.config.price_interval))
@@ -183,8 +180,7 @@ class _Player:
                 if quantity > 0:
                     left -= self._fill(order, quantity)
         if left > 0:
-            value = price * left * self.product.unit
-            settlement.publish_trade(self.core, self.product, self.market, taker, price, left, value)
+            settlement.publish_trade(self.core, self.product, taker, price, left)
 
     def _orders_at(self, side: int, price: int) -> tuple[VenueOrder | None, list[VenueOrder]]:
         """Return the recorded order of a level, and the users' orders there, first come first."""
@@ -259,21 +255,12 @@ def copy_account(
     rates = account.maker_rate, account.taker_rate
     account.maker_rate = account.taker_rate = 0
     for row in positions:
-        _copy_position(core, account, *row)
+        _copy_position(core, account, row)
     account.maker_rate, account.taker_rate = rates
 
 
-def _copy_position(
-    core: Core,
-    account: VenueAccount,
-    code: int,
-    side: int,
-    steps: int,
-    value: int,
-    leverage: int,
-    isolated: int,
-    margin: int,
-) -> None:
+def _copy_position(core: Core, account: VenueAccount, row: list[int]) -> None:
+    code, side, steps, value, leverage, isolated, margin = row
     product, house = core.products[code], core.state.accounts[RECORDED]
     position = position_of(core, account, product)
     position.leverage = leverage or position.leverage

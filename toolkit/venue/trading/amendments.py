@@ -113,7 +113,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     lifecycle.count_resting(core, position, order, -order.leaves)
     place, order.priority = order.priority, 0
     try:
-        leaves_steps = _readmit(core, account, position, order, spec, leaves_steps)
+        leaves_steps = _readmit(core, account, order, spec, leaves_steps)
     finally:
         order.priority = place
         lifecycle.count_resting(core, position, order, order.leaves)
@@ -158,16 +158,14 @@ def _replace_waiting(
     lifecycle.record(core, account, order, "replaced")
 
 
-def _readmit(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, spec: Spec, leaves_steps: int
-) -> int:
+def _readmit(core: Core, account: VenueAccount, order: VenueOrder, spec: Spec, leaves_steps: int) -> int:
     """Check the new price and quantity of an open order that the sums do not count; return the steps it may have."""
     if not order.reducing:
         only_size = _holds_less(core, order, spec, leaves_steps)
         check_increase(core, account, order, leaves_steps, spec.price, only_size=only_size)
         return leaves_steps
     trial = replaced(order, tif=spec.tif, price=spec.price, quantity=leaves_steps, leaves=leaves_steps, trigger=0)
-    fit_to_position(core, account, position, trial, spec.price)
+    fit_to_position(core, account, trial, spec.price)
     return trial.leaves
 
 
