@@ -101,14 +101,7 @@ def open_house(core: Core, address: str, capital: int) -> VenueAccount:
 
 
 def transfer(
-    core: Core,
-    payer: Party,
-    receiver: Party,
-    paid: int,
-    received: int,
-    kind: str,
-    code: int = 0,
-    reference: str = "",
+    core: Core, payer: Party, receiver: Party, paid: int, received: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
     """Move cash, in micro-USDC, and record it.
 
@@ -154,13 +147,7 @@ def transfer(
 
 
 def move(
-    core: Core,
-    source: VenueAccount,
-    target: VenueAccount,
-    amount: int,
-    kind: str,
-    code: int = 0,
-    reference: str = "",
+    core: Core, source: VenueAccount, target: VenueAccount, amount: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
     """Move an amount from one balance to another; a negative amount reverses the direction."""
     transfer(core, source, target, amount, amount, kind, code, reference)

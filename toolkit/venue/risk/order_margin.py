@@ -213,14 +213,7 @@ def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position
 
 
 def settle_isolated(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    opened: int,
-    value: int,
-    closed: int,
-    gained: int,
+    core: Core, account: VenueAccount, position: Position, side: int, opened: int, value: int, closed: int, gained: int
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
@@ -282,13 +275,7 @@ def _freed(core: Core, account: VenueAccount, position: Position, side: int, pri
 
 
 def has_margin_for(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    steps: int,
-    value_micro: int,
-    brought: int = 0,
+    core: Core, account: VenueAccount, position: Position, side: int, steps: int, value_micro: int, brought: int = 0
 ) -> bool:
     """Return whether the balance can still give an isolated position the margin for opening so many steps.
 
