@@ -205,8 +205,8 @@ def read_events(path: Path) -> Events:
         ValueError,
         TypeError,
         KeyError,
-    ):
-        text = f"{path}: expected a Parquet file of events, as Events.save writes it; {wrong}"
+    ) as error:
+        text = f"{path}: expected a Parquet file of events, as Events.save writes it; {error}"
         raise InputError(text, field="path", value=str(path)) from None
 
 

@@ -21,8 +21,17 @@ from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import BY_PATH
-from ..engine.codes import BANNED, DISABLED, LOCATION, MALFORMED, RATE_LIMITED, SIGNATURE, UNSUPPORTED
-from ..engine.commands import Outcome, WireError
+from ..engine.commands import (
+    BANNED,
+    DISABLED,
+    LOCATION,
+    MALFORMED,
+    RATE_LIMITED,
+    SIGNATURE,
+    UNSUPPORTED,
+    Outcome,
+    WireError,
+)
 from ..engine.core import Core
 from ..programs import permissions
 
