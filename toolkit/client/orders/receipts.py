@@ -320,21 +320,21 @@ def expects_immediate_end(made: Receipt) -> bool:
 def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:
     results = data.get("results")
     if isinstance(results, list):
-        return tuple(_item_result(item) for item in results if isinstance(item, Mapping))
+        return tuple(
+            ItemResult(
+                cl_ord_id=parse_id(item.get("clOrdId")),
+                order_id=parse_id(item.get("ordId")),
+                code=parse_tx_code(item.get("txCode")),
+                message=str(item.get("txMsg") or ""),
+            )
+            for item in results
+            if isinstance(item, Mapping)
+        )
     # Actions other than placements and cancels, and refusals before the items were looked at, have no results.
     code = 0 if intent.state is IntentState.ACCEPTED else (intent.code or -1)
     order_id = parse_id(data.get("ordId"))
     ids = intent.client_ids
     return tuple(ItemResult(cl_ord_id, order_id if len(ids) == 1 else None, code, intent.message) for cl_ord_id in ids)
-
-
-def _item_result(item: Mapping[str, Any]) -> ItemResult:
-    return ItemResult(
-        cl_ord_id=parse_id(item.get("clOrdId")),
-        order_id=parse_id(item.get("ordId")),
-        code=parse_tx_code(item.get("txCode")),
-        message=str(item.get("txMsg") or ""),
-    )
 
 
 def parse_tx_code(value: Any) -> int:
