@@ -329,10 +329,9 @@ class SqliteLedger:
         try:
             yield
         except sqlite3.Error as error:
-            raise ToolkitError(
-                f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent is there "
-                "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
-            ) from error
+            what = f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent is there "
+            what += "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
+            raise ToolkitError(what) from error
 
     def _roll_back(self) -> None:
         """Roll back a transaction that an error, or KeyboardInterrupt, left open. The caller holds the lock."""

@@ -105,10 +105,8 @@ class OrderCalls:
                 rows = yield from self._rows("order_states", owner, parameter, number)
                 found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
         if len(found) > 1 and by != "cl_ord_id":
-            raise InputError(
-                f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"',
-                field="order", rule="one", value=order,
-            )  # fmt: skip
+            what = f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"'
+            raise InputError(what, field="order", rule="one", value=order)
         if found:
             return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
         for intent in self._delivery.ledger.all(OPEN):
@@ -158,10 +156,8 @@ class OrderCalls:
     def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: float) -> Flow[None]:
         """Read the order again until `until`; see Receipt.wait."""
         if not callable(until) and until not in _UNTIL:
-            raise InputError(
-                f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function",
-                field="until", rule="known", value=until, nearest=tuple(_UNTIL),
-            )  # fmt: skip
+            said = f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function"
+            raise InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
         began_ms: int = yield Elapsed()
         waited, wait, left = 0.0, FIRST_WAIT, timeout
         while True:
@@ -244,11 +240,9 @@ class OrderCalls:
         if isinstance(existing, Order) and new is None:
             existing, new = None, existing
         if not isinstance(new, Order):
-            raise InputError(
-                f"{new!r} can't replace an order: a bracket's take-profit and stop-loss, or all but one of several "
-                "orders, would be lost",
-                field="new", rule="Order", value=new,
-            )  # fmt: skip
+            what = f"{new!r} can't replace an order: a bracket's take-profit and stop-loss, or all but one of several "
+            what += "orders, would be lost"
+            raise InputError(what, field="new", rule="Order", value=new)
         if (existing is None) == (cl_ord_id is None):
             raise InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
         ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
@@ -259,10 +253,8 @@ class OrderCalls:
         elif new.cl_ord_id in (None, ref.cl_ord_id):
             payload["clOrdId"] = ref.cl_ord_id
         else:
-            raise InputError(
-                "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out",
-                field="new.cl_ord_id", rule="one", value=new.cl_ord_id,
-            )  # fmt: skip
+            what = "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out"
+            raise InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
         return (yield from self.submit(payload, expiry_after, vault_address))
 
     @bounded
@@ -309,7 +301,5 @@ def _order(value: object) -> OrderRef:
     except InputError as error:
         if error.rule != "int64":
             raise
-        raise InputError(
-            f"{value!r} is not an order; give a receipt, an order id, a row, or several of them",
-            field="what", rule="order", value=value,
-        ) from None  # fmt: skip
+        what = f"{value!r} is not an order; give a receipt, an order id, a row, or several of them"
+        raise InputError(what, field="what", rule="order", value=value) from None

@@ -224,10 +224,8 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     def _single(self) -> Mapping[str, Any]:
         """Return the order that the request placed (of a bracket, its entry). Raises InputError unless it is one."""
         if len(self.items) > 1 and "Bracket" not in self.action:
-            raise InputError(
-                f"this receipt has {len(self.items)} orders; name one of them, e.g. receipt.orders[0]",
-                field="receipt", rule="one", value=self,
-            )  # fmt: skip
+            what = f"this receipt has {len(self.items)} orders; name one of them, e.g. receipt.orders[0]"
+            raise InputError(what, field="receipt", rule="one", value=self)
         if not self.items:
             raise InputError(f"{self.action} placed no order", field="receipt", rule="order", value=self)
         return self.items[0]
