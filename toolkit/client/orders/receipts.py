@@ -32,7 +32,7 @@ WAIT_SECONDS = 10.0
 FILLED, CANCELED, REJECTED = "FILLED", "CANCELED", "REJECTED"
 ENDED = (FILLED, CANCELED, REJECTED)
 """Statuses of orders that nothing happens to any more."""
-_WAITING = "ORDER_STATUS_UNTRIGGERED"
+WAITING = "ORDER_STATUS_UNTRIGGERED"
 _AT_ONCE = ("IOC", "FOK")
 _SHOWN = 8
 
@@ -283,9 +283,7 @@ def words(row: Mapping[str, Any]) -> str:
     reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""
     if not filled:
         unfilled = f"{tif if tif in _AT_ONCE else ''} not filled{reason}".lstrip()
-        return {CANCELED: unfilled, REJECTED: f"rejected{reason}", _WAITING: "waits for its trigger"}.get(
-            status, "open"
-        )
+        return {CANCELED: unfilled, REJECTED: f"rejected{reason}", WAITING: "waits for its trigger"}.get(status, "open")
     price = (Decimal(str(row.get("cumFilledValue") or "0")) / filled).quantize(Decimal("1e-8")).normalize()
     part = "" if status == FILLED else f" of {quantity.normalize():f}"
     return f"filled {filled.normalize():f}{part} at {price:f}" + (reason if status == CANCELED else "")
