@@ -38,36 +38,9 @@ _MODULES = frozenset(
 )
 
 # Written out, because type checkers and editors only take names from a literal list.
-__all__ = [
-    "LOCAL",
-    "MAINNET",
-    "TESTNET",
-    "AsyncBuilder",
-    "AsyncSession",
-    "Builder",
-    "Environment",
-    "Market",
-    "Order",
-    "Product",
-    "Receipt",
-    "Session",
-    "ToolkitError",
-    "Wallet",
-    "__version__",
-    "ask",
-    "checks",
-    "connect",
-    "errors",
-    "join",
-    "learn",
-    "margin",
-    "orders",
-    "plots",
-    "products",
-    "report",
-    "research",
-    "widgets",
-]
+__all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Market", "Order", "Product", "ToolkitError", "Wallet"]
+__all__ += ["AsyncBuilder", "AsyncSession", "Builder", "Receipt", "Session", "__version__", "ask", "connect", "join"]
+__all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"]
 
 
 def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
-    from .client.parent_orders.runner import ParentRunner
+    from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
     from .client.stream.updates import FeedEvent
@@ -252,7 +252,7 @@ class Session(SessionMethods):
     @cached_property
     def _parents(self) -> ParentRunner:
         """What works on this session's parent orders."""
-        from .client.parent_orders.runner import ParentRunner
+        from .client.parent_orders.schedule import ParentRunner
 
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
         calls, runs = self._calls, not self._is_manual()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .accessors import Accessors
 from .client.io.flow import Asynchronous, Synchronous
-from .client.orders.permissions import BuilderFlows, PermissionFlows
+from .client.orders.approvals import BuilderFlows, PermissionFlows
 from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
 from .client.reads.table_flows import ProductFlows, TableFlows

@@ -17,7 +17,7 @@ from toolkit.venue.engine.registry import controls
 from toolkit.venue.model.constants import HEDGE
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading.orders import place, place_bracket
+from toolkit.venue.trading.placing import place, place_bracket
 
 NAMES = tuple(f"0x{number:040x}" for number in range(0xE1, 0xE8))
 BUILDER = "0x" + "bb" * 20
@@ -28,10 +28,11 @@ MIDDLE = {1: 600_000, 2: 300_000}
 def storm_place(core: Core, address: str, items: list[dict[str, Any]]) -> None:
     """Place builder orders without their permission side; only storms do this."""
     context = core.context(core.account(address))
+    context.builder, context.builder_rate = BUILDER, 50_000
     if len(items) > 1:
-        place_bracket(core, context, items, builder=BUILDER, builder_rate=50_000)
+        place_bracket(core, context, items)
     else:
-        place(core, context, items[0], builder=BUILDER, builder_rate=50_000)
+        place(core, context, items[0])
 
 
 @controls("storm_prices")

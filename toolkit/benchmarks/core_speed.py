@@ -16,7 +16,7 @@ from ..venue.engine.core import Core
 from ..venue.model.genesis import Genesis
 from ..venue.model.rng import Rng
 from ..venue.risk import ledger
-from ..venue.trading.orders import place
+from ..venue.trading.placing import place
 from . import Measurement, processor_seconds
 from .signed_orders import order_item
 

@@ -11,10 +11,13 @@ import socket
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ..classroom.lesson import Lesson
+from ..classroom.roster import Roster, names_of
+from ..classroom.routes import serving
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
+from ..venue.served.private_files import write_private
 from .venue import (
     StopSignals,
     announce_journal,
@@ -26,27 +29,25 @@ from .venue import (
     until_stopped,
 )
 
-if TYPE_CHECKING:
-    from ..classroom.lesson import Lesson
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
-    parser.add_argument("--names", type=Path, metavar="FILE", help="their names, one a line")
-    parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    parser.add_argument("--seed", type=int, default=7, help="seed of the market (default 7)")
-    parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    parser.add_argument("--speed", type=float, default=1.0, help="times as fast as real time (default 1)")
-    parser.add_argument("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
-    parser.add_argument("--separate", action="store_true", help="a venue for each, with the same seed and market")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
+    add("--names", type=Path, metavar="FILE", help="their names, one a line")
+    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    add("--seed", type=int, default=7, help="seed of the market (default 7)")
+    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
+    add("--speed", type=float, default=1.0, help="times as fast as real time (default 1)")
+    add("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
+    add("--separate", action="store_true", help="a venue for each, with the same seed and market")
+    add(
         "--journal",
         metavar="FILE",
         help="keep the class in FILE, and names and keys in FILE.class, to continue it later",
     )
-    parser.add_argument("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
-    parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
+    add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
+    add("--no-market", action="store_true", help="an empty market without simulated participants")
     configure_clients(parser)
 
 
@@ -56,8 +57,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
-    from ..classroom.routes import serving
-
     settings = settings_of(args)
     announce_journal(args)
     lesson = _lesson(args)
@@ -73,9 +72,6 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
 
 
 def _lesson(args: argparse.Namespace) -> Lesson:
-    from ..classroom.lesson import Lesson
-    from ..classroom.roster import Roster, names_of
-
     path = Path(f"{args.journal}.class") if args.journal and not args.separate else None
     if path is not None and path.exists():
         roster = Roster.load(path)
@@ -101,8 +97,6 @@ def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:
     lines = [f'{student.name}\ttoolkit.join("{base_url}/join/{student.code}")' for student in lesson.roster.students]
     print("\n".join(lines))
     if args.links:
-        from ..venue.served.private_files import write_private
-
         write_private(args.links, "\n".join(lines) + "\n")
     print(f"\nleaderboard  {base_url}/class")
 

@@ -7,10 +7,8 @@ import importlib.metadata
 import os
 import platform
 import re
-import shutil
 import sys
 import tempfile
-import textwrap
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
@@ -43,6 +41,7 @@ from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..products import ProductTable
 from ..protocol.enums import AgentStatus
+from ._text import wrapped
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -96,16 +95,16 @@ def run(args: argparse.Namespace) -> int:
     findings = []
     for finding in _look(args):
         mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
-        _wrapped(f"  {mark}  {finding.name:<12} ", finding.text)
+        wrapped(finding.text, f"  {mark}  {finding.name:<12} ", least=60)
         findings.append(finding)
     steps = [finding for finding in findings if finding.advice and finding.state in ("warn", "fail")]
     print("\nWhat to do next")
     for number, finding in enumerate(steps, 1):
-        _wrapped(f"  {number}. ", f"{finding.name}: {finding.advice}")
+        wrapped(f"{finding.name}: {finding.advice}", f"  {number}. ", least=60)
     if any(finding.state == "fail" for finding in findings):
         return 1
     ready = "trade: python -m toolkit quickstart shows how, python -m toolkit lab opens the walkthroughs"
-    _wrapped(f"  {len(steps) + 1}. ", ready)
+    wrapped(ready, f"  {len(steps) + 1}. ", least=60)
     return 0
 
 
@@ -280,7 +279,7 @@ def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding
 
 def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
     """Compare everything the venue answers with the declarations, and write report and fixtures into `folder`."""
-    from ..client.capture.report import take
+    from ..client.capture.findings import take
 
     print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
     taken = take(session, seconds, timeout)
@@ -458,9 +457,3 @@ def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
     rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
     return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
-
-
-def _wrapped(head: str, text: str) -> None:
-    """Print text after its head, within the width of the terminal."""
-    width = max(60, min(120, shutil.get_terminal_size((100, 24)).columns))
-    print(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head)), flush=True)

@@ -219,7 +219,7 @@ def drive(
     s._delivery.retry = Retry(base=1.0, cap=4.0)
     done, named, looks, answer = Driven(), iter(answers), iter(rounds), None
     now: Mapping[int, str] = {}
-    flow = cancelling.cancel_all(s, MASTER, 1, None, None)
+    flow = cancelling.cancel_all(s._calls, MASTER, 1, None, None)
     try:
         while True:
             request: Any = flow.send(answer)

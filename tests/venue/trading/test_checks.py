@@ -17,7 +17,7 @@ from toolkit.venue.engine.commands import ActionContext, Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading.orders import place
+from toolkit.venue.trading.placing import place
 
 CORE = Core(Genesis(prices=PRICES, settings={"market": False}))
 PRODUCTS = list(CORE.products.values())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
 from ...orders import Order
-from ...protocol.actions import declaration
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle, bounded, within
 from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import Catalogue, Reader, fetch_rows
@@ -45,6 +44,8 @@ _UNTIL = {
 LAST_READ_SECONDS = 1.0
 """What the last read of a wait may take, also where its time is over."""
 By = Literal["order_id", "cl_ord_id"]
+_NAMES: dict[By, tuple[str, str]] = {"order_id": ("orderId", "ordId"), "cl_ord_id": ("clientOrderId", "clOrdId")}
+"""Kind of an order's id → its names in queries and in rows."""
 
 
 class OrderCalls:
@@ -87,8 +88,7 @@ class OrderCalls:
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
         """Send an action in wire names; see Delivery.submit."""
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        return (yield from self.live(self._delivery.submit(declaration(payload), payload, **options)))
+        return (yield from self.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
@@ -98,12 +98,8 @@ class OrderCalls:
         if is_order_row(order):
             by = "order_id" if ref.order_id else "cl_ord_id"
         owner = vault or (yield from self._account())
-        names: dict[By, tuple[str, str]] = {
-            "order_id": ("orderId", "ordId"),
-            "cl_ord_id": ("clientOrderId", "clOrdId"),
-        }
         found: dict[Any, Mapping[str, Any]] = {}
-        for kind, (parameter, member) in names.items():
+        for kind, (parameter, member) in _NAMES.items():
             if by in (None, kind):
                 rows = yield from self._rows("order_states", owner, parameter, number)
                 found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
@@ -136,29 +132,25 @@ class OrderCalls:
                 _update(made, receipt(self._delivery.ledger.get(made.intent)))
         for at in range(len(made.items)) if positions is None else positions:
             result = made.results[at] if at < len(made.results) else None
-            refused = result is None or (made.state not in OPEN and not result.accepted)
-            if result is not None and not refused and str(made.rows.get(at, {}).get("status")) not in ENDED:
-                row = yield from self._row(made, made.items[at], result)
-                if row is not None:
-                    made.rows[at] = row
-                    if result.order_id is None:
-                        known = list(made.results)
-                        known[at] = replace(result, order_id=parse_id(row.get("ordId")))
-                        made.results = tuple(known)
+            if result is None or (made.state not in OPEN and not result.accepted) or made.has_ended(at):
+                continue
+            row = yield from self._row(made, made.items[at], result)
+            if row is not None:
+                made.rows[at] = row
+                if result.order_id is None:
+                    known = replace(result, order_id=parse_id(row.get("ordId")))
+                    made.results = (*made.results[:at], known, *made.results[at + 1 :])
 
     def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Mapping[str, Any] | None]:
         owner = made.owner or (yield from self._account())
         if "Builder" in made.action:
             owner = (yield from owner_of(self._delivery.ledger.get(made.intent))) or owner
-        name, member, number = (
-            ("orderId", "ordId", result.order_id) if result.order_id else ("clientOrderId", "clOrdId", result.cl_ord_id)
-        )
+        name, member, number = _named(result)
         for row in (yield from self._rows("order_states", owner, name, number)):
             if is_same_order(row, item) and parse_id(row.get(member)) == number:
                 if str(row.get("status")) in (CANCELED, REJECTED):
                     events = yield from self._rows("order_events", owner, name, number)
-                    reasons = [event["reason"] for event in events if event.get("reason")]
-                    row = {**row, "reason": reasons[0] if reasons else ""}
+                    row = {**row, "reason": next((event["reason"] for event in events if event.get("reason")), "")}
                 return row
         return None
 
@@ -202,11 +194,11 @@ class OrderCalls:
         if "Bracket" in made.action:
             # With the entry the venue cancels the others; once the entry is filled, they are cancelled separately.
             yield from self.refresh(made)
-            still_open = [at for at in wanted if str(made.rows.get(at, {}).get("status")) not in ENDED]
+            still_open = [at for at in wanted if not made.has_ended(at)]
             wanted = [0] if 0 in still_open or not still_open else still_open
         if not wanted:
             raise InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
-        return [cancel_item(int(pairs[at][0]["symbolCode"]), _ref(pairs[at][1])) for at in wanted]
+        return [cancel_item(int(pairs[at][0]["symbolCode"]), pairs[at][1]) for at in wanted]
 
     def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[dict[str, Any]]]:
         """Return the cancels of what `session.cancel` takes."""
@@ -230,7 +222,7 @@ class OrderCalls:
         if symbol is not None:
             return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
         owner = vault or (yield from self._account())
-        name, number = ("orderId", ref.order_id) if ref.order_id else ("clientOrderId", ref.cl_ord_id)
+        name, _, number = _named(ref)
         rows = yield from self._rows("order_states", owner, name, number)
         if not rows:
             raise InputError(
@@ -276,9 +268,8 @@ class OrderCalls:
     def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the events of the receipt's order as a frame."""
         made._single()
-        ref = _ref(made.results[0])
-        owner = made.owner or (yield from self._account())
-        given = {"account": owner, "order_id": ref.order_id, "client_order_id": ref.cl_ord_id}
+        name = "order_id" if made.order_id else "client_order_id"
+        given = {"account": made.owner or (yield from self._account()), name: made.order_id or made.cl_ord_id}
         read = yield from self._reader.all_rows("order_events", given)
         return (yield from self._reader.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
 
@@ -295,14 +286,15 @@ def _update(made: Receipt, fresh: Receipt) -> None:
     made.results = tuple(by_client_id.get(old.cl_ord_id, old) for old in made.results) or fresh.results
 
 
-def cancel_item(code: int, ref: OrderRef) -> dict[str, Any]:
+def _named(order: OrderRef | ItemResult) -> tuple[str, str, int | None]:
+    """Return the names of an order's id in queries and rows, and the id: the venue's, else the client id."""
+    return (*_NAMES["order_id"], order.order_id) if order.order_id else (*_NAMES["cl_ord_id"], order.cl_ord_id)
+
+
+def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
     """Return one item of cancelOrder: by the venue's id, else by the client id."""
-    name, number = ("ordId", ref.order_id) if ref.order_id else ("clOrdId", ref.cl_ord_id)
+    _, name, number = _named(order)
     return {"symbolCode": str(code), name: str(number)}
-
-
-def _ref(result: ItemResult) -> OrderRef:
-    return OrderRef(result.order_id, None if result.order_id else result.cl_ord_id)
 
 
 def _is_several(what: Any) -> bool:

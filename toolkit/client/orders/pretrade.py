@@ -97,10 +97,7 @@ class PreTradeChecks:
             return known[1]
         candle = {"symbol_name": product.symbol, "interval": "60", "limit": "1"}
         # Without a trade yet, the venue takes the mark price.
-        sources = (
-            ("klines_last", candle, "close"),
-            ("funding_rates", {"symbol": str(product.code)}, "markPx"),
-        )
+        sources = (("klines_last", candle, "close"), ("funding_rates", {"symbol": str(product.code)}, "markPx"))
         for query, values, member in sources:
             rows = yield from self._rows(query, **values)
             price = _number(rows[0].get(member)) if rows else Decimal(0)

@@ -241,7 +241,11 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         if self.state in OPEN:
             return False
         accepted = [at for at, result in enumerate(self.results) if result.accepted and at < len(self.items)]
-        return all(str(self.rows.get(at, {}).get("status")) in ENDED for at in accepted)
+        return all(map(self.has_ended, accepted))
+
+    def has_ended(self, at: int) -> bool:
+        """Return whether nothing happens any more to the order at a position, as last read."""
+        return str(self.rows.get(at, {}).get("status")) in ENDED
 
     def __repr__(self) -> str:
         parts = [f"{self.action} {self.state}"]

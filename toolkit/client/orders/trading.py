@@ -191,13 +191,7 @@ class TradingFlows:
             )
 
     @trading_flow
-    def order(
-        self,
-        order: OrderLike,
-        *,
-        by: By | None = None,
-        vault_address: str | None = None,
-    ) -> Flow[Receipt]:
+    def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
         """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
 
         `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
@@ -241,11 +235,7 @@ class TradingFlows:
 
     @trading_flow
     def cancel_all(
-        self,
-        symbol: str | int | None = None,
-        *,
-        conditional: bool | None = None,
-        vault_address: str | None = None,
+        self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
     ) -> Flow[Cancelled]:
         """Cancel all open orders of a product (None: of every product), and return the receipts.
 
@@ -258,7 +248,7 @@ class TradingFlows:
 
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
-        return (yield from cancel_all(self, owner, code, conditional, vault_address))
+        return (yield from cancel_all(self._calls, owner, code, conditional, vault_address))
 
     @trading_flow
     def close_position(
@@ -353,14 +343,11 @@ class IntentFlows(SessionPart):
         `.explain()` of the result shows proto bytes, typed data and digest; `send` signs and sends exactly
         that. Raises CheckFailed, InputError, WalletError.
         """
-        from ...protocol.actions import declaration
-
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
             payload = yield from self._session._payload(what)
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        prepared: Prepared = yield from self._delivery.prepare(declaration(payload), payload, **options)
+        prepared: Prepared = yield from self._delivery.prepare(payload, expiry_after, vault_address)
         return prepared
 
     @trading_flow

@@ -36,6 +36,10 @@ _SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
 """Parameters of a method that are not sent → their defaults."""
 
 
+_ANNUALISED = "funding_rate_history"
+"""The query whose frame has one column more: `annualised`, as in `session.funding_rates()`."""
+
+
 class InfoFlows(Suggesting):
     """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
 
@@ -66,9 +70,11 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
         exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
         if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:
             start, end = given.pop("start", None), given.pop("end", None)
-            options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
-            return self._reader.complete(endpoint.name, given, start, end, **options)
-        return self._reader.table(endpoint.name, given, exact, index)
+            options: dict[str, Any] = {"progress": progress, "exact": exact}
+            read = self._reader.complete(endpoint.name, given, start, end, **options)
+        else:
+            read = self._reader.table(endpoint.name, given, exact)
+        return _finished(endpoint, read, exact, index)
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -76,6 +82,15 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
     return call
+
+
+def _finished(endpoint: Endpoint, read: Flow[pd.DataFrame], exact: bool, index: str | None) -> Flow[pd.DataFrame]:
+    """Return a frame that was read with the column that is derived from its others, and its index."""
+    from .derived_columns import with_annual_rate
+    from .frames import indexed
+
+    frame = yield from read
+    return indexed(with_annual_rate(frame, exact) if endpoint.name == _ANNUALISED else frame, index)
 
 
 def _signature(endpoint: Endpoint) -> Signature:
@@ -148,6 +163,8 @@ def _docstring(endpoint: Endpoint) -> str:
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""
         lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}")
+        if endpoint.name == _ANNUALISED and field.column == "funding_rate":
+            lines.append("    annualised (float64; ratio per year): the rate if every interval of 365 days settled it")
     lines += [
         "",
         "Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.",

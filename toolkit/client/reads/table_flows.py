@@ -245,30 +245,6 @@ class TableFlows:
         return indexed(with_annual_rate(frame, exact), index)
 
     @flow
-    def funding_rate_history(
-        self,
-        symbol: str | int,
-        start: Time | None = None,
-        end: Time | None = None,
-        *,
-        progress: bool | None = None,
-        exact: bool = False,
-        index: str | None = None,
-    ) -> Flow[pd.DataFrame]:
-        """Return all settled funding rates of a product in [start, end], oldest first.
-
-        Columns as in `help(session.info.funding_rate_history)`, and `annualised` as in `funding_rates`.
-        """
-        from .derived_columns import with_annual_rate
-        from .frames import indexed
-
-        given = {"symbol": symbol}
-        rates = yield from self._reader.complete(
-            "funding_rate_history", given, start, end, progress=progress, exact=exact
-        )
-        return indexed(with_annual_rate(rates, exact), index)
-
-    @flow
     def wallet_balances(
         self, *, account: str | None = None, exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:

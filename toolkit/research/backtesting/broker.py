@@ -7,12 +7,12 @@ before the driver hands it over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...checks import slippage_bound
 from ...errors import ActionRejected, InputError, UnknownProduct
@@ -24,22 +24,32 @@ from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
-from ...venue.model.history import FundingPayment, OrderEvent
+from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
 from ...venue.risk import account_margin, ledger
 from ...venue.trading import lifecycle, settlement
-from ...venue.trading.positions import position_of
+from ...venue.trading.lifecycle import position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
-from ..market_data import BookSnapshot
+from ..market_data import BarHistory, BookSnapshot
 from ..strategy import Strategy, overrides
-from .bar_matching import NO_HASH, BarMatcher
+from .bar_matching import NO_HASH, Arrival, BarMatcher, SymbolState
 from .funding_schedule import FundingSettlement
-from .models import Latency, Liquidity, Slippage
-from .symbol_state import Arrival, SymbolState
+from .models import BarModels
 
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_CLIENT_ID = 10**15
 """Client ids given by the broker begin here, above those that people write."""
+
+
+class RunSettings(NamedTuple):
+    """The settings that runs on bars and on events have in common, as `backtest` takes them."""
+
+    capital: Amount
+    products: Mapping[str, Any] | None
+    leverage: Amount | None
+    fees: tuple[Amount, Amount] | None
+    funding: Any
+    seed: int
 
 
 class SimulatedBroker:
@@ -48,7 +58,7 @@ class SimulatedBroker:
     Attributes:
         matcher: prices, and the matching against bars.
         arrivals: heap of the orders and cancels in flight.
-        placed: client id → handle.
+        placed: client id → handle; `open_handles` has those that are not known to be in a final state.
         warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
         settlements: funding still to come, the next one last; `predicted`: code → the rate of every one, where it is
             the same.
@@ -60,24 +70,20 @@ class SimulatedBroker:
     """
 
     ctx: Context
+    matcher_type = BarMatcher
 
     def __init__(
-        self,
-        core: Core,
-        states: Sequence[SymbolState],
-        liquidity: Liquidity,
-        slippage: Slippage,
-        latency: Latency,
-        random: Random,
-        strategy: Strategy,
+        self, core: Core, states: Sequence[SymbolState], models: BarModels, settings: RunSettings, strategy: Strategy
     ) -> None:
         self.core = core
         self.account = core.account(ADDRESS)
-        self.matcher = BarMatcher(core, self.account, states, liquidity, slippage, self._deliver_events)
+        self.matcher = self.matcher_type(
+            core, self.account, states, models.liquidity, models.slippage, self._deliver_events
+        )
         self.states = self.matcher.states
         self.by_code = self.matcher.by_code
-        self.latency = latency
-        self.random = random
+        self.latency = models.latency
+        self.random = Random(settings.seed)
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
         self.warm_until = -1
@@ -85,6 +91,7 @@ class SimulatedBroker:
         self.predicted: dict[int, float] = {}
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
+        self.open_handles: dict[int, OrderHandle] = {}
         self.notes: list[tuple[int, str, str, str]] = []
         self.balances: list[tuple[int, ...]] = []
         self._wants_fills = overrides(strategy, "on_fill")
@@ -92,8 +99,9 @@ class SimulatedBroker:
         self._last_balances: tuple[int, ...] = ()
         self._delivered_events = self._delivered_payments = 0
 
-    def open_account(self, capital: Amount, leverage: Amount | None, fees: tuple[Amount, Amount] | None) -> None:
+    def open_account(self, settings: RunSettings) -> None:
         """Deposit the capital, and set leverage and fee rates where given. Raises InputError for bad amounts."""
+        capital, leverage, fees = settings.capital, settings.leverage, settings.fees
         capital_micro = exact(capital, "capital") * MICRO
         if capital_micro != int(capital_micro) or capital_micro <= 0:
             raise InputError(f"capital {capital} must be a positive amount of USDC", field="capital", value=capital)
@@ -130,9 +138,12 @@ class SimulatedBroker:
     def submit(self, order: Order | Bracket) -> OrderHandle:
         """Send an order or a bracket; it arrives after the latency."""
         state = self.state_of(str(order.symbol))
-        order = self._with_client_ids(order)
-        for leg in order.legs[1:]:
-            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg)
+        if isinstance(order, Bracket):
+            legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
+            known = {name: self._with_client_id(leg) for name, leg in legs.items() if leg is not None}
+            order = replace(order, **known)
+        else:
+            order = self._with_client_id(order)
         return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
 
     def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
@@ -145,19 +156,19 @@ class SimulatedBroker:
     def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
         placed = OrderHandle(order)
-        self.placed[placed.cl_ord_id] = placed
         if self.matcher.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
             return placed
+        if order is not placed.order:
+            for leg in order.legs[1:]:
+                self._keep(OrderHandle(leg))
+        self._keep(placed)
         state.in_flight_steps += _market_steps(placed.order, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed
 
-    def _with_client_ids(self, order: Order | Bracket) -> Order | Bracket:
-        if isinstance(order, Bracket):
-            legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
-            return replace(order, **{name: self._with_client_id(leg) for name, leg in legs.items() if leg is not None})
-        return self._with_client_id(order)
+    def _keep(self, placed: OrderHandle) -> None:
+        self.placed[placed.cl_ord_id] = self.open_handles[placed.cl_ord_id] = placed
 
     def _with_client_id(self, order: Order) -> Order:
         return order if order.cl_ord_id is not None else replace(order, cl_ord_id=self.next_client_id())
@@ -285,10 +296,8 @@ class SimulatedBroker:
         market.last = price
         market.trades += 1
         placed_order.leaves = 0
-        value = price * steps * unit
-        settlement.settle(
-            core, product, market, account, position, placed_order, price, steps, value, TAKER, exec_id
-        )  # fmt: skip
+        trade = PublicTrade(exec_id, core.state.time, state.code, side, price, steps, NO_HASH)
+        settlement.settle(core, account, position, placed_order, trade, TAKER)
         lifecycle.end(core, account, position, placed_order, FILLED)
         return True
 
@@ -327,8 +336,6 @@ class SimulatedBroker:
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
             self._deliver_order_event(records[events[at]])
-            if ctx._groups:
-                ctx._follow_fills()
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
@@ -342,26 +349,29 @@ class SimulatedBroker:
         self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
     def _deliver_order_event(self, event: OrderEvent) -> None:
-        state = self.by_code[event.product]
-        placed = self.placed.get(event.client_id)
+        """Bring the handle of an order up to date, and call the strategy for a fill or a rejection."""
+        state, placed = self.by_code[event.product], self.placed.get(event.client_id)
         if placed is not None:
             placed.order_id = event.order_id
             placed.state = STATUS_NAMES[event.status]
             placed.reason = event.reason or placed.reason
+            if placed.done:
+                self.open_handles.pop(event.client_id, None)
         if event.exec_id:
             self.fees_micro += event.open_fee + event.close_fee + event.builder_fee
             if placed is not None:
                 placed.filled += event.fill_quantity * state.step
             forced = event.type in (LIQUIDATION, ADL)
-            if not self._wants_fills and not forced:
-                return
-            fill = fill_of(event, state)
-            if forced:
-                text = f"{fill.side} {fill.quantity:g} at {fill.price:g}, realised {fill.realized_pnl:,.2f}"
-                self.notes.append((event.time, fill.type, state.symbol, text))
-            self.strategy.on_fill(self.ctx, fill)
+            if self._wants_fills or forced:
+                fill = fill_of(event, state)
+                if forced:
+                    text = f"{fill.side} {fill.quantity:g} at {fill.price:g}, realised {fill.realized_pnl:,.2f}"
+                    self.notes.append((event.time, fill.type, state.symbol, text))
+                self.strategy.on_fill(self.ctx, fill)
         elif placed is not None and placed.state == "REJECTED":
             self.reject(placed, placed.reason)
+        if self.ctx._groups:
+            self.ctx._follow_fills()
 
     def reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
         """Give an order the state REJECTED, note it, and call the strategy."""
@@ -410,8 +420,7 @@ class SimulatedBroker:
 
         A sweep would otherwise leave all its runs to the garbage collector.
         """
-        del self.ctx, self.strategy
-        self.matcher.on_change = _nothing
+        del self.ctx, self.strategy, self.matcher.on_change
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`."""
@@ -426,7 +435,11 @@ class SimulatedBroker:
             error.add_note(f"in {self.strategy.name} at {self.ctx.time}")
             raise
 
-    def book_snapshot(self, state: SymbolState) -> BookSnapshot:
+    def book(self, state: SymbolState, depth: int) -> BookSnapshot:
+        """Raise InputError: bars have no book."""
+        raise InputError("bars have no book; give the backtest Events of toolkit.research.data", field="book")
+
+    def modelled_book(self, state: SymbolState) -> BookSnapshot:
         """Return the modelled quotes of the current price."""
         self.matcher.apply_closes()
         half = self.matcher.liquidity.half_spread(state.price)
@@ -434,9 +447,19 @@ class SimulatedBroker:
         bid, ask = (state.price - half) * state.tick, (state.price + half) * state.tick
         return BookSnapshot(state.symbol, self.matcher.now, ((bid, quantity),), ((ask, quantity),))
 
+    def history(self, state: SymbolState) -> BarHistory:
+        """Return the bars up to now."""
+        return state.history
 
-def _nothing() -> None:
-    """Nothing is left to do."""
+    def price(self, state: SymbolState) -> float:
+        """Return the last known price, USDC; NaN before the first."""
+        self.matcher.apply_closes()
+        return float(state.product.tick_size * state.price) if state.price else float("nan")
+
+    def position_steps(self, code: int) -> int:
+        """Return the signed position as the strategy knows it."""
+        position = self.account.positions[code]
+        return position.long.size - position.short.size
 
 
 def _market_steps(order: Order, steps: int) -> int:

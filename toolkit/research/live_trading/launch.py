@@ -14,8 +14,8 @@ from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..strategy import StrategyLike
 from .limits import Limits
+from .run_state import utc
 from .runner import Runner
-from .session_rows import utc
 
 if TYPE_CHECKING:
     from ...session import Session

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...errors import InputError, LimitReached
 from ...orders import Order
-from .run_state import NAN, RunState
-from .session_rows import utc
+from .run_state import NAN, RunState, utc
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,8 @@ class Incoming:
     vault: str = ""
     """The address in vaultAddress, in lower case."""
     exempt_from_faults: bool = False
-    """True for the second copy of a request and for one that a fault delayed: no fault applies to them again."""
+    """True for a request that came while no fault was armed, and for the second copy of one and one that a fault
+    delayed: no fault applies to them again."""
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
 
@@ -249,7 +250,8 @@ class Gateway:
     def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
         """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
         try:
-            if self.faults.active and not incoming.exempt_from_faults:
+            incoming.exempt_from_faults |= not self.faults.active  # a control's own fault must not meet its answer
+            if not incoming.exempt_from_faults:
                 self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they come
                 self.faults.on_request(incoming)
             answer = self.hooks.on_request(incoming)
@@ -272,7 +274,7 @@ class Gateway:
                 found = self.hooks.on_response(incoming, refusal(found))
             if isinstance(found, FaultTriggered):
                 answer = found.answer
-            elif self.faults.active and not incoming.exempt_from_faults:
+            elif not incoming.exempt_from_faults:
                 again = incoming.exempt_copy()
                 answer = self.faults.on_response(incoming, found, lambda: self._answer_alone(again))
             else:
@@ -284,7 +286,7 @@ class Gateway:
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
-        if self.faults.active and not incoming.exempt_from_faults:
+        if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
 

@@ -91,6 +91,8 @@ class ActionContext:
     vault: str | None = None
     builder: str | None = None
     """Builder's master address while a builder action is executed."""
+    builder_rate: int = 0
+    """Builder fee of that action's orders, parts of RATE."""
     owner: VenueAccount = field(init=False)
     """The account whose wallet or agent signed; it differs from `account` only in a vault context."""
 

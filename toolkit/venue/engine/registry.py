@@ -19,7 +19,7 @@ from .commands import ActionContext, Outcome
 MODULES: tuple[str, ...] = (
     "engine.core",
     "risk.ledger",
-    "trading.orders",
+    "trading.placing",
     "trading.amendments",
     "trading.trigger_orders",
     "risk.prices",
@@ -46,19 +46,7 @@ A module may have `attach(core)`, called when a core is created or loaded (to re
 `begin(core, genesis)`, called once in the life of a venue.
 """
 
-ORDER = (
-    "script",
-    "prices",
-    "settle",
-    "quotes",
-    "market",
-    "unwind",
-    "funding",
-    "triggers",
-    "liquidation",
-    "expiry",
-    "blocks",
-)
+ORDER = ("script", "prices", "settle", "quotes", "market", "unwind", "funding", "triggers", "liquidation", "blocks")
 """Order of processes and post-command hooks within one instant; the others follow, sorted by name.
 
 Prices come before everything that depends on them, participants follow before triggers and liquidations need somebody

@@ -20,7 +20,7 @@ from ..simulation import past
 from ..simulation.participants import past_of
 from .account_sources import account_source
 from .batches import Batch, Data, FeedSource, Levels, in_chunks
-from .candles import AllTickersSource, CandleSource, TickerSource
+from .candles import CandleSource, TickerSource
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -208,7 +208,7 @@ _OF_PRODUCT: Mapping[str, Callable[[Core, Product, Mapping[str, Any]], FeedSourc
     "ticker": lambda core, product, fields: TickerSource(core, product),
 }
 _OF_ALL: Mapping[str, Callable[[Core], FeedSource]] = {
-    "allTickers": AllTickersSource,
+    "allTickers": TickerSource,
     "block": BlockSource,
     "blockHeight": lambda core: HeightSource(),
     "tx": lambda core: TransactionSource(),

@@ -15,7 +15,7 @@ from ..model.state import Liquidation
 from ..risk import account_margin, equity_curve
 from ..risk.audit import BOOK, NETTED
 from ..risk.ledger import LP_VAULT
-from ..trading import lifecycle, matching, orders
+from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
 from .takeover import close_with_vault, deleverage, settle_debt
 
@@ -234,7 +234,7 @@ def _close_in_book(core: Core, group: MarginGroup, target: OpenLeg, quantity_ste
     if not best_ticks or (best_ticks - bound_ticks) * side < 0 or not 0 < bound_ticks <= product.max_price:
         return quantity_steps
     equity = group.figures(core).equity
-    order = orders.close_out(core, group.account, product, -side, quantity_steps, bound_ticks, LIQUIDATION)
+    order = placing.close_out(core, group.account, product, -side, quantity_steps, bound_ticks, LIQUIDATION)
     if order.filled:
         average_ticks = order.value // (order.filled * core.risk_index.table(code).unit)
         record_step(core, group, target, order.filled, BOOK, average_ticks, "", equity)

@@ -13,11 +13,11 @@ from toolkit import margin
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.accounts import Position, VenueAccount
-from ..model.constants import ADL, GTC, ISOLATED, LIMIT, LIQUIDATION, RATE, REDUCE_ONLY
+from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
 from ..risk import account_margin, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
 from ..risk.deposits import MICRO
-from ..trading import lifecycle, matching, orders
+from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
 
 
@@ -165,7 +165,7 @@ def unwind(core: Core, time: int) -> int | None:
             continue
         slice_steps = min(-(-config.lp_slice // account_margin.mark_step(core, code)), size_steps, product.max_steps)
         side = -1 if position.long.size else 1
-        orders.submit(core, vault, product, side, slice_steps, market.mark, kind=LIMIT, tif=GTC, reduce=REDUCE_ONLY)
+        placing.submit(core, vault, product, side, slice_steps, market.mark, reduce=REDUCE_ONLY)
     if vault.orders:
         interval = config.price_interval
         core.wake("quotes", (time // interval + 1) * interval)

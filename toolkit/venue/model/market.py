@@ -128,25 +128,18 @@ class Market(msgspec.Struct, frozen=True):
     def named(cls, name: str) -> Market:
         """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
         if name not in REGIMES:
-            raise InputError(
-                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market",
-                field="market",
-                rule="known",
-                value=name,
-                nearest=REGIMES,
+            reason = (
+                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market"
             )
+            raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 
     def vary(self, **changes: Any) -> Market:
         """Return a market with some numbers changed. Raises InputError for a name or value that it can't have."""
         unknown = sorted(changes.keys() - set(self.__struct_fields__))
         if unknown:
-            raise InputError(
-                f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}",
-                field=unknown[0],
-                rule="known",
-                value=unknown,
-            )
+            reason = f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}"
+            raise InputError(reason, field=unknown[0], rule="known", value=unknown)
         changed = market_of(msgspec.structs.replace(self, **changes))
         assert changed is not None
         return changed

@@ -70,9 +70,8 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
     inviter = find_code(core, code)
     mine = referral(core, account.address)
     if mine.inviter:
-        raise Refused(
-            TxCode.ALREADY_REFERRED, f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}"
-        )
+        reason = f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}"
+        raise Refused(TxCode.ALREADY_REFERRED, reason)
     if inviter is None:
         raise Refused(TxCode.UNKNOWN_REFERRAL_CODE, f'there is no referral code "{code}"')
     if inviter == account.address:
@@ -80,9 +79,8 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
     above: str = inviter
     while above:
         if above == account.address:
-            raise Refused(
-                TxCode.REFERRAL_CYCLE, f"{to_checksummed(inviter)} was itself invited by this account's network"
-            )
+            reason = f"{to_checksummed(inviter)} was itself invited by this account's network"
+            raise Refused(TxCode.REFERRAL_CYCLE, reason)
         above = referral(core, above).inviter
     mine.inviter, mine.bound = inviter, core.state.time
     above_it = referral(core, inviter)

@@ -73,10 +73,8 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
         raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
     if vault.owner != context.owner.address:
         owner = to_checksummed(vault.owner) if vault.owner else "the venue"
-        raise Refused(
-            TxCode.NOT_VAULT_OWNER,
-            f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it",
-        )
+        reason = f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it"
+        raise Refused(TxCode.NOT_VAULT_OWNER, reason)
     context.account = core.state.accounts[vault.address]
 
 
@@ -154,10 +152,8 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     if holding is None or shares > held:
         raise Refused(TxCode.SHARES_NOT_HELD, f"share {action['share']} is more than the {micro_text(held)} held")
     if core.state.time < holding.locked_until:
-        raise Refused(
-            TxCode.SHARES_LOCKED,
-            f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}",
-        )
+        reason = f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}"
+        raise Refused(TxCode.SHARES_LOCKED, reason)
     amount = worth(core, vault, shares)
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
@@ -200,10 +196,8 @@ def _open_top(core: Core, address: str) -> Vault:
     if vault.closed:
         raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
     if vault.parent:
-        raise Refused(
-            TxCode.IS_SUB_VAULT,
-            f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one",
-        )
+        reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
+        raise Refused(TxCode.IS_SUB_VAULT, reason)
     return vault
 
 
@@ -215,10 +209,8 @@ def _check_context(context: ActionContext, vault: Vault) -> None:
 def check_not_vault(context: ActionContext) -> None:
     """Refuse an action that only a person's account may do, in the name of a vault."""
     if context.owner.kind == "vault":
-        raise Refused(
-            TxCode.ACCOUNT_IS_VAULT,
-            f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults",
-        )
+        reason = f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults"
+        raise Refused(TxCode.ACCOUNT_IS_VAULT, reason)
 
 
 def record_event(
@@ -226,18 +218,9 @@ def record_event(
 ) -> None:
     """Add an event to a vault's history and send it to the account that caused it."""
     ended = shares if not vault.shares else 0
-    event = VaultEvent(
-        len(vault.events) + 1,
-        core.state.time,
-        core.height,
-        context.tx_hash,
-        kind,
-        context.owner.address,
-        amount,
-        shares,
-        min(LARGEST, amount * SHARE // ended) if ended else price(core, vault),
-        fee,
-    )
+    share_price = min(LARGEST, amount * SHARE // ended) if ended else price(core, vault)
+    step = len(vault.events) + 1, core.state.time, core.height, context.tx_hash
+    event = VaultEvent(*step, kind, context.owner.address, amount, shares, share_price, fee)
     vault.events.append(event)
     if kind in ("DEPOSIT", "WITHDRAW"):
         notice = "vaultDeposit" if kind == "DEPOSIT" else "vaultWithdraw"

@@ -34,9 +34,8 @@ def micro(amount: str, name: str = "amount") -> int:
 def check_currency(action: dict[str, Any]) -> None:
     """Refuse every currency but USDC."""
     if action["currencyCode"] != USDC:
-        raise Refused(
-            TxCode.UNKNOWN_CURRENCY, f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency"
-        )
+        reason = f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency"
+        raise Refused(TxCode.UNKNOWN_CURRENCY, reason)
 
 
 def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
@@ -56,10 +55,8 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
         again = account.faucet_time + config.faucet_pause
-        raise Refused(
-            TxCode.FAUCET_CLAIMED,
-            f"last claimed at {time_text(account.faucet_time)}; it can be claimed again at {time_text(again)}",
-        )
+        reason = f"last claimed at {time_text(account.faucet_time)}; it can be claimed again at {time_text(again)}"
+        raise Refused(TxCode.FAUCET_CLAIMED, reason)
     account.faucet_time = now
     ledger.deposit(core, account, config.faucet_amount, ledger.FAUCET)
     return {}
@@ -85,10 +82,8 @@ def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
     address, amount_micro = arguments.address(address), micro(arguments.positive(amount, "amount"))
     room = LARGEST - core.state.deposits
     if amount_micro > room:
-        raise Refused(
-            TxCode.DEPOSIT_LIMIT,
-            f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in",
-        )
+        reason = f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in"
+        raise Refused(TxCode.DEPOSIT_LIMIT, reason)
     account = core.account(address)
     ledger.deposit(core, account, amount_micro)
     return {"address": account.address, "balance": micro_text(account.balance)}

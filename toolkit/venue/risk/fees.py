@@ -48,19 +48,15 @@ def _rate(core: Core, account: VenueAccount, code: int, role: int, day: int) -> 
     # the volume of complete days is the same all day, so its rates are looked up once a day
     cached = index.rates.get(account.address)
     if cached is None or cached[0] != day:
-        cached = index.rates[account.address] = (day, *_by_volume(core, account))
+        traded = volume(core, account) if account.volumes else 0
+        found = (RATE, RATE)  # no tier: above any product's rates; a tier's maker rate may be below 0
+        for tier in core.state.config.fee_tiers:
+            if traded >= tier.volume:
+                found = (tier.maker, tier.taker)
+        cached = index.rates[account.address] = (day, *found)
     table, by_volume = index.tables[code], cached[role]
     standard = table.maker_rate if role == MAKER else table.taker_rate
     return by_volume if by_volume < standard else standard
-
-
-def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
-    traded = volume(core, account) if account.volumes else 0
-    found = (RATE, RATE)  # no tier: above any product's rates; a tier's maker rate may be below 0
-    for tier in core.state.config.fee_tiers:
-        if traded >= tier.volume:
-            found = (tier.maker, tier.taker)
-    return found
 
 
 def charge(

@@ -74,6 +74,15 @@ def attach(core: Core) -> None:
     core.risk_index.rebuild(core.products, core.state.accounts.values())
 
 
+def open_house(core: Core, address: str, capital: int) -> VenueAccount:
+    """Return an account of the simulated or recorded market, which pays no fees; a new one gets its capital."""
+    account = core.account(address)
+    if account.kind != "market":
+        account.kind = "market"
+        deposit(core, account, capital)
+    return account
+
+
 def transfer(
     core: Core,
     payer: VenueAccount | None,
@@ -122,24 +131,9 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    log.records.append(
-        Transfer(
-            at + 1,
-            time,
-            core.height,
-            core.step_hash or core.tx_hash(),
-            kind,
-            source,
-            paid,
-            payer_balance,
-            target,
-            received,
-            receiver_balance,
-            product,
-            reference,
-            rounding_balance,
-        )
-    )
+    step = at + 1, time, core.height, core.step_hash or core.tx_hash()
+    gave, got = (source, paid, payer_balance), (target, received, receiver_balance)
+    log.records.append(Transfer(*step, kind, *gave, *got, product, reference, rounding_balance))
 
 
 def move(

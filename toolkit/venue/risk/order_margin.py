@@ -1,6 +1,7 @@
-"""Which orders may add risk: position limit, leverage of the tier, and initial margin.
+"""Which orders may add risk, and the margin that an isolated position takes and gives back when they fill.
 
-Source: docs/assumptions.md, "Money on the venue".
+Orders are judged by position limit, leverage of the tier, and initial margin. Amounts are in micro-USDC where no other
+unit is named; `step_micro` is the value of one step at mark. Source: docs/assumptions.md, "Money on the venue".
 """
 
 from __future__ import annotations
@@ -9,32 +10,22 @@ from collections.abc import Iterator
 
 from ...exposure import Standing, grown_equity, margin_to_open, need_of, required, uncovered_value
 from ...numerals import micro_text
-from ...products import Product
 from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..engine.core import Core
-from ..model.accounts import Position, VenueAccount
+from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, RATE
 from ..model.risk_index import RiskTable
-from ..risk import account_margin, fees
+from . import account_margin, fees
 from .account_margin import cross_margin, mark_step, reducible, unrealized
 from .fees import worst_cost
 from .ledger import assign
 
 
 def check_increase(
-    core: Core,
-    account: VenueAccount,
-    product: Product,
-    position: Position,
-    side: int,
-    quantity_steps: int,
-    price_ticks: int,
-    builder_rate: int = 0,
-    *,
-    only_size: bool = False,
+    core: Core, account: VenueAccount, order: VenueOrder, steps: int, price_ticks: int, *, only_size: bool = False
 ) -> None:
-    """Refuse an order that may add risk and does not fit; `position` does not yet count it.
+    """Refuse an order that may add risk and does not fit; its position does not yet count it.
 
     `price_ticks` is the limit, or a market order's slippage bound; what trades below mark counts at mark, where the
     position will be valued. An order that the position covers always passes, whatever rests on its side: orders that
@@ -48,22 +39,22 @@ def check_increase(
     """
     if account.kind == "market":
         return
-    table = core.risk_index.tables[product.code]
+    code, side, cover_steps = order.product, order.side, 0
+    position, table = account.positions[code], core.risk_index.tables[code]
     unit = table.unit
-    cover_steps = 0
     if account.position_mode != HEDGE:  # as `reducible`, without a call for every order
         cover_steps = (position.short if side > 0 else position.long).size
-    if quantity_steps <= cover_steps:
+    if steps <= cover_steps:
         return
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
-    mark_ticks = core.state.markets[product.code].mark
-    if not only_size and _fits_easily(core, account, position, side, quantity_steps, price_ticks, mark_ticks, table):
+    mark_ticks = core.state.markets[code].mark
+    if not only_size and _fits_easily(core, account, position, side, steps, price_ticks, mark_ticks):
         return
     standing = account_margin.standing(account, position, mark_ticks * unit)
-    taken_steps, paid = _immediate_fill(core, account, position, side, quantity_steps, price_ticks)
+    taken_steps, paid = _immediate_fill(core, account, position, side, steps, price_ticks)
     uncovered = uncovered_value(_resting(account, position, side), cover_steps) * unit if cover_steps else 0
-    need = need_of(standing, side, quantity_steps, price_ticks, mark_ticks, unit, taken_steps, paid, uncovered)
+    need = need_of(standing, side, steps, price_ticks, mark_ticks, unit, taken_steps, paid, uncovered)
     _check_size(table, need.reach, position.leverage)
     if only_size:
         return
@@ -73,10 +64,10 @@ def check_increase(
     if taken_steps:
         _check_isolated_growth(table, standing, side, taken_steps, paid * unit)
         roundings = 0
-        if builder_rate or position.mode == ISOLATED:
+        if order.builder_rate or position.mode == ISOLATED:
             # margin and builder fees are rounded up at every fill, up to a micro-USDC each
             roundings = _fill_count(core, account, position, side, taken_steps) - 1
-        loss += fees.worst_cost(core, account, product, paid * unit, builder_rate, roundings)
+        loss += fees.worst_cost(core, account, table.product, paid * unit, order.builder_rate, roundings)
         if position.mode == ISOLATED:
             initial += roundings
     if equity + need.freed - loss < initial:
@@ -89,14 +80,7 @@ def check_increase(
 
 
 def _fits_easily(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    quantity_steps: int,
-    price_ticks: int,
-    mark_ticks: int,
-    table: RiskTable,
+    core: Core, account: VenueAccount, position: Position, side: int, steps: int, price_ticks: int, mark_ticks: int
 ) -> bool:
     """Return True for an order that even the most it could need leaves room for; False says nothing.
 
@@ -106,7 +90,7 @@ def _fits_easily(
     # Second form: an order that even the most it could need leaves room for
     if position.mode == ISOLATED or account.position_mode == HEDGE:
         return False
-    book = core.books[position.product]
+    book, table = core.books[position.product], core.risk_index.tables[position.product]
     highest_ticks = price_ticks if price_ticks > mark_ticks else mark_ticks
     if side > 0:
         crosses = 0 < book.asks.best <= price_ticks
@@ -115,7 +99,7 @@ def _fits_easily(
         crosses = best >= price_ticks
         if best > highest_ticks:
             highest_ticks = best
-    value = highest_ticks * quantity_steps * table.unit
+    value = highest_ticks * steps * table.unit
     reach = _reach(position, side, mark_ticks * table.unit) + value
     if reach > table.first_notional or position.leverage > table.first_leverage:
         return False
@@ -225,9 +209,8 @@ def _check_size(table: RiskTable, reach: int, leverage: int) -> None:
 def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     product = position.product if position.mode == ISOLATED else 0
     if f"{account.address}:{product}" in core.state.liquidations:
-        raise Refused(
-            TxCode.POSITION_IN_LIQUIDATION, "the position is being liquidated; only orders that reduce are taken"
-        )
+        reason = "the position is being liquidated; only orders that reduce are taken"
+        raise Refused(TxCode.POSITION_IN_LIQUIDATION, reason)
 
 
 def settle_isolated(
@@ -235,9 +218,9 @@ def settle_isolated(
     account: VenueAccount,
     position: Position,
     side: int,
-    *,
     opened: int,
     opened_value: int,
+    *,
     closed_value: int,
     gained: int,
 ) -> None:

@@ -17,12 +17,10 @@ from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused, Submit
 from ..engine.core import Core
 from ..engine.registry import controls, process
-from ..model.accounts import VenueAccount
-from ..model.constants import GTC, LIMIT
 from ..model.market import REGIMES
 from ..model.state import Limit
 from ..risk import ledger, prices
-from ..trading import lifecycle, orders
+from ..trading import lifecycle, placing
 from . import participants
 
 LIQUIDITY = "0x00000000000000000000000000000000000000b9"
@@ -48,10 +46,8 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
             raise Refused(TxCode.BAD_ARGUMENT, f"a point is [time in ms, price], not {point!r}")
         time, price = point
         if time <= core.state.time or (script and time <= script[-1][0]):
-            raise Refused(
-                TxCode.BAD_ARGUMENT,
-                f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})",
-            )
+            reason = f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
+            raise Refused(TxCode.BAD_ARGUMENT, reason)
         script.append((time, prices.oracle_ticks(listed, price)))
     lab = core.state.laboratory
     lab.scripts.pop(product, None)
@@ -143,13 +139,13 @@ def add_liquidity(
         raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
     first, steps, apart = _sizes(listed, price, quantity, gap)
-    account = _house(core)
+    account = ledger.open_house(core, LIQUIDITY, CAPITAL)
     placed, taken = [], 0
     for level in range(levels):
         ticks = first - sign * apart * level
         if ticks <= 0:
             break
-        order = orders.submit(core, account, listed, sign, steps, ticks, kind=LIMIT, tif=GTC)
+        order = placing.submit(core, account, listed, sign, steps, ticks)
         taken += order.filled
         if order.id in account.orders:
             placed.append(str(order.id))
@@ -168,14 +164,6 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
     return {"cancelled": len(resting)}
 
 
-def _house(core: Core) -> VenueAccount:
-    account = core.account(LIQUIDITY)
-    if account.kind != "market":
-        account.kind = "market"
-        ledger.deposit(core, account, CAPITAL)
-    return account
-
-
 def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, int, int]:
     ticks = product.ticks(arguments.positive(price, "price"))
     steps = product.steps(arguments.positive(quantity, "quantity"))
@@ -183,9 +171,8 @@ def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, 
     prices.check_bound(product, "price", ticks)
     prices.check_bound(product, "gap", apart)
     if ticks * steps * product.unit > CAPITAL:
-        raise Refused(
-            TxCode.BAD_ARGUMENT, f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
-        )
+        reason = f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
+        raise Refused(TxCode.BAD_ARGUMENT, reason)
     return ticks, steps, apart
 
 
@@ -226,9 +213,8 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
 def disable(core: Core, action: str) -> None:
     """Switch an action off: it is answered 40280."""
     if action not in core.handlers:
-        raise Refused(
-            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
-        )
+        reason = f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
+        raise Refused(TxCode.UNKNOWN_TARGET, reason)
     _add(core.state.laboratory.disabled, action)
 
 
@@ -269,9 +255,8 @@ def limit(core: Core, action: str, count: int, span: int) -> None:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:
         known = ", ".join(sorted(core.handlers))
-        raise Refused(
-            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are info, {known}, and '' for all the others"
-        )
+        reason = f"there is no action {action!r}; there are info, {known}, and '' for all the others"
+        raise Refused(TxCode.UNKNOWN_TARGET, reason)
     core.state.laboratory.limits[action] = Limit(count, span)
 
 

@@ -16,7 +16,7 @@ from ..model.accounts import Position, VenueOrder
 from ..model.constants import GTC, IOC, LIMIT
 from ..risk import ledger
 from ..trading import lifecycle, matching
-from ..trading.positions import position_of
+from ..trading.lifecycle import position_of
 from .quoting import index_source
 
 HOUSE = "0x00000000000000000000000000000000000000b0"

@@ -22,7 +22,7 @@ from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
 from ..risk import account_margin, ledger
 from ..risk.account_margin import leverage_text
 from ..risk.deposits import micro
-from .positions import position_of
+from .lifecycle import position_of
 
 
 @handles("setLeverage")
@@ -90,18 +90,16 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     position = position_of(core, account, product)
     if position.mode != ISOLATED or not (position.long.size or position.short.size):
         what = "on cross margin" if position.mode != ISOLATED else "not open"
-        raise Refused(
-            TxCode.NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
-        )
+        reason = f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
+        raise Refused(TxCode.NOT_ISOLATED, reason)
     _refuse_under_liquidation(core, account, position)
     free = account_margin.withdrawable(core, account) if amount > 0 else removable(core, position)
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
-        raise Refused(
-            TxCode.MARGIN_SHORTFALL,
-            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, "
-            f"not {micro_text(abs(amount))}",
+        reason = (
+            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, not {micro_text(abs(amount))}"
         )
+        raise Refused(TxCode.MARGIN_SHORTFALL, reason)
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
     return {}
@@ -148,9 +146,8 @@ def _reach(core: Core, account: VenueAccount, position: Position) -> int:
 def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     for product in (0, position.product):
         if f"{account.address}:{product}" in core.state.liquidations:
-            raise Refused(
-                TxCode.SETTINGS_IN_LIQUIDATION, "margin settings can't be changed while positions are being liquidated"
-            )
+            reason = "margin settings can't be changed while positions are being liquidated"
+            raise Refused(TxCode.SETTINGS_IN_LIQUIDATION, reason)
 
 
 def _short(amount: int, what: str) -> Refused:

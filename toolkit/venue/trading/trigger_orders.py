@@ -12,19 +12,11 @@ from ..engine.core import Core
 from ..engine.registry import post_command
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.book import Triggers
-from ..model.constants import (
-    INDEX_PRICE,
-    LAST_PRICE,
-    MARK_PRICE,
-    NEW,
-    POST_ONLY,
-    UNTRIGGERED,
-)
+from ..model.constants import INDEX_PRICE, LAST_PRICE, MARK_PRICE, NEW, POST_ONLY, UNTRIGGERED
 from ..model.state import MarketState
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
-from .liquidity import prospects, reference_price, slippage_limit
-from .positions import closing_leg
+from .lifecycle import closing_leg, prospects, reference_price, slippage_limit
 
 
 @post_command("triggers")
@@ -96,16 +88,7 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
         refusal = "POST_ONLY would match when triggered"
     elif not order.reducing:
         try:
-            check_increase(
-                core,
-                account,
-                core.products[order.product],
-                position,
-                order.side,
-                order.leaves,
-                limit_ticks,
-                order.builder_rate,
-            )
+            check_increase(core, account, order, order.leaves, limit_ticks)
         except Refused as reason:
             refusal = f"triggered, but {reason.reason}"
     if refusal:

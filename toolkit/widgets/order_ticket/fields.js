@@ -45,8 +45,7 @@ function text(model, name, id) {
     timer = setTimeout(send, TYPING_PAUSE_MS);
   });
   input.addEventListener("change", send);
-  // Otherwise Jupyter takes keys for its shortcuts.
-  input.addEventListener("keydown", (event) => event.stopPropagation());
+  keepKeys(input);
   return {
     input,
     send,

@@ -14,13 +14,10 @@ from ..base_panel import static_view
 from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
-from .form import Amount
-from .holdings import AccountStreams, holdings_of
-from .order_kinds import OrderKind
+from .draft import Amount, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
+from .holdings import AccountStreams, no_holdings, preview_view
+from .order_kinds import KINDS, OrderKind
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
-from .preview import preview_view
-from .several_orders import KINDS
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -312,7 +309,7 @@ class OrderTicket(ReviewedPanel):
 
     def _inputs(self) -> TicketInputs:
         product = self._product
-        self._holdings = self._account.holdings(product) if self._account else holdings_of(product, {}, {}, (), (), ())
+        self._holdings = self._account.holdings(product) if self._account else no_holdings(product)
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,62 +14,19 @@ from ....errors import InputError
 from ...data.books import feed_times
 from ...data.event_array import MS
 from ...data.events import Events
-from ..models import Latency
+
+Times = NDArray[np.int64]
 
 
-class RequestLatency:
-    """Delays in ns of requests (`order`) and answers (`answer`) sent at a time (Unix ns)."""
+class RequestLatency(NamedTuple):
+    """How long a request (`order`) and its answer (`answer`) take, ns, when they are sent at a time (Unix ns)."""
 
-    def __init__(self, order_ns: int, answer_ns: int) -> None:
-        self._delays = order_ns, answer_ns
-
-    def order(self, sent_ns: int) -> int:
-        """Return how long a request takes."""
-        return self._delays[0]
-
-    def answer(self, sent_ns: int) -> int:
-        """Return how long an answer takes."""
-        return self._delays[1]
+    order: Callable[[int], int]
+    answer: Callable[[int], int]
+    text: str
 
     def __repr__(self) -> str:
-        order, answer = (pd.Timedelta(delay) / pd.Timedelta("1ms") for delay in self._delays)
-        return f"({order:g} ms, {answer:g} ms)"
-
-
-class MeasuredLatency(RequestLatency):
-    """Delays interpolated between measured ones; before the first and after the last, those."""
-
-    def __init__(self, times_ns: NDArray[np.int64], order_ns: NDArray[np.int64], answer_ns: NDArray[np.int64]) -> None:
-        order = np.argsort(times_ns, kind="stable")
-        self._times, self._start = (times_ns[order] - times_ns.min()).astype("f8"), int(times_ns.min())
-        self._order, self._answer = order_ns[order].astype("f8"), answer_ns[order].astype("f8")
-
-    def order(self, sent_ns: int) -> int:
-        """Return how long a request takes."""
-        return int(np.interp(sent_ns - self._start, self._times, self._order))
-
-    def answer(self, sent_ns: int) -> int:
-        """Return how long an answer takes."""
-        return int(np.interp(sent_ns - self._start, self._times, self._answer))
-
-    def __repr__(self) -> str:
-        return f"measured ({len(self._times):,} points)"
-
-
-class DrawnLatency(RequestLatency):
-    """Delays drawn from a model of `models`, each way."""
-
-    def __init__(self, model: Latency, random: Random) -> None:
-        self._model, self._random = model, random
-
-    def order(self, sent_ns: int) -> int:
-        """Return how long a request takes."""
-        return self._model.delay(self._random) * MS
-
-    answer = order
-
-    def __repr__(self) -> str:
-        return repr(self._model)
+        return self.text
 
 
 def request_latency(given: Any, events: Events, random: Random) -> RequestLatency:
@@ -78,20 +36,37 @@ def request_latency(given: Any, events: Events, random: Random) -> RequestLatenc
     model; a DataFrame of measured requests with the columns sent, arrived and answered (times), which is interpolated;
     "feed", for the recorded delay of the feed each way; or None, for no time at all.
     """
-    if given is None:
-        return RequestLatency(0, 0)
     if isinstance(given, str) and given == "feed":
         times = feed_times(events)
         delays = times - events.array["exchange_ns"]
-        return MeasuredLatency(times, delays, delays)
+        return _interpolated(times, delays, delays)
     if isinstance(given, pd.DataFrame):
         return _measured(given)
     if hasattr(given, "delay"):
-        return DrawnLatency(given, random)
+
+        def drawn(sent_ns: int) -> int:
+            return int(given.delay(random)) * MS
+
+        return RequestLatency(drawn, drawn, repr(given))
     pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2:
         raise _wrong(given)
-    return RequestLatency(*(to_ns(one, "latency") for one in pair))
+    order_ns, answer_ns = (0, 0) if given is None else (to_ns(one, "latency") for one in pair)
+    return RequestLatency(
+        lambda sent_ns: order_ns, lambda sent_ns: answer_ns, f"({order_ns / MS:g} ms, {answer_ns / MS:g} ms)"
+    )
+
+
+def _interpolated(times_ns: Times, order_ns: Times, answer_ns: Times) -> RequestLatency:
+    """Return delays between measured ones; before the first and after the last, those."""
+    first, rows = int(times_ns.min()), np.argsort(times_ns, kind="stable")
+    times = (times_ns[rows] - first).astype("f8")
+
+    def between(delays_ns: Times) -> Callable[[int], int]:
+        sorted_ns = delays_ns[rows].astype("f8")
+        return lambda sent_ns: int(np.interp(sent_ns - first, times, sorted_ns))
+
+    return RequestLatency(between(order_ns), between(answer_ns), f"measured ({len(times):,} points)")
 
 
 def to_ns(given: Any, field: str) -> int:
@@ -108,7 +83,7 @@ def to_ns(given: Any, field: str) -> int:
     return span
 
 
-def _measured(table: pd.DataFrame) -> MeasuredLatency:
+def _measured(table: pd.DataFrame) -> RequestLatency:
     names = ("sent", "arrived", "answered")
     missing = [name for name in names if name not in table]
     if missing or not len(table):
@@ -124,13 +99,9 @@ def _measured(table: pd.DataFrame) -> MeasuredLatency:
     )
     if (arrived < sent).any() or (answered < arrived).any():
         raise InputError("a measured request arrives before it was sent", field="latency", rule="not negative")
-    return MeasuredLatency(sent, arrived - sent, answered - arrived)
+    return _interpolated(sent, arrived - sent, answered - arrived)
 
 
 def _wrong(given: Any, field: str = "latency") -> InputError:
     pair = ", or a pair (order there, answer back)" if field == "latency" else ""
-    return InputError(
-        f'{field} {given!r} is no span; give ms or text like "10ms"{pair}',
-        field=field,
-        value=str(given),
-    )
+    return InputError(f'{field} {given!r} is no span; give ms or text like "10ms"{pair}', field=field, value=str(given))

@@ -39,7 +39,16 @@ _LEADER_MAY = "be traded, rebalanced, handed over and closed by your agents"
 _DEPOSIT_MAY = "its leader trades your deposit"
 
 
-class PermissionFlows(SessionPart):
+class ActingPart(SessionPart):
+    """A part of a session that sends actions."""
+
+    def _act(self, action: str, *args: Any, **options: Any) -> Flow[Receipt]:
+        """Call a method of `session.exchange`."""
+        receipt: Receipt = yield from subflow(getattr(self._session.exchange, action), *args, **options)
+        return receipt
+
+
+class PermissionFlows(ActingPart):
     """Who may act for the account, and how to change it."""
 
     _path = "session.permissions"
@@ -59,13 +68,12 @@ class PermissionFlows(SessionPart):
         (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
         """
         account: str = yield from self._account()
-        rows = yield from self._agent_rows(account, ended)
-        authorisations, complete = yield from self._builder_rows(account, ended, builders)
-        rows += authorisations
-        rows += yield from self._vault_rows(account, ended)
         from ..reads.frames import indexed, typed
 
-        frame = indexed(typed(rows, COLUMNS), index)
+        agents = yield from self._agent_rows(account, ended)
+        authorisations, complete = yield from self._builder_rows(account, ended, builders)
+        vaults = yield from self._vault_rows(account, ended)
+        frame = indexed(typed([*agents, *authorisations, *vaults], COLUMNS), index)
         frame.attrs["complete"] = complete
         return frame
 
@@ -83,22 +91,15 @@ class PermissionFlows(SessionPart):
         chosen = rows_to_revoke(active, who)
         if not chosen:
             names = tuple(str(row["name"] or row["address"]) for row in active)
-            known = ", ".join(f"{row['kind']} {row['name'] or row['address']}" for row in active) or "none"
-            raise InputError(
-                f"{who!r} is no active agent or builder of this account; there is {known}",
-                field="who",
-                rule="active",
-                value=who,
-                nearest=names,
-            )
+            known = ", ".join(f"{row['kind']} {name}" for row, name in zip(active, names, strict=True)) or "none"
+            what = f"{who!r} is no active agent or builder of this account; there is {known}"
+            raise InputError(what, field="who", rule="active", value=who, nearest=names)
         receipt: Receipt
         for row in chosen:
             if row["kind"] == "builder":
-                receipt = yield from subflow(self._session.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
+                receipt = yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after)
             else:
-                receipt = yield from subflow(
-                    self._session.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after
-                )
+                receipt = yield from self._act("revoke_agent", str(row["name"]), expiry_after=expiry_after)
         return receipt
 
     @trading_flow
@@ -117,31 +118,20 @@ class PermissionFlows(SessionPart):
         Source: docs/published.md, "Exchange API".
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
-        receipt: Receipt = yield from subflow(
-            self._session.exchange.approve_agent_to_builder, agent, builder, **values, expiry_after=expiry_after
-        )
-        return receipt
+        action = "approve_agent_to_builder"
+        return (yield from self._act(action, agent, builder, **values, expiry_after=expiry_after))
 
     @trading_flow
     def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End this account's active builder authorisation. Signed by: Trader master."""
-        receipt: Receipt = yield from subflow(self._session.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
-        return receipt
+        return (yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after))
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
         read = yield from self._reader.all_rows("agents", {"account": account})
         table = yield from self._reader.frame_of([read], read.newest_first())
         rows = [
-            {
-                "kind": "agent",
-                "name": row["name"],
-                "address": row["agent"],
-                "of": "",
-                "may": _AGENT_MAY,
-                "since": row["approved_at"],
-                "until": row["expires_at"],
-                "status": _agent_status(row),
-            }
+            {"kind": "agent", "of": "", "may": _AGENT_MAY, "status": _agent_status(row)}
+            | {"name": row["name"], "address": row["agent"], "since": row["approved_at"], "until": row["expires_at"]}
             for row in records(table)
         ]
         return [row for row in rows if ended or row["status"] == "ACTIVE"]
@@ -157,27 +147,17 @@ class PermissionFlows(SessionPart):
             for builder in self._known_builders(builders):
                 tables.append((yield from _authorisations(self._reader, ended, wallet=account, builder=builder)))
         rows = [
-            {
-                "kind": "builder",
-                "name": "",
-                "address": row["agent"],
-                "of": row["builder"],
-                "may": _BUILDER_MAY,
-                "until": row["expires_at"],
-                "max_fee_rate": row["max_fee_rate"],
-                "status": _builder_status(row),
-            }
+            {"kind": "builder", "name": "", "may": _BUILDER_MAY, "status": _builder_status(row)}
+            | {"address": row["agent"], "of": row["builder"]}
+            | {"until": row["expires_at"], "max_fee_rate": row["max_fee_rate"]}
             for table in tables
             for row in records(table)
         ]
         return rows, complete
 
     def _known_builders(self, given: Iterable[str]) -> list[str]:
-        recorded = [
-            str(intent.payload["builderAddress"])
-            for intent in self._delivery.ledger.all()
-            if intent.action == "approveAgentToBuilder"
-        ]
+        asked = [one.payload for one in self._delivery.ledger.all() if one.action == "approveAgentToBuilder"]
+        recorded = [str(payload["builderAddress"]) for payload in asked]
         return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
@@ -187,21 +167,13 @@ class PermissionFlows(SessionPart):
             leads = str(row["owner"]).lower() == account.lower()
             joined = (row["current_value"] or 0) > 0
             if (leads or joined) and (ended or row["status"] == "OPEN"):
-                rows.append(
-                    {
-                        "kind": "vault",
-                        "name": row["name"],
-                        "address": row["vault"],
-                        "of": row["owner"],
-                        "may": _LEADER_MAY if leads else _DEPOSIT_MAY,
-                        "since": row["created"],
-                        "status": row["status"],
-                    }
-                )
+                found = {"kind": "vault", "may": _LEADER_MAY if leads else _DEPOSIT_MAY, "status": row["status"]}
+                found |= {"name": row["name"], "address": row["vault"], "of": row["owner"], "since": row["created"]}
+                rows.append(found)
         return rows
 
 
-class BuilderFlows(SessionPart):
+class BuilderFlows(ActingPart):
     """A builder's side of Builder Code: the wallet's master is the builder, its agent places the orders."""
 
     _path = "Builder"
@@ -209,8 +181,7 @@ class BuilderFlows(SessionPart):
     @trading_flow
     def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Register this wallet's master as a builder, once. Signed by: Builder master."""
-        receipt: Receipt = yield from subflow(self._session.exchange.register_builder, name, expiry_after=expiry_after)
-        return receipt
+        return (yield from self._act("register_builder", name, expiry_after=expiry_after))
 
     @trading_flow
     def traders(self, *, ended: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
@@ -242,14 +213,9 @@ class BuilderFlows(SessionPart):
             builder = yield from session._account()
         rate = decimal_text(fee_rate, "fee_rate")
         options = {"expiry_after": expiry_after, "vault_address": vault_address}
-        receipt: Receipt
         if isinstance(order, Bracket):
-            receipt = yield from subflow(
-                session.exchange.place_builder_bracket_order, [order], builder, rate, **options
-            )
-        else:
-            receipt = yield from subflow(session.exchange.place_builder_order, order, builder, rate, **options)
-        return receipt
+            return (yield from self._act("place_builder_bracket_order", [order], builder, rate, **options))
+        return (yield from self._act("place_builder_order", order, builder, rate, **options))
 
 
 def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:
@@ -258,11 +224,13 @@ def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping
     rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
     named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
     address = str(who).lower()
-    return named or [
-        row
-        for row in rows
-        if address == str(row["address"]).lower() or (row["kind"] == "builder" and address == str(row["of"]).lower())
-    ]
+
+    def is_at(row: Mapping[str, Any]) -> bool:
+        return address == str(row["address"]).lower() or (
+            row["kind"] == "builder" and address == str(row["of"]).lower()
+        )
+
+    return named or list(filter(is_at, rows))
 
 
 def _authorisations(reader: Reader, ended: bool, *, index: str | None = None, **parties: str) -> Flow[pd.DataFrame]:

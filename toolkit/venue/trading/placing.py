@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...checks import Failure, Spec, min_value_failure, read_order, slippage_bound
+from ...checks import Spec, min_value_failure, read_order, slippage_bound
 from ...products import Product
 from ..engine.codes import REFUSED, TxCode
 from ..engine.commands import ActionContext, Outcome, Refused
@@ -17,32 +17,26 @@ from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import Book, Triggers
-from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, ONE_WAY, POST_ONLY, REDUCE_ONLY
+from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, MARKET, ONE_WAY, POST_ONLY, REDUCE_ONLY
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
-from .brackets import check_child, check_children, entry_price, join, parent_of
-from .positions import closing_leg, position_of
+from .lifecycle import check_child, check_children, closing_leg, entry_price, join, parent_of, position_of
 
 Item = Mapping[str, Any]
 
 
 def attach(core: Core) -> None:
     """Rebuild the books and the trigger queues from the accounts' live orders."""
-    resting, waiting = [], []
     for code in core.products:
         core.books[code] = Book(code)
         core.triggers[code] = Triggers()
-    for account in core.state.accounts.values():
-        for order in account.orders.values():
-            if order.priority:
-                resting.append(order)
-            elif order.waiting and order.armed:
-                waiting.append(order)
+    live = [order for account in core.state.accounts.values() for order in account.orders.values()]
     # the order of acceptance decides about priority within a level
-    for order in sorted(resting, key=lambda order: order.priority):
+    for order in sorted((order for order in live if order.priority), key=lambda order: order.priority):
         core.books[order.product].side(order.side).add(order)
-    for order in waiting:
-        core.triggers[order.product].add(order)
+    for order in live:
+        if not order.priority and order.waiting and order.armed:
+            core.triggers[order.product].add(order)
 
 
 @handles("placeOrder")
@@ -57,28 +51,21 @@ def place_bracket_order(core: Core, context: ActionContext, action: dict[str, An
     return place_bracket(core, context, action["orders"])
 
 
-def place(
-    core: Core,
-    context: ActionContext,
-    item: Item,
-    *,
-    builder: str = "",
-    builder_rate: int = 0,
-) -> VenueOrder:
+def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
     """Place one order item (wire names) for `context.account`; return it as it is after matching.
 
-    With `builder` (a master address) and `builder_rate` (parts of RATE) it is a builder order, which may have the
-    STOP_* and TAKE_PROFIT_* types. Raises Refused before anything changed.
+    With a builder in the context it is a builder order, which may have the STOP_* and TAKE_PROFIT_* types. Raises
+    Refused before anything changed.
     """
     account = context.account
     entry_ticks = entry_price(account, item) if item.get("parentOrdId") else 0
-    product, spec = read(core, account, item, builder=bool(builder), entry_ticks=entry_ticks)
+    product, spec = read(core, account, item, bool(context.builder), entry_ticks)
     position = account.positions.get(product.code) or position_of(core, account, product)
     order = _make_order(account, product, spec)
-    if builder:
-        order.builder, order.builder_rate = builder, builder_rate
+    if context.builder:
+        order.builder, order.builder_rate = context.builder, context.builder_rate
     main = parent_of(account, order) if order.parent else None
-    limit_ticks = admit(core, account, product, position, order, main)
+    limit_ticks = admit(core, account, position, order, main)
     if main is not None:
         join(position, main, order)
     lifecycle.accept(core, account, position, order)
@@ -87,47 +74,42 @@ def place(
     return order
 
 
-def place_each(
-    core: Core, context: ActionContext, items: list[Item], *, builder: str = "", builder_rate: int = 0
-) -> Outcome:
+def place_each(core: Core, context: ActionContext, items: list[Item]) -> Outcome:
     """Place every item independently, with a result for each; refused ones are recorded."""
     results = []
     for item in items:
         try:
-            results.append(accepted(place(core, context, item, builder=builder, builder_rate=builder_rate)))
+            results.append(accepted(place(core, context, item)))
         except Refused as refusal:
-            results.append(_reject_item(core, context, item, refusal))
+            results.append(reject_item(core, context, item, refusal))
     return batch_outcome(results, "orders")
 
 
-def place_bracket(
-    core: Core, context: ActionContext, items: list[Item], *, builder: str = "", builder_rate: int = 0
-) -> Outcome:
+def place_bracket(core: Core, context: ActionContext, items: list[Item]) -> Outcome:
     """Place a main order (the first item) with its TP and/or SL orders; Refused when any of them can't be placed."""
     account = context.account
     at = 0  # the item that is looked at, for the message of a refusal
     try:
-        product, spec = read(core, account, items[0], builder=bool(builder))
+        product, spec = read(core, account, items[0], bool(context.builder))
         position = position_of(core, account, product)
         main = _make_order(account, product, spec)
-        main.builder, main.builder_rate = builder, builder_rate
+        main.builder, main.builder_rate = context.builder or "", context.builder_rate
         if main.reducing:
             raise Refused(TxCode.BAD_BRACKET, "the main order of a bracket may not be reduce-only or close a position")
-        limit_ticks = admit(core, account, product, position, main, None)
+        limit_ticks = admit(core, account, position, main)
         children = []
         for at in range(1, len(items)):
-            children.append(_read_child(core, account, product, main, items[at], bool(builder)))
+            children.append(_read_child(core, context, position, main, items[at]))
         at = 0
         check_children(account, main, children)
     except Refused as refusal:
         for item in items:
-            _reject_item(core, context, item, refusal)
+            reject_item(core, context, item, refusal)
         raise Refused(refusal.code, f"orders[{at}]: {refusal.reason}; nothing of the bracket was placed") from None
-    for order in (main, *children):
-        order.builder, order.builder_rate = builder, builder_rate
     lifecycle.accept(core, account, position, main)
     main.group = main.id
     for child in children:
+        child.builder, child.builder_rate = main.builder, main.builder_rate
         join(position, main, child)
         lifecycle.accept(core, account, position, child)
     if not main.trigger:
@@ -135,55 +117,35 @@ def place_bracket(
     return batch_outcome([accepted(order) for order in (main, *children)], "orders")
 
 
-def record_refused(core: Core, context: ActionContext, items: list[Item], refusal: Refused) -> None:
-    """Record orders that were refused before their own rules were checked."""
-    for item in items:
-        _reject_item(core, context, item, refusal)
-
-
 def submit(
     core: Core,
     account: VenueAccount,
     product: Product,
     side: int,
-    quantity_steps: int,
+    steps: int,
     price_ticks: int = 0,
     *,
-    kind: int = LIMIT,
     tif: int = GTC,
     reduce: int = 0,
-    closing: bool = False,
     bound_ticks: int = 0,
-    client_id: int = 0,
 ) -> VenueOrder:
     """Place an order for the venue itself: simulated participants, interventions, backtests.
 
-    The caller keeps the pre-trade rules of `checks`; the rules that need the account are checked here. `bound_ticks` is
-    the worst price of a market order (default: by the usual slippage). Raises Refused before anything changed.
+    Without a price it is a market order. The caller keeps the pre-trade rules of `checks`; the rules that need the
+    account are checked here. `bound_ticks` is the worst price of a market order (default: by the usual slippage).
+    Raises Refused before anything changed.
     """
     position = position_of(core, account, product)
-    order = VenueOrder(
-        0,
-        account.address,
-        product.code,
-        side,
-        closing,
-        kind,
-        tif,
-        reduce,
-        price_ticks,
-        quantity_steps,
-        quantity_steps,
-        client_id=client_id,
-    )
-    limit_ticks = admit(core, account, product, position, order, None, bound_ticks)
+    kind = LIMIT if price_ticks else MARKET
+    order = VenueOrder(0, account.address, product.code, side, False, kind, tif, reduce, price_ticks, steps, steps)
+    limit_ticks = admit(core, account, position, order, None, bound_ticks)
     lifecycle.accept(core, account, position, order)
     matching.process_order(core, account, position, order, limit_ticks)
     return order
 
 
 def close_out(
-    core: Core, account: VenueAccount, product: Product, side: int, quantity_steps: int, limit_ticks: int, kind: int
+    core: Core, account: VenueAccount, product: Product, side: int, steps: int, limit_ticks: int, kind: int
 ) -> VenueOrder:
     """Close a part of a position in the book at `limit_ticks` or better, as an order of type `kind` (LIQUIDATION).
 
@@ -192,17 +154,7 @@ def close_out(
     position = position_of(core, account, product)
     closing = closing_leg(account, position, side, False) is None
     order = VenueOrder(
-        0,
-        account.address,
-        product.code,
-        side,
-        closing,
-        kind,
-        IOC,
-        REDUCE_ONLY,
-        limit_ticks,
-        quantity_steps,
-        quantity_steps,
+        0, account.address, product.code, side, closing, kind, IOC, REDUCE_ONLY, limit_ticks, steps, steps
     )
     lifecycle.accept(core, account, position, order)
     matching.process_order(core, account, position, order, limit_ticks)
@@ -210,40 +162,25 @@ def close_out(
 
 
 def read(
-    core: Core,
-    account: VenueAccount,
-    item: Item,
-    *,
-    builder: bool = False,
-    entry_ticks: int = 0,
-    replaced: VenueOrder | None = None,
+    core: Core, account: VenueAccount, item: Item, builder: bool, entry_ticks: int = 0, old: VenueOrder | None = None
 ) -> tuple[Product, Spec]:
     """Return an item's product and its values as integers, after every rule of `checks`.
 
-    `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the present price; `replaced` is the
-    order that the item replaces. Refused names all broken rules.
+    `builder` allows conditional types; `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the
+    present price; `old` is the order that the item replaces. Refused names all broken rules.
     """
     product = core.products.get(item["symbolCode"]) or core.product(int(item["symbolCode"]))
     code = product.code
     market, book = core.state.markets[code], core.books[code]
     if market.paused:
         raise Refused(TxCode.PAUSED, f"trading in {product.symbol} is paused")
-    position, cover_steps = account.positions.get(code), 0
+    position, cover = account.positions.get(code), 0
     if position is not None and account.position_mode != HEDGE:
-        cover_steps = (position.long if item.get("ordSide") == "SELL" else position.short).size
+        cover = (position.long if item.get("ordSide") == "SELL" else position.short).size
+    filled, triggered = (old.filled, old.triggered) if old is not None else (0, False)
+    prices = market.mark, market.last, market.oracle, book.bids.best, book.asks.best, entry_ticks
     spec = read_order(
-        product,
-        item,
-        market.mark,
-        market.last,
-        market.oracle,
-        book.bids.best,
-        book.asks.best,
-        entry_ticks,
-        cover_steps=cover_steps,
-        filled_steps=replaced.filled if replaced is not None else 0,
-        builder=builder,
-        triggered=replaced is not None and replaced.triggered,
+        product, item, *prices, cover_steps=cover, filled_steps=filled, builder=builder, triggered=triggered
     )
     if spec.failures:
         raise Refused(TxCode.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
@@ -253,10 +190,9 @@ def read(
 def admit(
     core: Core,
     account: VenueAccount,
-    product: Product,
     position: Position,
     order: VenueOrder,
-    main: VenueOrder | None,
+    main: VenueOrder | None = None,
     bound_ticks: int = 0,
 ) -> int:
     """Check an order against the rules that need its account; return the worst price it may trade at, ticks.
@@ -265,44 +201,38 @@ def admit(
     Reduces `order.leaves` of a reduce-only order to what it may close. Raises Refused; changes nothing else.
     """
     if order.client_id and order.client_id in account.client_ids:
-        raise Refused(
-            TxCode.CLIENT_ID_IN_USE,
-            f"clOrdId {order.client_id} is in use by the open order {account.client_ids[order.client_id]}",
-        )
+        other = account.client_ids[order.client_id]
+        raise Refused(TxCode.CLIENT_ID_IN_USE, f"clOrdId {order.client_id} is in use by the open order {other}")
     limit_ticks = value_ticks = order.price
     if not limit_ticks:
-        market = core.state.markets[product.code]
+        product, market = core.products[order.product], core.state.markets[order.product]
         value_ticks = market.last or market.mark
         limit_ticks = bound_ticks or slippage_bound(product, order.side, value_ticks, order.slippage)
     if order.closing and account.position_mode == ONE_WAY:
-        name = "BUY_CLOSE_HEDGE" if order.side > 0 else "SELL_CLOSE_HEDGE"
+        side = "BUY" if order.side > 0 else "SELL"
         raise Refused(
             TxCode.WRONG_SIDE,
-            f"ordSide {name} needs hedge mode, the account is in one-way mode;"
-            f" use {name.partition('_')[0]} with REDUCE_ONLY",
+            f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use {side} with REDUCE_ONLY",
         )
     if order.reduce or order.closing:
         if main is None:  # the exit of an open main order has no position yet
-            fit_to_position(account, product, position, order, order.trigger or value_ticks)
+            fit_to_position(core, account, position, order, order.trigger or value_ticks)
     elif not order.trigger:  # a waiting trigger holds no margin: it is checked when it triggers
-        check_increase(core, account, product, position, order.side, order.leaves, limit_ticks, order.builder_rate)
+        check_increase(core, account, order, order.leaves, limit_ticks)
     return limit_ticks
 
 
-def fit_to_position(
-    account: VenueAccount, product: Product, position: Position, order: VenueOrder, price_ticks: int
-) -> None:
+def fit_to_position(core: Core, account: VenueAccount, position: Position, order: VenueOrder, price_ticks: int) -> None:
     """Reduce a reduce-only order to the position it may close; Refused when there is nothing to close.
 
     An order for the whole rest of a position is exempt from the minimum value, which is taken at `price_ticks` [L].
     """
+    product = core.products[order.product]
     leg = closing_leg(account, position, order.side, order.closing)
     name, other = ("BUY", "short") if order.side > 0 else ("SELL", "long")
     if leg is None:
-        raise Refused(
-            TxCode.WRONG_SIDE,
-            f"in hedge mode {name} can't reduce; use {name}_CLOSE_HEDGE to close the {other} position",
-        )
+        reason = f"in hedge mode {name} can't reduce; use {name}_CLOSE_HEDGE to close the {other} position"
+        raise Refused(TxCode.WRONG_SIDE, reason)
     if not leg.size:
         raise Refused(TxCode.NO_POSITION, f"there is no {other} position in {product.symbol} to reduce")
     if order.trigger:
@@ -313,27 +243,24 @@ def fit_to_position(
     if order.tif in (GTC, POST_ONLY):  # it may rest, and resting reduce-only orders never exceed the position
         free_steps -= position.buy_reducing if order.side > 0 else position.sell_reducing
         if free_steps <= 0:
-            raise Refused(
-                TxCode.COVERED,
-                f"reduce-only orders cover the {other} position of {product.quantity_text(leg.size)} already",
-            )
+            size = product.quantity_text(leg.size)
+            raise Refused(TxCode.COVERED, f"reduce-only orders cover the {other} position of {size} already")
     if order.leaves > free_steps:
+        free = product.quantity_text(free_steps)
         if order.tif == FOK:
-            raise Refused(
-                TxCode.NO_POSITION,
-                f"FOK of {product.quantity_text(order.quantity)} is above the {other} position of"
-                f" {product.quantity_text(free_steps)} that it may reduce",
-            )
+            wanted = product.quantity_text(order.quantity)
+            reason = f"FOK of {wanted} is above the {other} position of {free} that it may reduce"
+            raise Refused(TxCode.NO_POSITION, reason)
         order.leaves = free_steps
-        order.reason = f"reduce-only: cut to {product.quantity_text(free_steps)}, what is left of the {other} position"
+        order.reason = f"reduce-only: cut to {free}, what is left of the {other} position"
     if order.leaves < free_steps:
         check_value(product, price_ticks, order.leaves)
 
 
-def check_value(product: Product, price_ticks: int, quantity_steps: int) -> None:
+def check_value(product: Product, price_ticks: int, steps: int) -> None:
     """Refuse an order for a part of a position that is below the product's minimum value."""
-    if price_ticks * quantity_steps * product.unit < product.min_value:
-        failure: Failure = min_value_failure(product, price_ticks, quantity_steps)
+    if price_ticks * steps * product.unit < product.min_value:
+        failure = min_value_failure(product, price_ticks, steps)
         raise Refused(TxCode.MIN_VALUE, f"{failure.message}, or the whole position")
 
 
@@ -359,19 +286,18 @@ def _make_order(account: VenueAccount, product: Product, spec: Spec) -> VenueOrd
     )
 
 
-def _read_child(
-    core: Core, account: VenueAccount, product: Product, main: VenueOrder, item: Item, builder: bool
-) -> VenueOrder:
+def _read_child(core: Core, context: ActionContext, position: Position, main: VenueOrder, item: Item) -> VenueOrder:
     """Return the TP or SL of a bracket, checked against its main order."""
-    found, spec = read(core, account, item, builder=builder, entry_ticks=main.price or main.trigger)
+    entry_ticks = main.price or main.trigger
+    found, spec = read(core, context.account, item, bool(context.builder), entry_ticks)
+    product = core.products[main.product]
     if found.code != product.code:
         raise Refused(TxCode.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
-    child = _make_order(account, product, spec)
+    child = _make_order(context.account, product, spec)
     check_child(main, child)
     if child.quantity and child.quantity < main.quantity:
         check_value(product, child.trigger, child.quantity)
-    position = position_of(core, account, product)
-    admit(core, account, product, position, child, main)
+    admit(core, context.account, position, child, main)
     return child
 
 
@@ -386,13 +312,12 @@ def id_text(value: object) -> str | None:
     return None if value in (None, 0, "") else str(value)
 
 
-def _reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
+def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
     """Record a refused order if its product is known; return its result."""
-    account, order_id = context.account, None
-    product = core.products.get(int(item["symbolCode"]))
+    order_id, product = None, core.products.get(int(item["symbolCode"]))
     if product is not None:
-        order = _make_order(account, product, read_order(product, item, builder=True))
-        lifecycle.reject(core, account, order, refusal.reason)
+        order = _make_order(context.account, product, read_order(product, item, builder=True))
+        lifecycle.reject(core, context.account, order, refusal.reason)
         order_id = str(order.id)
     client_id = id_text(item.get("clOrdId"))
     return {"clOrdId": client_id, "ordId": order_id, "txCode": refusal.code, "txMsg": refusal.reason}

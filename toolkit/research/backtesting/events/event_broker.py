@@ -5,28 +5,57 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from heapq import heappush
 from itertools import count
-from random import Random
 from typing import Any
 
-from ....orders import Bracket, Order
+from ....errors import InputError
+from ....orders import Order
 from ....products import whole_units
 from ....venue.engine.core import Core
 from ....venue.model.accounts import VenueOrder
 from ....venue.model.history import OrderEvent
+from ....venue.risk import account_margin
 from ...account_data import OrderHandle
+from ...data.books import Levels
 from ...data.event_array import MS
-from ...market_data import BookSnapshot
+from ...market_data import BarHistory, BookSnapshot
 from ...strategy import Strategy
-from ..bar_matching import BarMatcher
-from ..broker import ADDRESS, SimulatedBroker
-from ..models import BarLiquidity, FixedLatency, RatioSlippage
-from ..symbol_state import NEVER, SymbolState
-from .impact import Impact
-from .latency import RequestLatency
-from .market import HistoricalMarket, Resting
+from ..bar_matching import NEVER, BarMatcher, SymbolState
+from ..broker import ADDRESS, RunSettings, SimulatedBroker
+from ..models import BarModels
+from .recorded_market import HistoricalMarket, Resting
+from .request_latency import RequestLatency
 
 Happening = tuple[int, int, str, Any]
 """Something that takes place at a time: (Unix ns, number, kind, payload); numbers order those of one time."""
+
+
+class Impact:
+    """What was taken from recorded levels; half of what is missing is back after `half_life_ns` (None: no impact)."""
+
+    def __init__(self, half_life_ns: int | None) -> None:
+        self._half_life_ns = half_life_ns
+        self._taken: dict[tuple[int, int, int], tuple[float, int]] = {}
+
+    def take(self, code: int, side: int, price: int, steps: int, time_ns: int) -> None:
+        """Note that `steps` of a level (side +1: bids) were taken."""
+        if self._half_life_ns is not None:
+            key = code, side, price
+            self._taken[key] = self._missing(key, time_ns) + steps, time_ns
+
+    def left(self, code: int, side: int, levels: Levels, time_ns: int) -> Levels:
+        """Return levels with what is still missing subtracted; a level may have 0 left."""
+        if not self._taken:
+            return levels
+        return tuple(
+            (price, max(0, total - round(self._missing((code, side, price), time_ns)))) for price, total in levels
+        )
+
+    def _missing(self, key: tuple[int, int, int], time_ns: int) -> float:
+        taken, since_ns = self._taken.get(key, (0.0, 0))
+        if not taken or not self._half_life_ns:
+            return 0.0
+        missing: float = taken * 0.5 ** (max(0, time_ns - since_ns) / self._half_life_ns)
+        return missing
 
 
 class EventMatcher(BarMatcher):
@@ -109,8 +138,6 @@ class EventMatcher(BarMatcher):
         return self._offer(state, side, steps)
 
     def _may_be_liquidated(self) -> bool:
-        from ....venue.risk import account_margin
-
         wallet = account_margin.wallet(self.core, self.account)
         return wallet.equity <= 2 * wallet.maintenance or any(
             position.mode for position in self.account.positions.values()
@@ -120,26 +147,25 @@ class EventMatcher(BarMatcher):
 class EventBroker(SimulatedBroker):
     """One account on the core in front of recorded markets.
 
-    Attributes: `happenings` (heap of what is on its way), `open_handles` (client id → order not known to be done),
-    `known_steps` (code → signed position as the strategy knows it).
+    Attributes: `happenings` (heap of what is on its way), `known_steps` (code → signed position as the strategy knows
+    it).
     """
 
     matcher: EventMatcher
+    matcher_type = EventMatcher
 
     def __init__(
         self,
         core: Core,
         states: Sequence[SymbolState],
+        settings: RunSettings,
+        strategy: Strategy,
         markets: Mapping[int, HistoricalMarket],
         latency: RequestLatency,
         impact: Impact,
-        strategy: Strategy,
-        *,
         partial_fills: bool,
     ) -> None:
-        liquidity, slippage, fixed = BarLiquidity(), RatioSlippage(), FixedLatency()
-        super().__init__(core, states, liquidity, slippage, fixed, Random(0), strategy)
-        self.matcher = EventMatcher(core, self.account, states, liquidity, slippage, self._deliver_events)
+        super().__init__(core, states, BarModels(), settings, strategy)
         self.matcher.markets, self.matcher.impact = markets, impact
         self.markets = markets
         self.requests = latency
@@ -148,7 +174,6 @@ class EventBroker(SimulatedBroker):
         self.numbers = count()
         self.local_ns = 0
         self.resting: dict[int, Resting] = {}
-        self.open_handles: dict[int, OrderHandle] = {}
         self.known_steps = dict.fromkeys(self.by_code, 0)
         for state in states:
             state.volume_left = 0  # the house trades nothing of its own, only what was recorded
@@ -160,20 +185,6 @@ class EventBroker(SimulatedBroker):
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Send a request, which arrives after the order latency."""
         self.schedule(self.local_ns + self.requests.order(self.local_ns), kind, (state, payload))
-
-    def submit(self, order: Order | Bracket) -> OrderHandle:
-        """Send an order or a bracket; it arrives after the order latency."""
-        handle = super().submit(order)
-        for leg in order.legs[1:]:
-            if leg.cl_ord_id in self.placed:
-                self.open_handles[leg.cl_ord_id] = self.placed[leg.cl_ord_id]
-        return handle
-
-    def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
-        """Send an order that has a client id and a quantity of `steps`."""
-        handle = super().submit_steps(state, order, steps)
-        self.open_handles[handle.cl_ord_id] = handle
-        return handle
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Process a request that has arrived, with the recorded last price; see `SimulatedBroker`."""
@@ -261,23 +272,31 @@ class EventBroker(SimulatedBroker):
         if event.exec_id:
             self.known_steps[event.product] += event.side * event.fill_quantity
         super()._deliver_order_event(event)
-        placed = self.open_handles.get(event.client_id)
-        if placed is not None and placed.done:
-            del self.open_handles[event.client_id]
 
     def receive_books(self, time_ns: int) -> None:
         """Bring the books that the strategy sees to a time of its clock."""
         for market in self.markets.values():
             market.receive(time_ns)
 
-    def book_snapshot(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
-        """Return the book as the strategy has received it."""
-        market = self.markets[state.code]
-        cursor, sides = market.feed_cursor, []
+    def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
+        """Return the book as the strategy has received it; sides are empty before the first message."""
+        cursor, sides = self.markets[state.code].feed_cursor, []
         (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
         for side in (1, -1):
             levels = self.matcher.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
             sides.append(
                 tuple((price * tick / per_tick, total * step / per_step) for price, total in levels if total > 0)
             )
-        return BookSnapshot(state.symbol, self.local_ns // MS, sides[0], sides[1])
+        return BookSnapshot(state.symbol, self.local_ns // MS, *sides)
+
+    def history(self, state: SymbolState) -> BarHistory:
+        """Raise InputError: events have no bars."""
+        raise InputError("there are no bars in a backtest on events; keep what on_trade receives", field="bars")
+
+    def price(self, state: SymbolState) -> float:
+        """Return the mid of the book as received, USDC; NaN before both sides are known."""
+        return self.book(state, 1).mid
+
+    def position_steps(self, code: int) -> int:
+        """Return the signed position of which the strategy has had the fills."""
+        return self.known_steps[code]

@@ -13,7 +13,7 @@ import pytest
 import toolkit
 from toolkit import orders
 from toolkit.client.io.flow import Flow
-from toolkit.client.orders.permissions import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
+from toolkit.client.orders.approvals import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
 from toolkit.errors import ActionRejected, InputError, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
