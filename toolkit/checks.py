@@ -214,11 +214,10 @@ def read_order(
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
     names = names or _read_names(spec, item, reduce_name, builder)
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
-    spec.client_id = item.get("clOrdId") or 0
-    spec.parent = item.get("parentOrdId") or 0
+    spec.client_id, spec.parent = item.get("clOrdId") or 0, item.get("parentOrdId") or 0
     if product.list_status != "listed":
-        message = f"{product.symbol} is {product.list_status}, not listed"
-        _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
+        what = f"{product.symbol} is {product.list_status}"
+        _fail(spec, "listing", "symbolCode", str(product.code), "listed", f"{what}, not listed")
     market = kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
