@@ -22,7 +22,7 @@ from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, O
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
-from ..reads.catalogue import Catalogue
+from ..reads.reading import Catalogue
 from .delivery import Delivery
 from .order_calls import OrderCalls
 from .receipts import UNSET, Receipt, Unset
@@ -61,11 +61,7 @@ class ExchangeFlows(Suggesting):
 
     @trading_flow
     def send(
-        self,
-        payload: Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
+        self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
         """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 
@@ -92,7 +88,7 @@ class ExchangeFlows(Suggesting):
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
         if action.type == "approveAgent" and "agentAddress" not in payload:
             payload["agentAddress"] = self._own_agent()
-        return (yield from self._calls.live(self._delivery.submit(action, payload, **options)))
+        return (yield from self._calls.submit(payload, **options))
 
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet

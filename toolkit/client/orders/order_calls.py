@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
 from ...orders import Order
-from ...protocol.actions import declaration
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle, bounded, within
-from ..reads.catalogue import Catalogue
 from ..reads.conversion import OrderRef, is_order_row, order_ref
-from ..reads.reading import Reader, fetch_rows
+from ..reads.reading import Catalogue, Reader, fetch_rows
 from .delivery import Delivery
 from .intents import OPEN, IntentState
 from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
@@ -90,8 +88,7 @@ class OrderCalls:
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
         """Send an action in wire names; see Delivery.submit."""
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        return (yield from self.live(self._delivery.submit(declaration(payload), payload, **options)))
+        return (yield from self.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:

@@ -11,10 +11,8 @@ from ...guards import no_keys
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow, trading_flow
-from ..io.session_part import SessionPart
-from ..reads.catalogue import Catalogue
-from ..reads.reading import Reader, fetch_rows
+from ..io.flow import Flow, SessionPart, trading_flow
+from ..reads.reading import Catalogue, Reader, fetch_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, OrderCalls
@@ -193,13 +191,7 @@ class TradingFlows:
             )
 
     @trading_flow
-    def order(
-        self,
-        order: OrderLike,
-        *,
-        by: By | None = None,
-        vault_address: str | None = None,
-    ) -> Flow[Receipt]:
+    def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
         """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
 
         `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
@@ -243,11 +235,7 @@ class TradingFlows:
 
     @trading_flow
     def cancel_all(
-        self,
-        symbol: str | int | None = None,
-        *,
-        conditional: bool | None = None,
-        vault_address: str | None = None,
+        self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
     ) -> Flow[Cancelled]:
         """Cancel all open orders of a product (None: of every product), and return the receipts.
 
@@ -355,14 +343,11 @@ class IntentFlows(SessionPart):
         `.explain()` of the result shows proto bytes, typed data and digest; `send` signs and sends exactly
         that. Raises CheckFailed, InputError, WalletError.
         """
-        from ...protocol.actions import declaration
-
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
             payload = yield from self._session._payload(what)
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        prepared: Prepared = yield from self._delivery.prepare(declaration(payload), payload, **options)
+        prepared: Prepared = yield from self._delivery.prepare(payload, expiry_after, vault_address)
         return prepared
 
     @trading_flow

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anywidget
 import traitlets
 
-from ...client.stream.topic import LIVE
+from ...client.stream.updates import LIVE
 from ...errors import InputError, ToolkitError
 from ...guards import no_keys
 from ...numerals import time_text

@@ -111,7 +111,7 @@ class Funding(Panel):
             return
         self._loaded_for = settlement_ms
         start = settlement_ms - (SETTLED + 1) * self._product.funding_interval * 1000
-        frame = self._session.funding_rate_history(self._product.symbol, start, progress=False, exact=True)
+        frame = self._session.info.funding_rate_history(self._product.symbol, start=start, progress=False, exact=True)
         rows = frame.reset_index().tail(SETTLED).to_dict("records")
         self._settled = [(f"{one['time']:%m-%d %H:%M}", one["funding_rate"]) for one in reversed(rows)]
 

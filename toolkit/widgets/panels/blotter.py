@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...client.parent_orders.parents import status_of
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ..base_panel import static_view
@@ -218,7 +217,7 @@ class Blotter(ReviewedPanel):
         """Return the parent orders that are open, and the last ones that have ended; read once a second."""
         if time.monotonic() - self._parents[0] > PARENTS_SECONDS:
             runner = self._session._parents
-            found = [parent_row(one, status_of(one, runner)) for one in runner.plans()]
+            found = [parent_row(one, runner.status(one)) for one in runner.plans()]
             shown = [one for one in found if self._only in (None, one["symbol"])]
             ended = [one for one in shown if not one["open"]][-PARENTS:]
             rows = [one for one in reversed(shown) if one["open"] or one in ended]

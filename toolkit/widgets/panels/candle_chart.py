@@ -134,7 +134,8 @@ class Candles(ReviewedPanel):
     def _read_settled(self, start_s: int, end_s: int | None) -> None:
         begin, end = (None if one is None else datetime.fromtimestamp(one, UTC) for one in (start_s, end_s))
         with suppress(ToolkitError):  # candles are shown without them, too
-            frame = self._session.funding_rate_history(self._product.symbol, begin, end, progress=False, exact=True)
+            history = self._session.info.funding_rate_history
+            frame = history(self._product.symbol, start=begin, end=end, progress=False, exact=True)
             for row in frame.reset_index().to_dict("records"):
                 # A settlement's price is that at the end of the candle before it.
                 self._trail.add(int(row["time"].timestamp()) - 1, row["mark_price"], row["oracle_price"])
