@@ -183,12 +183,8 @@ class SimulatedBroker(BarMatcher):
         if state is None and symbol.isdecimal():
             state = self.by_code.get(int(symbol))
         if state is None:
-            raise UnknownProduct(
-                f"{symbol} is not in this run; it has {', '.join(self.states)}",
-                field="symbol",
-                value=symbol,
-                nearest=tuple(self.states),
-            )
+            text = f"{symbol} is not in this run; it has {', '.join(self.states)}"
+            raise UnknownProduct(text, field="symbol", value=symbol, nearest=tuple(self.states))
         return state
 
     def process_until(self, until: int) -> None:

@@ -33,10 +33,8 @@ def check_order(limits: Limits, state: RunState, order: Order) -> None:
     while state.sent_ms and state.sent_ms[0] <= now - 60_000:
         state.sent_ms.popleft()
     if limits.max_orders_per_minute is not None and len(state.sent_ms) >= limits.max_orders_per_minute:
-        raise LimitReached(
-            f"{len(state.sent_ms)} orders in the last minute; the limit is {limits.max_orders_per_minute}",
-            limit="max_orders_per_minute",
-        )
+        text = f"{len(state.sent_ms)} orders in the last minute; the limit is {limits.max_orders_per_minute}"
+        raise LimitReached(text, limit="max_orders_per_minute")
     symbol = str(order.symbol)
     if symbol not in state.products:
         known = ", ".join(state.symbols)
@@ -76,10 +74,8 @@ def _price(state: RunState, symbol: str, order: Order) -> float:
     table = state.session.klines(symbol, "1m", utc(now - 3_600_000), utc(now), progress=False)
     price = float(table["close"].iloc[-1]) if len(table) else NAN
     if price != price:
-        raise LimitReached(
-            f"{symbol} has no price, so {order.side} {order.symbol} can't be checked against max_notional",
-            limit="max_notional",
-        )
+        text = f"{symbol} has no price, so {order.side} {order.symbol} can't be checked against max_notional"
+        raise LimitReached(text, limit="max_notional")
     return price
 
 

@@ -281,25 +281,19 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
         return
     for symbol, events in data.items():
         if not has_single_orders(events):
-            raise InputError(
+            text = (
                 f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
-                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}",
-                field="queue",
-                rule="single orders",
-                value=queue,
-                nearest=EXAMPLES,
+                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}"
             )
+            raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
 
 
 def _span(symbol: str, events: Events) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
     array = events.array
     if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
-        raise InputError(
-            f"{symbol}: the events have no order book; load its files together with the trades, as a list",
-            field="data",
-            rule="a book",
-        )
+        text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"
+        raise InputError(text, field="data", rule="a book")
     prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD))]
     prices = prices[prices > 0]
     start = int(array["exchange_ns"].min()) // MS
@@ -328,13 +322,11 @@ def _market(state: SymbolState, events: Events, feed_ns: int | None) -> Historic
     """Return the market of a recording on the grid of its product, computed once."""
     tick, step = state.product.tick_size, state.product.step_size
     if events.tick_size % tick:
-        raise InputError(
+        text = (
             f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
-            f" tick_size {tick}",
-            field="products",
-            rule="tick_size",
-            value=str(tick),
+            f" tick_size {tick}"
         )
+        raise InputError(text, field="products", rule="tick_size", value=str(tick))
     key = "market", tick, step, feed_ns
     if key not in events.cache:
         gridded: EventArray = Events(events.array, symbol=state.symbol, tick_size=tick, step_size=step)
