@@ -29,8 +29,7 @@ from ...venue.engine.core import Core
 from ...venue.model.genesis import Genesis
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
-from ..data.bar_path import ExtremeOrder, Path
-from ..data.bars import Bars, read_bars
+from ..data.bars import Bars, ExtremeOrder, Path, read_bars
 from ..market_data import Bar, BarHistory
 from ..strategy import StrategyLike, as_strategy, overrides
 from .broker import SimulatedBroker

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...products import Product
 from ...venue.engine.core import Core
 from ...venue.simulation.replay import ReplayBar
-from ..data.bar_path import Path, Points
+from ..data.bars import Path, Points
 from ..market_data import Bar, BarHistory
 from .models import Liquidity
 

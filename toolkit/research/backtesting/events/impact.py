@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...data.books import Levels
+from ...data.order_books import Levels
 
 
 class Impact:
