@@ -141,9 +141,24 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    step = at + 1, time, core.height, core.step_hash or core.tx_hash()
-    gave, got = (source, paid, payer_balance), (target, received, receiver_balance)
-    log.records.append(Transfer(*step, kind, *gave, *got, code, reference, rounding_balance))
+    log.records.append(
+        Transfer(
+            at + 1,
+            time,
+            core.height,
+            core.step_hash or core.tx_hash(),
+            kind,
+            source,
+            paid,
+            payer_balance,
+            target,
+            received,
+            receiver_balance,
+            code,
+            reference,
+            rounding_balance,
+        )
+    )
 
 
 def move(

@@ -30,7 +30,9 @@ def publish_trade(
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price_ticks
     market.trades += 1
-    core.triggers[code].see_trade(price_ticks)
+    triggers = core.triggers[code]
+    if triggers.entries:  # mostly nothing waits
+        triggers.see_trade(price_ticks)
     if tx_hash is None:
         tx_hash = core.step_hash or core.tx_hash()
     trade = PublicTrade(exec_id, time, code, side, price_ticks, steps, tx_hash)
@@ -60,10 +62,11 @@ def settle(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, trade: PublicTrade, role: int
 ) -> None:
     """Book one side of a trade, public or not; `order.leaves` has gone down already."""
-    side, time, code = order.side, core.state.time, order.product
+    side, state, code = order.side, core.state, order.product
     product, price_ticks, steps = core.products[code], trade.price, trade.quantity
     value_micro = price_ticks * steps * product.unit
-    against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
+    long, short = position.long, position.short
+    against, into = (short, long) if side > 0 else (long, short)
     size_before, entry_before = against.size, against.value
     closed = close_value = pnl = 0
     opened, open_value = steps, value_micro
@@ -77,8 +80,8 @@ def settle(
             position.pnl += pnl
             ledger.realize(core, account, pnl, code, str(order.id))
     if opened:
-        into.grow(opened, open_value, time, trade.id)
-    core.state.markets[code].open_interest += opened if side > 0 else -closed  # counts the longs
+        into.grow(opened, open_value, trade.time, trade.id)
+    state.markets[code].open_interest += opened if side > 0 else -closed  # counts the longs
     # the risk index: whom the liquidation check must look at, and who holds a position
     core.risk_index.touched[account.address] = account
     if into.size == opened:
@@ -91,7 +94,7 @@ def settle(
     into.fees += open_fee
     against.fees += close_fee
     position.fees += open_fee + close_fee
-    position.updated = account.updated = order.updated = time
+    position.updated = account.updated = order.updated = trade.time
     order.filled += steps
     order.value += value_micro
     order.fee += open_fee + close_fee
@@ -99,10 +102,13 @@ def settle(
         order.builder_fee += builder_fee
     order.status = PARTIALLY_FILLED  # `lifecycle.end` makes it FILLED
     if account.kind != "market":
-        history = core.state.history
-        history.fills.setdefault(order.address, []).append(len(history.order_events.records))
-        costs, terms = (pnl, open_fee, close_fee, builder_fee), (position.long.term, position.short.term)
-        lifecycle.record(core, account, order, "", (price_ticks, steps, trade.id, role, *costs, *terms))
+        fills, at = state.history.fills, len(state.history.order_events.records)
+        if order.address in fills:
+            fills[order.address].append(at)
+        else:
+            fills[order.address] = [at]
+        fill = price_ticks, steps, trade.id, role, pnl, open_fee, close_fee, builder_fee, long.term, short.term
+        lifecycle.record(core, account, order, "", fill)
         if core.recording:
             core.events.append(ev.PositionChanged(order.address, code))
     if order.group:
