@@ -224,7 +224,7 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
 
 
 @handles("faucetClaim")
-def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Credit test funds, once per account and 24 hours; a new signer gets an account."""
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
@@ -233,11 +233,10 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
         raise Refused(TxCode.FAUCET_CLAIMED, reason)
     account.faucet_time = now
     deposit(core, account, config.faucet_amount, FAUCET)
-    return {}
 
 
 @handles("withdraw")
-def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Withdraw free money to an address; the ledger keeps the address and the withdrawSequence."""
     amount = micro(action["amount"])
     smallest = Decimal(core.state.config.withdrawal_minimum) / USDC
@@ -247,7 +246,6 @@ def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) ->
     sequence = action.get("withdrawSequence")
     reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")
     withdraw(core, context.account, amount, reference)
-    return {}
 
 
 @controls("fund")

@@ -220,7 +220,11 @@ class _Maker:
         if self.orders:
             if order.reducing:
                 self.orders[order.id] -= filled
-            self._shrink_reduce_only(order.side)
+            excess = sum(self.orders.values()) - self.closable(order)
+            for order_id in sorted(self.orders, reverse=True):  # as `lifecycle.shrink_reduce_only`
+                cut = min(max(excess, 0), self.orders[order_id])
+                self.orders[order_id] -= cut
+                excess -= cut
         return filled
 
     def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int) -> None:
@@ -249,16 +253,6 @@ class _Maker:
             )
             position.assigned += margin
             self.brought -= margin
-
-    def _shrink_reduce_only(self, side: int) -> None:
-        leg = self.position.short if side > 0 else self.position.long
-        excess = sum(self.orders.values()) - leg.size
-        for order_id in sorted(self.orders, reverse=True):
-            if excess <= 0:
-                break
-            cut = min(excess, self.orders[order_id])
-            self.orders[order_id] -= cut
-            excess -= cut
 
 
 def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
