@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..client.io.served_venue import TOKEN_VARIABLE
+from ..client.io.venue_controls import TOKEN_VARIABLE
 from ..connecting import NOBODY
 from ..errors import InputError
 from ..session import Session, connect
