@@ -11,9 +11,9 @@ import pytest
 import toolkit
 from toolkit import errors
 from toolkit.classroom import ranking
+from toolkit.classroom.class_routes import BOARD_DATA_PATH, open_class_routes
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
-from toolkit.classroom.class_routes import BOARD_DATA_PATH, open_class_routes
 from toolkit.session import Session
 from toolkit.venue.api.gateway import enveloped
 from toolkit.venue.local import LocalVenue
