@@ -212,12 +212,13 @@ def read_order(
     spec = Spec()
     spec.failures = None
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
-    names = names or _read_names(spec, item, reduce_name, builder)
-    spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
-    spec.client_id, spec.parent = item.get("clOrdId") or 0, item.get("parentOrdId") or 0
+    kind, side, closing, tif, reduce = names or _read_names(spec, item, reduce_name, builder)
+    spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce
+    spec.client_id = item.get("clOrdId") or 0
+    spec.parent = item.get("parentOrdId") or 0
     if product.list_status != "listed":
-        what = f"{product.symbol} is {product.list_status}"
-        _fail(spec, "listing", "symbolCode", str(product.code), "listed", f"{what}, not listed")
+        unlisted = f"{product.symbol} is {product.list_status}, not listed"
+        _fail(spec, "listing", "symbolCode", str(product.code), "listed", unlisted)
     market = kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
@@ -226,8 +227,7 @@ def read_order(
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
 
-    spec.trigger = spec.trigger_by = spec.slippage = 0
-    spec.trigger_up = False
+    spec.trigger, spec.trigger_by, spec.slippage, spec.trigger_up = 0, 0, 0, False
     named = item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
     if (named or kind > MARKET or reduce > REDUCE_ONLY) and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)

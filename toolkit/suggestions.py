@@ -194,13 +194,8 @@ def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: st
         if name not in names:
             nearest = _nearest(str(name), names)
             hint = f"did you mean {nearest}?" if nearest else f"it may have {', '.join(names)}"
-            raise InputError(
-                f"{field} has {name!r}, which is no {what}; {hint}",
-                field=field,
-                rule="known",
-                value=str(name),
-                nearest=tuple(names),
-            )
+            said = f"{field} has {name!r}, which is no {what}; {hint}"
+            raise InputError(said, field=field, rule="known", value=str(name), nearest=tuple(names))
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

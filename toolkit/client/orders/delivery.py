@@ -414,11 +414,9 @@ class Delivery:
             if self.confirm(f"{self.environment.name}: {describe(payload)}"):
                 return
             raise LimitReached(f"{payload['type']} was not confirmed; nothing was signed", limit="confirm")
-        raise LimitReached(
-            f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
-            "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed",
-            limit="confirm",
-        )
+        what = f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
+        what += "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed"
+        raise LimitReached(what, limit="confirm")
 
     def _key(self, action: str, role: Role) -> PrivateKey:
         if self.wallet is not None:

@@ -93,11 +93,8 @@ class ExchangeFlows(Suggesting):
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet
         if wallet is None or wallet.agent is None:
-            raise InputError(
-                "agent_address is missing, and this wallet has no agent key to approve",
-                field="agent_address",
-                rule="required",
-            )
+            what = "agent_address is missing, and this wallet has no agent key to approve"
+            raise InputError(what, field="agent_address", rule="required")
         return wallet.agent
 
     def _wire(self, entry: Field, value: Any, action: Action) -> Flow[Any]:
@@ -121,11 +118,9 @@ class ExchangeFlows(Suggesting):
         given: list[Any] = list(value) if several else [value]
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
-                raise InputError(
-                    f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}; its "
-                    "take-profit and stop-loss would be lost. session.place takes one, alone",
-                    field="orders", rule="bracket", value=value,
-                )  # fmt: skip
+                what = f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}; its "
+                what += "take-profit and stop-loss would be lost. session.place takes one, alone"
+                raise InputError(what, field="orders", rule="bracket", value=value)
             given = list(given[0].legs)
         ladder = next((each for each in given if isinstance(each, Ladder)), None)
         if ladder is not None:

@@ -15,7 +15,7 @@ from ..io.flow import Flow, SessionPart, trading_flow
 from ..reads.reading import Catalogue, Reader, fetch_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
-from .order_calls import By, OrderCalls
+from .order_calls import By, Cancelled, OrderCalls
 from .receipts import UNSET, ItemResult, Receipt, Unset
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from ...wallet import Wallet
-    from .cancelling import Cancelled
 
 OrderLike = Receipt | ItemResult | str | SupportsInt | Mapping[str, Any] | tuple[Any, ...]
 """An order: a receipt, an id as a number of any kind or as text, or a row of a table of orders."""
@@ -244,11 +243,9 @@ class TradingFlows:
         `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
         OutcomeUnknown when some stay open.
         """
-        from .cancelling import cancel_all
-
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
-        return (yield from cancel_all(self._calls, owner, code, conditional, vault_address))
+        return (yield from self._calls.cancel_all(owner, code, conditional, vault_address))
 
     @trading_flow
     def close_position(
