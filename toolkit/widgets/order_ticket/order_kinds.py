@@ -52,7 +52,7 @@ class OrderKind(KindRules):
 
     def form_view(self, draft: Draft, product: Product) -> dict[str, Any]:
         """Return what the form shows: its fields, and those of its exits."""
-        fields = TicketFields(product, draft.quantity_as, draft.default_tif)
+        fields = TicketFields(product, draft)
         rows = self.rows(draft, fields)
         # By which price a trigger counts is one setting: a kind that shows it has no second one among the exits.
         shown = {one.name for row in rows for one in row if one is not None}
