@@ -10,7 +10,6 @@ import asyncio
 import os
 from dataclasses import replace
 from functools import cached_property, partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
@@ -335,9 +334,7 @@ class Session(SessionMethods):
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -459,9 +456,7 @@ class AsyncSession(AsyncSessionMethods):
     async def __aenter__(self) -> AsyncSession:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:
