@@ -33,6 +33,7 @@ from .funding import (
     funding_payment,
     funding_rate,
     impact_notional,
+    impact_price,
     interest_rate,
     mark_price,
     premium,
@@ -40,16 +41,10 @@ from .funding import (
 from .numerals import Number, exactly, not_a, read_amount, read_decimal, read_positive, read_rows, read_side
 
 __all__ = ["CAP", "CLAMP", "IMPACT_MARGIN", "INTEREST", "Deleveraging", "Number", "Tier", "adl_order", "adl_score"]
-__all__ += [
-    "bankruptcy_price",
-    "deductions",
-    "effective_leverage",
-    "funding_payment",
-    "funding_rate",
-    "impact_notional",
-]
+__all__ += ["bankruptcy_price", "deductions", "effective_leverage", "funding_payment", "funding_rate", "impact_price"]
 __all__ += ["impact_notional", "initial_margin", "interest_rate", "liquidation_price", "liquidation_price_hedged"]
 __all__ += ["maintenance_margin", "margin_ratio", "mark_price", "premium", "read_tiers", "tier_of", "unrealized_pnl"]
+
 
 _ZERO = Decimal(0)
 _INFINITY = Decimal("Infinity")
@@ -368,15 +363,14 @@ def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | 
 
 def _reader(row: Any, field: str) -> Callable[[str], Any]:
     if isinstance(row, tuple | list) and not hasattr(row, "size"):
-        if len(row) != 3:
-            raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
-        return {"account": row[0], "size": row[1], "score": row[2]}.get
-    if callable(getattr(row, "get", None)):
+        if len(row) == 3:
+            return dict(zip(("account", "size", "score"), row, strict=True)).get
+    elif callable(getattr(row, "get", None)):
         found: Callable[[str], Any] = row.get  # a row of a frame too
         return found
-    if not hasattr(row, "size"):
-        raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
-    return lambda name: getattr(row, name, None)
+    elif hasattr(row, "size"):
+        return lambda name: getattr(row, name, None)
+    raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
 
 
 def _crossings(

@@ -22,7 +22,7 @@ from .client.io.venue_clock import SessionClock, VenueClock
 from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger, account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
-from .client.reads.catalogue import Catalogue
+from .client.reads.reading import Catalogue
 from .connecting import (
     NOBODY,
     Sending,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
-    from .client.stream.topic import FeedEvent
+    from .client.stream.updates import FeedEvent
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market

@@ -109,6 +109,7 @@ MOVED = {
     **{f"session.stream.{name}": f"session.stream.health.{name}" for name in ("state", "reason", "reconnects", "live")},
     **{f"session.{old}": f"session.{new}" for old, new in RENAMED.items()},
     "session.stream.aio": "session.aio.stream",
+    "strategy.FundingPayment": "toolkit.research.strategy.FundingFee",
     "venue.faults": "venue.control.add_fault(…)",
     "venue.handle": "venue.host.gateway.handle",
     "venue.hooks": "venue.host.gateway.hooks",

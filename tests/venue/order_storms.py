@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.venue.floor import PRICES
 from tests.venue.invariants import OrderWatch
-from toolkit.venue.engine.commands import Advance, Command, Control, Outcome, Submit
+from toolkit.venue.engine.commands import ActionContext, Advance, Command, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.registry import controls
 from toolkit.venue.model.constants import HEDGE
@@ -27,7 +27,7 @@ MIDDLE = {1: 600_000, 2: 300_000}
 @controls("storm_place")
 def storm_place(core: Core, address: str, items: list[dict[str, Any]]) -> None:
     """Place builder orders without their permission side; only storms do this."""
-    context = core.context(core.account(address))
+    context = ActionContext(core.account(address), "", 0, core.state.time, core.tx_hash())
     context.builder, context.builder_rate = BUILDER, 50_000
     if len(items) > 1:
         place_bracket(core, context, items)

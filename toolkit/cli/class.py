@@ -18,16 +18,7 @@ from ..classroom.routes import serving
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
 from ..venue.served.private_files import write_private
-from .venue import (
-    StopSignals,
-    announce_journal,
-    catch_up,
-    configure_clients,
-    settings_of,
-    start_of,
-    token_file,
-    until_stopped,
-)
+from . import venue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,22 +39,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
     add("--no-market", action="store_true", help="an empty market without simulated participants")
-    configure_clients(parser)
+    venue.configure_clients(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a class that can't be started."""
-    return until_stopped(partial(_serve, args))
+    return venue.until_stopped(partial(_serve, args))
 
 
-def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
-    settings = settings_of(args)
-    announce_journal(args)
+def _serve(args: argparse.Namespace, stop: venue.StopSignals) -> None:
+    settings = venue.settings_of(args)
+    venue.announce_journal(args)
     lesson = _lesson(args)
     stop.starting = False
     serve = serving(lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings)
-    with closing(lesson), serve as served, token_file(args.journal, settings):
-        catch_up(lesson.venues[0], stop)
+    with closing(lesson), serve as served, venue.token_file(args.journal, settings):
+        venue.catch_up(lesson.venues[0], stop)
         host = _own_address() if args.host in WILDCARDS else args.host
         _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")
         print(f"teacher      {served.base_url}/class/teacher#token={served.control_token}")
@@ -87,7 +78,7 @@ def _lesson(args: argparse.Namespace) -> Lesson:
         separate=args.separate,
         journal=args.journal,
         seed=args.seed,
-        start=start_of(args),
+        start=venue.start_of(args),
         speed=args.speed,
         market=not args.no_market,
     )

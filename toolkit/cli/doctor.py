@@ -19,25 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .. import errors
 from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.catalogue import PATH
-from ..client.reads.reading import fetch_rows
+from ..client.reads.reading import PATH, fetch_rows
 from ..environments import FURTHER_ADDRESSES
-from ..errors import (
-    BadAnswer,
-    Disconnected,
-    ExchangeError,
-    HttpStatus,
-    LocationNotSupported,
-    NotSent,
-    TimedOut,
-    ToolkitError,
-    TransportError,
-    WalletError,
-)
+from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..products import ProductTable
@@ -361,13 +350,13 @@ def _unreachable(error: Exception) -> str:
         return "the address begins with https, and what answers there speaks http: try the one for the other"
     if isinstance(error, ExchangeError) and error.code == 404:
         return "the address has a path too many: give it without, like http://127.0.0.1:8645"
-    if isinstance(error, NotSent):
+    if isinstance(error, errors.NotSent):
         return "check address and network; behind a proxy set HTTPS_PROXY; start a local venue: python -m toolkit venue"
-    if isinstance(error, TimedOut | Disconnected):
+    if isinstance(error, errors.TimedOut | errors.Disconnected):
         return "try again; if it stays, a firewall or proxy swallows the connection, or the venue is down"
-    if isinstance(error, HttpStatus | BadAnswer):
+    if isinstance(error, errors.HttpStatus | errors.BadAnswer):
         return "something else than the venue answers there: a proxy, a log-in page, a wrong address; try a browser"
-    if isinstance(error, LocationNotSupported):
+    if isinstance(error, errors.LocationNotSupported):
         return "the venue does not serve this location; the local venue works anywhere"
     return "the venue refused a public query; try again later"
 

@@ -179,11 +179,8 @@ def _mnemonic(args: argparse.Namespace) -> str:
     given = args.mnemonic or os.environ.get("TOOLKIT_MNEMONIC")
     if given == "random":
         if not args.keys_file and not args.print_keys:
-            raise InputError(
-                "--mnemonic random makes keys that would be lost; give --keys-file FILE or --print-keys as well",
-                field="mnemonic",
-                rule="kept",
-            )
+            text = "--mnemonic random makes keys that would be lost; give --keys-file FILE or --print-keys as well"
+            raise InputError(text, field="mnemonic", rule="kept")
         return development.new_mnemonic()
     return development.check_mnemonic(given) if given else development.MNEMONIC
 

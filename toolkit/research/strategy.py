@@ -24,6 +24,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InputError
+from ..suggestions import MOVED, no_attribute
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Trade
@@ -234,6 +235,10 @@ def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
     if len(inspect.signature(on_timer).parameters) > 1:
         return lambda: on_timer(ctx, ctx.now)
     return lambda: on_timer(ctx)
+
+
+def __getattr__(name: str) -> Any:
+    raise no_attribute(f"module {__name__!r}", name, __all__, MOVED.get(f"strategy.{name}", ""))
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:

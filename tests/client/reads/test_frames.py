@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.benchmarks import client_speed as benchmark
-from toolkit.client.reads import frames, kline_pages
+from toolkit.client.reads import frames
 from toolkit.errors import BadAnswer
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info_queries import ENDPOINTS
@@ -157,7 +157,7 @@ def test_seconds_and_milliseconds_give_the_same_dtype() -> None:
 def test_uniform_candles_read_fast_equal_the_general_way() -> None:
     rows = [kline(at) for at in range(5000)]
     fast = frames.frame(ENDPOINTS["klines"], envelope(rows))
-    assert kline_pages.decode_page(envelope(rows)) is not None
+    assert frames.decode_page(envelope(rows)) is not None
     pd.testing.assert_frame_equal(fast, frames.from_rows(KLINE, rows))
     assert fast["open"].tolist()[-1] == 64999.1
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
-from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import ActionContext, Advance, Refused
+from toolkit.venue.engine.commands import ActionContext, Advance, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger

@@ -108,17 +108,13 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
     text = reply.body[:500].decode("utf-8", "replace")
     if not 200 <= reply.status < 300:
         raise HttpStatus(f"{what}: HTTP {reply.status} without the venue's envelope", status=reply.status, body=text)
-    shape = "an object without a code" if isinstance(decoded, dict) else _shape(reply)
+    start = reply.body.lstrip()[:1]
+    shape = "an object without a code" if isinstance(decoded, dict) else _SHAPES.get(start, "not an object")
     raise BadAnswer(f"{what}: the answer is {shape}, not the venue's envelope", status=reply.status, body=text)
 
 
-def _shape(reply: Reply) -> str:
-    start = reply.body.lstrip()[:1]
-    if not start:
-        return "empty"
-    if start == b"<":
-        return "HTML"
-    return "broken JSON" if start in b"{[" else "not an object"
+_SHAPES = {b"": "empty", b"<": "HTML", b"{": "broken JSON", b"[": "broken JSON"}
+"""First byte of a body that can't be read → what it is."""
 
 
 def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float | None:
@@ -186,19 +182,14 @@ def read(
             envelope = opener(reply, what)
             if envelope.code == 0:
                 return envelope
-            raise exchange_error(
-                envelope.code, envelope.message, data=_mapping(envelope.data), action=what, http_status=reply.status
-            )
+            data = envelope.data if isinstance(envelope.data, dict) else None
+            raise exchange_error(envelope.code, envelope.message, data=data, action=what, http_status=reply.status)
         except (TransportError, ExchangeError) as error:
             attempt += 1
             if retry.is_over(attempt, began_ms, (yield Elapsed())) or not worth_retrying(error):
                 raise
         random_float: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt - 1, random_float, demanded))
-
-
-def _mapping(data: Any) -> dict[str, Any] | None:
-    return data if isinstance(data, dict) else None
 
 
 def is_loopback(url: str) -> bool:

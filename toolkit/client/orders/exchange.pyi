@@ -7,7 +7,7 @@ from typing import Any, Literal
 from toolkit.client.io.flow import AsyncDriver, Asynchronous, Driver, Synchronous, awaited
 from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.receipts import Receipt, Unset
-from toolkit.client.reads.catalogue import Catalogue
+from toolkit.client.reads.reading import Catalogue
 from toolkit.environments import Environment
 from toolkit.orders import Bracket, Order
 

@@ -22,7 +22,7 @@ from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, O
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
-from ..reads.catalogue import Catalogue
+from ..reads.reading import Catalogue
 from .delivery import Delivery
 from .order_calls import OrderCalls
 from .receipts import UNSET, Receipt, Unset

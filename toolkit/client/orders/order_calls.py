@@ -24,9 +24,8 @@ from ...errors import (
 from ...orders import Order
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
-from ..reads.catalogue import Catalogue
 from ..reads.conversion import OrderRef, is_order_row, order_ref
-from ..reads.reading import OPEN_STATUSES, Reader, fetch_rows
+from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, fetch_rows
 from .delivery import Delivery
 from .intents import OPEN, IntentState
 from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of

@@ -17,8 +17,7 @@ from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide, PositionMode
 from ..io.flow import Elapsed, Flow
 from ..io.transport import Retry
-from ..reads.catalogue import Catalogue
-from ..reads.reading import fetch_rows
+from ..reads.reading import Catalogue, fetch_rows
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action

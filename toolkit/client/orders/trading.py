@@ -11,10 +11,8 @@ from ...guards import no_keys
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow, trading_flow
-from ..io.session_part import SessionPart
-from ..reads.catalogue import Catalogue
-from ..reads.reading import Reader, fetch_rows
+from ..io.flow import Flow, SessionPart, trading_flow
+from ..reads.reading import Catalogue, Reader, fetch_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls

@@ -15,10 +15,9 @@ from ...numerals import plain_text
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
-from ..io.flow import Flow, Perform, flow
-from ..io.session_part import SessionPart
+from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
-from ..reads.catalogue import Catalogue
+from ..reads.reading import Catalogue
 from .plan import RUNNING, Plan
 from .schedule import ParentRunner
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...orders import Twap
     from ..orders.delivery import Delivery, Prepared
     from ..orders.order_calls import OrderCalls
-    from ..reads.catalogue import Catalogue
+    from ..reads.reading import Catalogue
 
 PREFIX = "parent-"
 INTERRUPTED = "INTERRUPTED"

@@ -171,16 +171,9 @@ def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
 
     intervals_s = rates["funding_interval"]
     if exact:
-        annual = pd.Series(
-            [
-                rate * YEAR_SECONDS / Decimal(int(interval_s))
-                if isinstance(rate, Decimal) and pd.notna(interval_s) and interval_s
-                else pd.NA
-                for rate, interval_s in zip(rates["funding_rate"], intervals_s, strict=True)
-            ],
-            index=rates.index,
-            dtype=object,
-        )
+        # A missing or empty interval gives NA, as a missing rate does.
+        lengths = [Decimal(int(length)) if pd.notna(length) and length else pd.NA for length in intervals_s]
+        annual = rates["funding_rate"] * YEAR_SECONDS / pd.Series(lengths, index=rates.index, dtype=object)
     else:
         annual = rates["funding_rate"] * (YEAR_SECONDS / intervals_s.astype("float64"))
     return _insert_after(rates, "funding_rate", {"annualised": annual})

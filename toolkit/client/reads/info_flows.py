@@ -94,22 +94,21 @@ def _finished(endpoint: Endpoint, read: Flow[pd.DataFrame], exact: bool, index: 
 
 
 def _signature(endpoint: Endpoint) -> Signature:
-    params = list(endpoint.params.values())
-    required = _required(params)
-    optional = [param for param in params if param not in required]
-    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
-    parameters += [
-        Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotation(param)) for param in required
-    ]
-    for param in optional:
-        default, annotation = _default(param), _annotation(param)
-        if endpoint.windowed and param.kind == "page":
-            default, annotation = None, "int | None"
-        parameters.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
-    parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
-    parameters.append(Parameter("index", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
+    required = _required(endpoint.params.values())
+    optional = [param for param in endpoint.params.values() if param not in required]
+    usual = Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [Parameter("self", usual)]
+    parameters += [Parameter(param.name, usual, annotation=_annotation(param)) for param in required]
+    named: dict[str, tuple[Any, str]] = {param.name: (_default(param), _annotation(param)) for param in optional}
+    if endpoint.windowed:  # without a page all of them are read
+        named |= {param.name: (None, "int | None") for param in optional if param.kind == "page"}
+    named |= {"exact": (False, "bool"), "index": (None, "str | None")}
     if endpoint.windowed:
-        parameters.append(Parameter("progress", Parameter.KEYWORD_ONLY, default=None, annotation="bool | None"))
+        named["progress"] = (None, "bool | None")
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (default, annotation) in named.items()
+    ]
     return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
 
 

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ...protocol.reads.info_queries import ENDPOINTS
-from ..io.flow import Flow, Now, Perform, flow
-from ..io.session_part import SessionPart
-from .catalogue import Catalogue
+from ..io.flow import Flow, Now, Perform, SessionPart, flow
 from .conversion import Time, milliseconds, seconds
-from .reading import OPEN_STATUSES, Reader
+from .reading import OPEN_STATUSES, Catalogue, Reader
 
 if TYPE_CHECKING:
     import os

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ...errors import FeedError
 from ...protocol.reads import feed as wire
 from .protocol import FeedProtocol
-from .topic import FeedEvent, Topic
+from .updates import FeedEvent, Topic
 
 Callback = Callable[[], None]
 History = Callable[[Topic], Mapping[str, Any] | None]

@@ -14,7 +14,7 @@ from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.rows import Record
 from ..io.flow import Flow
 from ..reads.reading import OPEN_STATUSES, InfoSession, fetch_rows
-from .topic import Topic
+from .updates import Topic
 
 Data = dict[str, Any]
 

@@ -420,8 +420,7 @@ class SimulatedBroker:
 
         A sweep would otherwise leave all its runs to the garbage collector.
         """
-        del self.ctx, self.strategy
-        self.matcher.on_change = _nothing
+        del self.ctx, self.strategy, self.matcher.on_change
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`."""
@@ -461,10 +460,6 @@ class SimulatedBroker:
         """Return the signed position as the strategy knows it."""
         position = self.account.positions[code]
         return position.long.size - position.short.size
-
-
-def _nothing() -> None:
-    """Nothing is left to do."""
 
 
 def _market_steps(order: Order, steps: int) -> int:

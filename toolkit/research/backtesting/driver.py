@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, TypeVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -27,18 +27,17 @@ from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..data.bar_path import ExtremeOrder, Path
 from ..data.bars import Bars, read_bars
-from ..market_data import Bar, BarHistory
+from ..market_data import Bar
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides
 from .bar_matching import ReceivedBars, SymbolState
 from .broker import RunSettings, SimulatedBroker
-from .build_results import build_results
 from .context import BacktestContext
 from .events.event_run import EventSettings, backtest_events, events_by_symbol
 from .funding_schedule import funding_schedule, predicted_rates
 from .listing import make_core, product_fields
 from .models import BarLiquidity, BarModels, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
+from .run_source import build_results
 
-T = TypeVar("T")
 Funding = float | pd.Series | pd.DataFrame | Mapping[str, Any] | None
 Feed = tuple[Callable[[float], None], Iterator[float]]
 """What adds a value to an indicator, and the values to come."""
@@ -169,7 +168,8 @@ class _BarRun:
         broker, matcher, ctx, feeds = self.broker, self.matcher, self.broker.ctx, self._feeds()
         states, arrivals, on_bar, after = broker.states, broker.arrivals, broker.strategy.on_bar, _after_bars(broker)
         recent, due, coupled = self.received.recent, self._next_due(), False
-        for closed, bars in self._instants(progress):
+        for bars in self._instants(progress):
+            closed = bars[0].closed
             busy: Any = arrivals or due < closed
             for bar in bars:
                 state = states[bar.symbol]
@@ -204,25 +204,25 @@ class _BarRun:
         feeds: dict[str, list[Feed]] = {}
         for computed in self.broker.ctx._precomputed:
             bars = tuple(_bars_of(computed.symbol, self.series[computed.symbol]))
-            whole, part = BarHistory(computed.symbol), BarHistory(computed.symbol)
-            for number, bar in enumerate(bars):
-                whole.append(bar)
-                if number < len(bars) * 2 // 3:
-                    part.append(bar)
-            feeds.setdefault(computed.symbol, []).extend(computed.feeds(whole, part))
+            feeds.setdefault(computed.symbol, []).extend(computed.feeds(bars))
         return feeds
 
-    def _instants(self, progress: bool) -> Iterable[tuple[int, Sequence[Bar]]]:
-        """Return each closing time with the bars that close then, in the order of the symbols."""
-        if len(self.series) == 1:
-            ((symbol, series),) = self.series.items()
-            instants = zip(series.closed.tolist(), zip(_bars_of(symbol, series), strict=True), strict=True)
-            return _with_progress(instants, len(series), progress)
-        by_time: dict[int, list[Bar]] = {}
-        for symbol, series in self.series.items():
-            for bar in _bars_of(symbol, series):
-                by_time.setdefault(bar.closed, []).append(bar)
-        return _with_progress(sorted(by_time.items()), len(by_time), progress)
+    def _instants(self, progress: bool) -> Iterable[Sequence[Bar]]:
+        """Return the bars of each closing time, in the order of the symbols."""
+        instants: Iterable[Sequence[Bar]] = zip(*(_bars_of(*item) for item in self.series.items()), strict=True)
+        total = len(next(iter(self.series.values())))
+        if len(self.series) > 1:
+            by_time: dict[int, list[Bar]] = {}
+            for symbol, series in self.series.items():
+                for bar in _bars_of(symbol, series):
+                    by_time.setdefault(bar.closed, []).append(bar)
+            instants, total = [by_time[closed] for closed in sorted(by_time)], len(by_time)
+        if not progress:
+            return instants
+        from tqdm.auto import tqdm
+
+        shown: Iterable[Sequence[Bar]] = tqdm(instants, desc="backtest", unit="bar", total=total)
+        return shown
 
     def _next_due(self) -> int:
         """Return the time of the next event that depends on no order or price; −1 when every point is visited."""
@@ -331,12 +331,3 @@ def _begun(series: Bars, tick: float, step: float, path: ExtremeOrder) -> dict[i
 def _each_bar(symbol: str, series: Bars) -> Iterator[Bar]:
     columns = (series.opened, series.closed, series.open, series.high, series.low, series.close, series.volume)
     return map(Bar, repeat(symbol), *(values.tolist() for values in columns))
-
-
-def _with_progress(items: Iterable[T], total: int, progress: bool) -> Iterable[T]:
-    if not progress:
-        return items
-    from tqdm.auto import tqdm
-
-    shown: Iterable[T] = tqdm(items, desc="backtest", unit="bar", total=total)
-    return shown

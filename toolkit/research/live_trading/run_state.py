@@ -12,18 +12,8 @@ from msgspec import structs
 
 from ...products import Product
 from ..account_data import Fill, FundingFee, OrderHandle
-from ..analysis.results import (
-    EQUITY,
-    EVENTS,
-    FILLS,
-    FUNDING,
-    ORDERS,
-    SHOWN_ELSEWHERE,
-    TRANSFERS,
-    Results,
-    frame,
-    records_frame,
-)  # fmt: skip
+from ..analysis import results as tables
+from ..analysis.results import Results, frame, records_frame
 from ..market_data import time_index
 
 if TYPE_CHECKING:
@@ -215,20 +205,22 @@ class RunState:
         marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=symbols)
         orders = self._own("orders", session.orders(start=begun, progress=False))
         entries = self._own("ledger", session.info.ledger(start=begun))
-        moved = entries[~entries["kind"].isin(SHOWN_ELSEWHERE)].assign(symbol=lambda table: table["symbol"].fillna(""))
+        moved = entries[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)].assign(
+            symbol=lambda table: table["symbol"].fillna("")
+        )
         first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
         reasons = {placed.order_id: placed.reason for placed in self.placed}
         fees = [_funding_fee(row) for row in rows_of(self._own("funding", session.info.funding_payments(start=begun)))]
         return Results(
             name,
-            pd.DataFrame(equity, index=index, columns=list(EQUITY)).astype(EQUITY),
+            pd.DataFrame(equity, index=index, columns=list(tables.EQUITY)).astype(tables.EQUITY),
             sizes * [float(product.step_size) for product in self.products.values()],
             marks.astype("float64").ffill().bfill(),
-            fills=frame(dict(self._own("fills", session.fills(start=begun, progress=False))), FILLS),
+            fills=frame(dict(self._own("fills", session.fills(start=begun, progress=False))), tables.FILLS),
             orders=order_table(orders, first, reasons),
-            funding=frame([(fee.time, fee.symbol, *structs.astuple(fee)[2:]) for fee in fees], FUNDING),
-            transfers=frame(dict(moved), TRANSFERS),
-            events=frame(self.notes, EVENTS),
+            funding=frame([(fee.time, fee.symbol, *structs.astuple(fee)[2:]) for fee in fees], tables.FUNDING),
+            transfers=frame(dict(moved), tables.TRANSFERS),
+            events=frame(self.notes, tables.EVENTS),
             records=records_frame(records),
             params=params,
             settings={"mode": self.mode, "environment": session.environment.name, "dry_run": self.dry_run},
@@ -266,9 +258,8 @@ def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
 def order_table(table: pd.DataFrame, placed: pd.Series[Any], reasons: Mapping[int, str]) -> pd.DataFrame:
     """Return session.orders() in the columns of ORDERS, oldest first; `placed`: order id → time of its first event."""
     table = table.sort_values("order_id").reset_index(drop=True)
-    ids = table["order_id"].astype("int64")
-    first = table["created"].fillna(ids.map(placed)).fillna(table["time"])
+    ids, columns = table["order_id"].tolist(), (table["order_id"], table["created"], table["time"])
+    first = [placed.get(key, time) if pd.isna(made) else made for key, made, time in zip(*columns, strict=True)]
     prices = {name: table[name].astype("float64").replace(0.0, NAN) for name in ("price", "trigger_price")}
-    return frame(
-        {**table, **prices, "time": first, "reason": ids.map(reasons).fillna(""), "updated": table["time"]}, ORDERS
-    )
+    further = {"time": first, "reason": [reasons.get(key, "") for key in ids], "updated": table["time"]}
+    return frame({**table, **prices, **further}, tables.ORDERS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
@@ -20,8 +21,17 @@ from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import BY_PATH
-from ..engine.codes import BANNED, DISABLED, LOCATION, MALFORMED, RATE_LIMITED, SIGNATURE, UNSUPPORTED
-from ..engine.commands import Outcome, WireError
+from ..engine.commands import (
+    BANNED,
+    DISABLED,
+    LOCATION,
+    MALFORMED,
+    RATE_LIMITED,
+    SIGNATURE,
+    UNSUPPORTED,
+    Outcome,
+    WireError,
+)
 from ..engine.core import Core
 from ..programs import permissions
 
@@ -113,12 +123,20 @@ class Started(NamedTuple):
     answer: Answer | None
 
 
-class GatewayVenue(Protocol):
-    """What the gateway needs of the venue."""
+class Host(Protocol):
+    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core; a revert replaces it."""
 
+    @property
+    def core(self) -> Core: ...
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def now_ms(self) -> int: ...
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
     def query(self, question: Callable[[Core], T]) -> T: ...
-    def now_ms(self) -> int: ...
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
+    def catch_up(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
 
 
 class RequestInterceptor(Protocol):
@@ -192,7 +210,7 @@ class Gateway:
     """
 
     def __init__(
-        self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
+        self, venue: Host, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
     ) -> None:
         self.venue = venue
         self.faults = faults

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.reads.info_queries import ENDPOINTS
+from ..engine.core import Core
 from . import info_accounts, info_market, info_programs
 from .info_pages import Values
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 QUERIES: dict[str, Callable[[Core, Values], Any]] = {
     name: getattr(module, name)

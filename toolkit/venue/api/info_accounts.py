@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import heapq
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.enums import ENUMS
 from ..api import records
+from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES, TAKER
 from ..model.history import Transfer
 from ..programs import permissions
 from .info_pages import Test, Values, account_of, equals, page_of, paged_log, product_of, tested_page, window
 from .records import USDC_CODE
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 
 def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
 from ...products import Product
+from ..engine.core import Core
 from ..model.constants import DAY, RATE
 from ..model.history import Candle, FundingRate
 from ..risk import funding
@@ -21,9 +22,6 @@ from ..simulation import past
 from ..simulation.participants import past_of
 from . import records
 from .info_pages import Values, page_of, product_of, unknown_product, window
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 MINUTE_MS = 60_000
 PREMIUM_PLACES = 12

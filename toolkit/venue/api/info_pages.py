@@ -5,15 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ...errors import MalformedRequest
 from ...products import Product
+from ..engine.core import Core
 from ..model.accounts import VenueAccount
 from ..model.history import Log
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 Values = Mapping[str, Any]
 """Checked parameters by wire name, defaults filled in."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import MalformedRequest
 from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..api import records
+from ..engine.core import Core
 from ..model.constants import DAY, RATE, USDC
 from ..model.state import Holding, Payout, Referral, ReferredDay, Vault
 from ..programs import builders
 from ..programs.referrals import SECOND_TIER, TIERS, code_of, present_rate
 from ..programs.vaults import SHARE, event_row, price, value, worth
 from .info_pages import Values, page_of, paged_log
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 
 def referral_code(core: Core, values: Values) -> dict[str, Any]:
@@ -200,12 +198,8 @@ def block(core: Core, values: Values) -> dict[str, Any]:
 def _vault_of(core: Core, values: Values) -> Vault:
     address: str = values["vaultAddress"]
     if address not in core.state.vaults:
-        raise MalformedRequest(
-            f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them",
-            field="vaultAddress",
-            rule="known",
-            value=address,
-        )
+        text = f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them"
+        raise MalformedRequest(text, field="vaultAddress", rule="known", value=address)
     return core.state.vaults[address]
 
 

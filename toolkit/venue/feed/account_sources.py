@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...numerals import micro_text, rate_text, shortest_text
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import AOP_KEYS, RECENT
 from ..api import records
+from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import MAKER, RATE, STATUS_NAMES
 from ..model.history import ClosedPosition, FundingPayment, Log, OrderEvent, Transaction
 from ..risk import fees
 from .batches import Batch, Data, FeedSource, in_chunks
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-
 
 T = TypeVar("T")
 Rows = dict[tuple[Any, ...], Data]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from ...numerals import fixed_text, micro_text, rate_text
 from ...products import Product
 from ...protocol.reads.feed import RECENT
 from ..api import info_market, records
+from ..engine.core import Core
 from ..model.constants import RATE
 from ..model.history import Candle
 from ..risk import funding
 from .batches import Batch, Data, FeedSource
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000

@@ -85,7 +85,7 @@ class MarginGroup(NamedTuple):
         It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
         """
         code = target.position.product
-        step_tick_micro = target.leg.size * core.risk_index.table(code).unit
+        step_tick_micro = target.leg.size * core.risk_index.tables[code].unit
         return core.state.markets[code].mark - target.side * (self.equity_of(core, target) // step_tick_micro)
 
 

@@ -48,15 +48,6 @@ class Maker(msgspec.Struct, frozen=True):
     """Time after which it has replaced what was taken."""
 
 
-def _makers() -> tuple[Maker, ...]:
-    return (
-        Maker(60, 105, 130, 3, 12_500, 700),
-        Maker(240, 140, 260, 6, 14_000, 3_000),
-        Maker(900, 240, 900, 5, 40_000, 9_000),
-        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
-    )
-
-
 class Scales(msgspec.Struct, frozen=True):
     """What a regime multiplies, in millionths of the usual."""
 
@@ -105,7 +96,12 @@ class Market(msgspec.Struct, frozen=True):
     """Mean time between jumps that all products share; each product's own are as frequent."""
     jump_ppm: int = 3_400
     """Typical size of a jump of a product with 2.4 % volatility a day."""
-    makers: tuple[Maker, ...] = msgspec.field(default_factory=_makers)
+    makers: tuple[Maker, ...] = (
+        Maker(60, 105, 130, 3, 12_500, 700),
+        Maker(240, 140, 260, 6, 14_000, 3_000),
+        Maker(900, 240, 900, 5, 40_000, 9_000),
+        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
+    )
     inventory_usdc: int = 1_000_000
     skew_ppm: int = 60
     """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles

@@ -16,8 +16,7 @@ from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.endpoint import MAX_TIME
-from ..engine.codes import SIGNATURE, TxCode
-from ..engine.commands import ActionContext, Refused, Submit, WireError
+from ..engine.commands import SIGNATURE, ActionContext, Refused, Submit, TxCode, WireError
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles

@@ -7,17 +7,15 @@ from typing import Any
 
 from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.constants import USDC
 from ..model.history import ROUND
 from ..model.state import Vault
 from ..risk import ledger
-from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE
-from .vaults import check_not_vault, find, pay_in, pay_out, record_event, value
+from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE, check_covered, check_currency, micro
+from .vaults import check_not_vault, check_open, find, pay_in, pay_out, record_event, value
 
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC
@@ -33,8 +31,7 @@ def led_vault(core: Core, context: ActionContext) -> Vault:
     if vault is None:
         reason = f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for"
         raise Refused(TxCode.WRONG_VAULT_CONTEXT, reason)
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.is_lp:
         raise Refused(TxCode.NOT_VAULT_OWNER, "the LP vault belongs to the venue and has no leader")
     return vault

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles, process
@@ -22,8 +21,16 @@ from ..model.constants import DAY, USDC
 from ..model.genesis import Genesis
 from ..model.state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
-from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import RESERVES, VAULT_DEPOSIT, VAULT_LEADER_SHARE, VAULT_REBALANCE, VAULT_WITHDRAW
+from ..risk.ledger import (
+    RESERVES,
+    VAULT_DEPOSIT,
+    VAULT_LEADER_SHARE,
+    VAULT_REBALANCE,
+    VAULT_WITHDRAW,
+    check_covered,
+    check_currency,
+    micro,
+)
 
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
@@ -69,13 +76,18 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
     vault = find(core, context.vault or "")
     if action in OF_DEPOSITORS:
         return
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.owner != context.owner.address:
         owner = to_checksummed(vault.owner) if vault.owner else "the venue"
         reason = f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it"
         raise Refused(TxCode.NOT_VAULT_OWNER, reason)
     context.account = core.state.accounts[vault.address]
+
+
+def check_open(vault: Vault) -> None:
+    """Refuse a vault that was closed."""
+    if vault.closed:
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
 
 
 def find(core: Core, address: str) -> Vault:
@@ -193,8 +205,7 @@ def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount
 
 def _open_top(core: Core, address: str) -> Vault:
     vault = find(core, address)
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.parent:
         reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
         raise Refused(TxCode.IS_SUB_VAULT, reason)

@@ -60,7 +60,7 @@ class WalletFigures(NamedTuple):
 
 def mark_step(core: Core, code: int) -> int:
     """Return the value of one step of a product at mark, micro-USDC."""
-    return core.state.markets[code].mark * core.risk_index.table(code).unit
+    return core.state.markets[code].mark * core.risk_index.tables[code].unit
 
 
 def unrealized(position: Position, step_micro: int) -> int:
@@ -146,7 +146,7 @@ def healthy(core: Core, account: VenueAccount) -> bool:
 
 def isolated_margin(core: Core, position: Position) -> Figures:
     """Return the figures of one isolated position (without its orders)."""
-    table, step_micro = core.risk_index.table(position.product), mark_step(core, position.product)
+    table, step_micro = core.risk_index.tables[position.product], mark_step(core, position.product)
     long, short = position.long.size * step_micro, position.short.size * step_micro
     equity = position.assigned + unrealized(position, step_micro)
     maintenance = table.maintenance(long) + table.maintenance(short)
@@ -189,11 +189,7 @@ def available(core: Core, account: VenueAccount) -> int:
 
 def withdrawable(core: Core, account: VenueAccount) -> int:
     """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product."""
-    free, profits = available(core, account), 0
-    for code, position in account.positions.items():
-        if position.mode != ISOLATED:
-            profits += max(0, unrealized(position, mark_step(core, code)))
-    return max(0, free - profits)
+    return wallet(core, account).withdrawable
 
 
 def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decimal | None:
@@ -210,7 +206,7 @@ def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decima
     else:
         # the margin behind this position: cross equity without its own PnL, less the maintenance margin of the others
         figures = cross_margin(core, account)
-        table, step_micro = core.risk_index.table(product), mark_step(core, product)
+        table, step_micro = core.risk_index.tables[product], mark_step(core, product)
         own = table.maintenance(position.long.size * step_micro) + table.maintenance(position.short.size * step_micro)
         stake = figures.equity - unrealized(position, step_micro) - (figures.maintenance - own)
     long, short = (_size_and_entry(listed, leg) for leg in (position.long, position.short))

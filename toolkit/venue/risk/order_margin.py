@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from ...exposure import Standing, grown_equity, margin_to_open, need_of, required, uncovered_value
 from ...numerals import micro_text
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, RATE
@@ -214,29 +213,21 @@ def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position
 
 
 def settle_isolated(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    opened: int,
-    opened_value: int,
-    *,
-    closed_value: int,
-    gained: int,
+    core: Core, account: VenueAccount, position: Position, side: int, opened: int, value: int, closed: int, gained: int
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
-    A trade of `side` added `opened` steps worth `opened_value`; `closed_value` is the entry value that was closed;
+    A trade of `side` added `opened` steps worth `value`; `closed` is the entry value that was closed;
     `gained` is what the closing added to the balance (realised PnL less fees). What opens takes its initial margin and
     its loss against mark from the balance, as far as the cross positions can spare it. What closes gives its share of
     the margin back, but the rest of the position keeps its initial margin as far as there is any; a loss is paid by the
     position's margin and unrealised profit before the balance.
     """
     step_micro = mark_step(core, position.product)
-    if closed_value:
-        assign(core, account, position, -released(position, closed_value, gained, step_micro, opened))
+    if closed:
+        assign(core, account, position, -released(position, closed, gained, step_micro, opened))
     if opened:
-        assign(core, account, position, margin_of_opened(core, account, position, side, opened, opened_value))
+        assign(core, account, position, margin_of_opened(core, account, position, side, opened, value))
 
 
 def margin_of_opened(
@@ -284,26 +275,20 @@ def _freed(core: Core, account: VenueAccount, position: Position, side: int, pri
 
 
 def has_margin_for(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    opened_steps: int,
-    value_micro: int,
-    brought_micro: int = 0,
+    core: Core, account: VenueAccount, position: Position, side: int, steps: int, value_micro: int, brought: int = 0
 ) -> bool:
     """Return whether the balance can still give an isolated position the margin for opening so many steps.
 
     Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. What
     those can spare, with what an order that flips the position sets free, must cover the maintenance margin of what
-    opens. `brought_micro` is what fills before, which are not booked yet, bring to the balance.
+    opens. `brought` is what fills before, which are not booked yet, bring to the balance.
     """
-    if opened_steps <= 0:
+    if steps <= 0:
         return True
-    table, config = core.risk_index.table(position.product), core.state.config
+    table, config = core.risk_index.tables[position.product], core.state.config
     step_micro = mark_step(core, position.product)
-    need, loss = margin_to_open(side, opened_steps, value_micro, step_micro, position.leverage)
+    need, loss = margin_to_open(side, steps, value_micro, step_micro, position.leverage)
     own_steps = (position.long if side > 0 else position.short).size
-    more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
-    freed = brought_micro + _freed(core, account, position, side, value_micro // opened_steps, step_micro)
+    more = table.maintenance((own_steps + steps) * step_micro) - table.maintenance(own_steps * step_micro)
+    freed = brought + _freed(core, account, position, side, value_micro // steps, step_micro)
     return (min(need, _spare(core, account, freed)) - loss) * config.liquidation_stop > more * RATE

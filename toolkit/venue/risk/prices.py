@@ -13,8 +13,7 @@ from ...errors import InputError
 from ...products import Product
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.genesis import Genesis

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.market import Market, ProductFlow, Scales
-from ..model.rng import SIGMA, mix
-from .noise import EXP_BITS, bits, exponential, log_of_ppm, normals, waits, words
+from .noise import EXP_BITS, SIGMA, bits, exponential, log_of_ppm, mix, normals, waits, words
 
 MINUTE_MS = 60_000
 BLOCK_MINUTES = 60
@@ -43,7 +42,7 @@ _MINUTES_ROOT_PPM = 37_947_332
 
 
 class FlowSource(NamedTuple):
-    """What decides the flow of one product."""
+    """What decides the flow of one product; the fields from `clustering` on are those of its `Market`."""
 
     seed: int
     code: int
@@ -78,19 +77,8 @@ class FlowSource(NamedTuple):
 
 def source_of(market: Market, seed: int, code: int, symbol: str) -> FlowSource:
     """Return the source of a product's flow."""
-    return FlowSource(
-        mix(seed, market.seed),
-        code,
-        market.flow(symbol),
-        market.clustering,
-        market.jump_minutes,
-        market.jump_ppm,
-        market.informed_ppm,
-        market.momentum_ppm,
-        market.hedging_ppm,
-        market.forced_ppm,
-        market.premium_ppm,
-    )
+    own = mix(seed, market.seed), code, market.flow(symbol)
+    return FlowSource(*own, *(getattr(market, name) for name in FlowSource._fields[len(own) :]))
 
 
 def volatility(source: FlowSource, first: int, count: int) -> Any:

@@ -10,11 +10,9 @@ from typing import Any
 
 from ...errors import MalformedRequest
 from ...numerals import micro_text
-from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused, Submit
+from ..engine.commands import ActionContext, Refused, Submit, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.market import REGIMES
@@ -119,10 +117,6 @@ def pause(core: Core, product: int) -> None:
 def resume(core: Core, product: int) -> None:
     """Let a paused product trade again; the liquidations that waited for it go on."""
     core.product(product)
-    _resume(core, product)
-
-
-def _resume(core: Core, product: int) -> None:
     core.state.markets[product].paused = False
     core.risk_index.moved.add(product)
 
@@ -138,7 +132,14 @@ def add_liquidity(
     if not 1 <= levels <= LEVELS:
         raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
-    first, steps, apart = _sizes(listed, price, quantity, gap)
+    first = listed.ticks(arguments.positive(price, "price"))
+    steps = listed.steps(arguments.positive(quantity, "quantity"))
+    apart = listed.ticks(arguments.positive(gap, "gap")) if gap else 1
+    prices.check_bound(listed, "price", first)
+    prices.check_bound(listed, "gap", apart)
+    if first * steps * listed.unit > CAPITAL:
+        reason = f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
+        raise Refused(TxCode.BAD_ARGUMENT, reason)
     account = ledger.open_house(core, LIQUIDITY, CAPITAL)
     placed, taken = [], 0
     for level in range(levels):
@@ -157,23 +158,12 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
     """Cancel the orders that `add_liquidity` placed in a product."""
     core.product(product)
     account = core.state.accounts.get(LIQUIDITY)
-    resting = [order for order in account.orders.values() if order.product == product] if account else []
+    if account is None:
+        return {"cancelled": 0}
+    resting = [order for order in account.orders.values() if order.product == product]
     for order in resting:
-        assert account is not None
         lifecycle.cancel(core, account, order)
     return {"cancelled": len(resting)}
-
-
-def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, int, int]:
-    ticks = product.ticks(arguments.positive(price, "price"))
-    steps = product.steps(arguments.positive(quantity, "quantity"))
-    apart = product.ticks(arguments.positive(gap, "gap")) if gap else 1
-    prices.check_bound(product, "price", ticks)
-    prices.check_bound(product, "gap", apart)
-    if ticks * steps * product.unit > CAPITAL:
-        reason = f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
-        raise Refused(TxCode.BAD_ARGUMENT, reason)
-    return ticks, steps, apart
 
 
 @controls("stand_still")
@@ -200,9 +190,8 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
         action = actions.parse(action)
     except MalformedRequest as error:
         raise Refused(TxCode.BAD_ARGUMENT, str(error)) from None
-    now = core.state.time
-    context = ActionContext(account, account.address, 0, now, core.tx_hash())
-    outcome = core.execute(context, Submit(now, action, account.address, 0), str(action["type"]))
+    context = ActionContext(account, account.address, 0, core.state.time, core.tx_hash())
+    outcome = core.execute(context, Submit(core.state.time, action, account.address, 0), str(action["type"]))
     return {"code": outcome.code, "message": outcome.message, **(outcome.data or {})}
 
 
@@ -215,37 +204,37 @@ def disable(core: Core, action: str) -> None:
     if action not in core.handlers:
         reason = f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
         raise Refused(TxCode.UNKNOWN_TARGET, reason)
-    _add(core.state.laboratory.disabled, action)
+    _switch(core.state.laboratory.disabled, action, True)
 
 
 @controls("enable")
 def enable(core: Core, action: str) -> None:
     """Switch an action on again."""
-    _remove(core.state.laboratory.disabled, action)
+    _switch(core.state.laboratory.disabled, action, False)
 
 
 @controls("ban")
 def ban(core: Core, address: str) -> None:
     """Let an account and its agents do nothing: they are answered 40281."""
-    _add(core.state.laboratory.banned, arguments.address(address))
+    _switch(core.state.laboratory.banned, arguments.address(address), True)
 
 
 @controls("unban")
 def unban(core: Core, address: str) -> None:
     """Let an account act again."""
-    _remove(core.state.laboratory.banned, arguments.address(address))
+    _switch(core.state.laboratory.banned, arguments.address(address), False)
 
 
 @controls("close_location")
 def close_location(core: Core, peer: str = "") -> None:
     """Answer 40006 to a caller's address, or to everybody."""
-    _add(core.state.laboratory.closed, peer)
+    _switch(core.state.laboratory.closed, peer, True)
 
 
 @controls("open_location")
 def open_location(core: Core, peer: str = "") -> None:
     """Serve a caller's address again."""
-    _remove(core.state.laboratory.closed, peer)
+    _switch(core.state.laboratory.closed, peer, False)
 
 
 @controls("limit")
@@ -273,14 +262,12 @@ def calm(core: Core) -> None:
     lab.disabled, lab.banned, lab.closed, lab.limits = [], [], [], {}
     for code, market in core.state.markets.items():
         if market.paused:
-            _resume(core, code)
+            resume(core, code)
 
 
-def _add(held: list[str], name: str) -> None:
-    if name not in held:
+def _switch(held: list[str], name: str, on: bool) -> None:
+    """Add a name to a list, or remove it, where that changes anything."""
+    if on and name not in held:
         held.append(name)
-
-
-def _remove(held: list[str], name: str) -> None:
-    if name in held:
+    elif not on and name in held:
         held.remove(name)

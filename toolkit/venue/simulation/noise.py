@@ -1,6 +1,7 @@
 """Random integers by their place: word i of a seed at any time, alone or as an array, the same on every platform.
 
-Arrays are of numpy's 64-bit integers; no floating-point number decides anything.
+SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). Arrays are of numpy's 64-bit
+integers; no floating-point number decides anything, so the same seed gives the same path everywhere.
 """
 
 from __future__ import annotations
@@ -8,10 +9,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from ..model.rng import GOLDEN, SIGMA
-
+_MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+SIGMA = 1_000_000
+"""Bell-shaped integers are in units of a millionth of a standard deviation."""
 _DEVIATION = 37_837  # of the sum of four uniform 16-bit numbers: 65536 · sqrt(4 / 12)
 EXP_BITS = 28
 """`exponential` returns parts of 2**EXP_BITS."""
@@ -19,6 +23,35 @@ LOG_BITS = 24
 """Logarithms that `exponential` takes are in parts of 2**LOG_BITS."""
 _COARSE = 12
 _MOST = 5 << (LOG_BITS - _COARSE)
+
+
+def mix(*parts: int) -> int:
+    """Return one 64-bit seed from several numbers; every bit of each part matters."""
+    state = 0
+    for part in parts:
+        state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)
+    return state
+
+
+def _scramble(word: int) -> int:
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & _MASK
+    return word ^ (word >> 31)
+
+
+class Rng(msgspec.Struct, gc=False):
+    """A stream of random integers; `state` is its whole state."""
+
+    state: int = 0
+
+    def bits(self) -> int:
+        """Return 64 random bits."""
+        self.state = state = self.state + GOLDEN & _MASK
+        return _scramble(state)
+
+    def below(self, bound: int) -> int:
+        """Return an integer from 0 to bound − 1 (bound ≤ 2**32; the bias is below 2**-32)."""
+        return (self.bits() >> 32) * bound >> 32
 
 
 def words(seed: Any, places: Any) -> Any:
@@ -55,16 +88,11 @@ def _exponentials() -> Any:
     for n in range(1, 12):
         term = (term >> _COARSE) // n
         step += term
-    up, down, value = [], [], one
-    inverse = one * one // step
-    for _ in range(_MOST):
-        value = value * step >> 80
-        up.append(value >> (80 - EXP_BITS))
-    value = one
-    for _ in range(_MOST):
-        value = value * inverse >> 80
-        down.append(value >> (80 - EXP_BITS))
-    return np.array([*reversed(down), 1 << EXP_BITS, *up], dtype=np.int64)
+    up, down = [one], [one]
+    for powers, factor in ((up, step), (down, one * one // step)):
+        for _ in range(_MOST):
+            powers.append(powers[-1] * factor >> 80)
+    return np.array([power >> (80 - EXP_BITS) for power in (*reversed(down), *up[1:])], dtype=np.int64)
 
 
 def exponential(logs: Any) -> Any:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.constants import IOC
@@ -251,7 +250,7 @@ def _sweep(
         left -= filled
         value = price * filled * quoted.unit
         paid += value
-        settlement.publish_trade(core, quoted.product, market, side, price, filled, value, "")
+        settlement.publish_trade(core, quoted.product, side, price, filled, "")
         quotes.take(sim.makers[number], -side, filled, time, quotes.makers[number])
         sim.makers[number].inventory -= side * filled
         _wait(sim, MAKERS[number], -side * filled, -side * value)
@@ -264,12 +263,9 @@ def _sweep(
 
 
 def _wait(sim: SimulatedProduct, address: str, steps: int, value: int) -> None:
-    entry = sim.pending.get(address)
-    if entry is None:
-        sim.pending[address] = [steps, value]
-    else:
-        entry[0] += steps
-        entry[1] += value
+    entry = sim.pending.setdefault(address, [0, 0])
+    entry[0] += steps
+    entry[1] += value
 
 
 def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:

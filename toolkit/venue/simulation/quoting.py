@@ -214,18 +214,6 @@ class Quotes:
         market = quoted.market
         return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
 
-    def ladder(self, quoted: Quoted, number: int, side: int, best: int, time: int) -> list[Level]:
-        """Return what a maker offers on a side at a time, best first, without what was taken."""
-        taken = taken_of(quoted.sim.makers[number], side, time)
-        levels = []
-        for price, steps in self._whole(quoted, number, side, best):
-            if taken >= steps:
-                taken -= steps
-                continue
-            levels.append((price, steps - taken, number))
-            taken = 0
-        return levels
-
     def _whole(self, quoted: Quoted, number: int, side: int, best: int) -> Iterable[tuple[int, int]]:
         maker = self.makers[number]
         gap = best * maker.gap_ppm // PPM or 1
@@ -249,7 +237,11 @@ class Quotes:
         bests = self.quote(quoted, time)[side < 0]
         found = []
         for number, best in enumerate(bests):
-            found += self.ladder(quoted, number, side, best, time)
+            taken = taken_of(quoted.sim.makers[number], side, time)
+            for price, steps in self._whole(quoted, number, side, best):
+                if taken < steps:
+                    found.append((price, steps - taken, number))
+                taken = max(taken - steps, 0)
         found.sort(key=lambda level: (-side * level[0], level[2]))
         return found
 
@@ -344,12 +336,7 @@ class Quotes:
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value."""
         quoted, time = self.products[code], self.core.state.time
-        kept = quoted.top
-        if kept is not None and kept[2] and kept[0] == time:
-            price = kept[1][side < 0]
-            steps = self._steps(quoted, self._closest, 0, price)
-        else:
-            price, steps, _ = self.best(quoted, side, time)
+        price, steps, _ = self.best(quoted, side, time)
         if price * steps * quoted.unit >= value_micro:
             return ((price, steps),)
         return [(price, steps) for price, steps, _ in self.side(quoted, side, time)]

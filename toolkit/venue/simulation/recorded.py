@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine import arguments
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import Position, VenueAccount, VenueOrder
@@ -45,7 +44,9 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
     recorded = core.state.recorded
     if recorded is None or code not in recorded.products:
         return quoting.index_source(core, code, time)
-    return recorded.indexes.get(code) or core.books[code].mid2 // 2, 0
+    book = core.books[code]
+    bid, ask = book.bids.best, book.asks.best
+    return recorded.indexes.get(code) or ((bid + ask) // 2 if bid and ask else 0), 0
 
 
 @controls("open_recorded")
@@ -54,13 +55,10 @@ def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -
     queue_model(queue, 1.0)
     for code in products:
         core.product(code)
-    account = core.account(RECORDED)
+    account = ledger.open_house(core, RECORDED, CAPITAL)
+    account.maker_rate = account.taker_rate = 0
     for order in list(account.orders.values()):
         lifecycle.cancel(core, account, order)
-    if account.kind != "market":
-        account.kind = "market"
-        account.maker_rate = account.taker_rate = 0
-        ledger.deposit(core, account, CAPITAL)
     core.state.recorded = RecordedMarket(sorted(products), queue)
     attach(core)
     core.wake("recorded", core.state.schedule.get("prices", core.state.time + core.state.config.price_interval))
@@ -151,7 +149,7 @@ class _Player:
         elif not steps:
             lifecycle.cancel(self.core, self.account, own)
         elif own.leaves != steps:
-            lifecycle.reduce_leaves(self.core, self.position, own, steps)
+            lifecycle.take_from_resting(self.core, self.position, own, own.leaves - steps)
             own.quantity = own.filled + steps
 
     def _clear_crossed(self, side: int, price: int) -> None:
@@ -182,8 +180,7 @@ class _Player:
                 if quantity > 0:
                     left -= self._fill(order, quantity)
         if left > 0:
-            value = price * left * self.product.unit
-            settlement.publish_trade(self.core, self.product, self.market, taker, price, left, value)
+            settlement.publish_trade(self.core, self.product, taker, price, left)
 
     def _orders_at(self, side: int, price: int) -> tuple[VenueOrder | None, list[VenueOrder]]:
         """Return the recorded order of a level, and the users' orders there, first come first."""
@@ -258,21 +255,12 @@ def copy_account(
     rates = account.maker_rate, account.taker_rate
     account.maker_rate = account.taker_rate = 0
     for row in positions:
-        _copy_position(core, account, *row)
+        _copy_position(core, account, row)
     account.maker_rate, account.taker_rate = rates
 
 
-def _copy_position(
-    core: Core,
-    account: VenueAccount,
-    code: int,
-    side: int,
-    steps: int,
-    value: int,
-    leverage: int,
-    isolated: int,
-    margin: int,
-) -> None:
+def _copy_position(core: Core, account: VenueAccount, row: list[int]) -> None:
+    code, side, steps, value, leverage, isolated, margin = row
     product, house = core.products[code], core.state.accounts[RECORDED]
     position = position_of(core, account, product)
     position.leverage = leverage or position.leverage

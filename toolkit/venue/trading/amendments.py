@@ -10,8 +10,7 @@ from typing import Any
 from msgspec.structs import replace as replaced
 
 from ...checks import Spec
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
@@ -107,14 +106,14 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
             check_value(product, order.price, leaves_steps)
         order.quantity, order.tif = spec.quantity, spec.tif
         if leaves_steps < order.leaves:
-            lifecycle.reduce_leaves(core, position, order, leaves_steps)
+            lifecycle.take_from_resting(core, position, order, order.leaves - leaves_steps)
         lifecycle.record(core, account, order, "replaced")
         return
     # the order must not count against itself: it is no resting order while its new price and quantity are checked
     lifecycle.count_resting(core, position, order, -order.leaves)
     place, order.priority = order.priority, 0
     try:
-        leaves_steps = _readmit(core, account, position, order, spec, leaves_steps)
+        leaves_steps = _readmit(core, account, order, spec, leaves_steps)
     finally:
         order.priority = place
         lifecycle.count_resting(core, position, order, order.leaves)
@@ -159,16 +158,14 @@ def _replace_waiting(
     lifecycle.record(core, account, order, "replaced")
 
 
-def _readmit(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, spec: Spec, leaves_steps: int
-) -> int:
+def _readmit(core: Core, account: VenueAccount, order: VenueOrder, spec: Spec, leaves_steps: int) -> int:
     """Check the new price and quantity of an open order that the sums do not count; return the steps it may have."""
     if not order.reducing:
         only_size = _holds_less(core, order, spec, leaves_steps)
         check_increase(core, account, order, leaves_steps, spec.price, only_size=only_size)
         return leaves_steps
     trial = replaced(order, tif=spec.tif, price=spec.price, quantity=leaves_steps, leaves=leaves_steps, trigger=0)
-    fit_to_position(core, account, position, trial, spec.price)
+    fit_to_position(core, account, trial, spec.price)
     return trial.leaves
 
 

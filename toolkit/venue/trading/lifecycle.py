@@ -13,8 +13,7 @@ from typing import Any
 from ...checks import slippage_bound
 from ...products import Product
 from ..engine import events as ev
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import (
@@ -149,18 +148,8 @@ def remove_from_book(core: Core, position: Position, order: VenueOrder) -> None:
     _publish_level(core, order, level.total)
 
 
-def reduce_leaves(core: Core, position: Position, order: VenueOrder, leaves: int) -> None:
-    """Lower what a resting order has left; it keeps its place in the queue."""
-    book = core.books[order.product]
-    level = (book.bids if order.side > 0 else book.asks).levels[order.price]
-    level.total -= order.leaves - leaves
-    count_resting(core, position, order, leaves - order.leaves)
-    order.leaves = leaves
-    _publish_level(core, order, level.total)
-
-
-def fill_resting(core: Core, position: Position, order: VenueOrder, steps: int) -> None:
-    """Take what is traded out of a resting order; an empty order leaves the book, an empty level too."""
+def take_from_resting(core: Core, position: Position, order: VenueOrder, steps: int) -> None:
+    """Take steps off a resting order, which keeps its place; an empty order leaves the book, an empty level too."""
     book = core.books[order.product]
     ladder = book.bids if order.side > 0 else book.asks
     level = ladder.levels[order.price]
@@ -215,9 +204,8 @@ def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason
     order.status = UNTRIGGERED
     account.waiting += 1
     core.triggers[order.product].add(order)
-    record(
-        core, account, order, f"{reason}; it stays armed and tries again at the next trade, price or offer within it"
-    )
+    again = "it stays armed and tries again at the next trade, price or offer within it"
+    record(core, account, order, f"{reason}; {again}")
 
 
 def end(
@@ -286,7 +274,7 @@ def drop_uncovered(
 def reduce_or_cancel(core: Core, account: VenueAccount, order: VenueOrder, excess_steps: int, reason: str) -> int:
     """Reduce a resting order by up to `excess_steps`, or cancel it if it has no more; return the steps it lost."""
     if order.leaves > excess_steps:
-        reduce_leaves(core, account.positions[order.product], order, order.leaves - excess_steps)
+        take_from_resting(core, account.positions[order.product], order, excess_steps)
         record(core, account, order, reason)
         return excess_steps
     leaves = order.leaves
@@ -304,13 +292,10 @@ def cancel_orders_of_closed_leg(
     for order in list(account.orders.values()):
         if order.product != position.product or order.side != side or not order.reducing or order is closed_by:
             continue
-        if not order.armed:
-            continue
-        if order.group in account.orders and order.status == UNTRIGGERED:
-            order.armed = False
-            order.cover = 0
-            continue
-        cancel(core, account, order, "the position it would reduce is gone")
+        if order.armed and order.group in account.orders and order.status == UNTRIGGERED:
+            order.armed, order.cover = False, 0
+        elif order.armed:
+            cancel(core, account, order, "the position it would reduce is gone")
 
 
 def bracket(account: VenueAccount, group: int) -> list[VenueOrder]:

@@ -111,9 +111,8 @@ def _fill(
             if not steps:
                 return
     order.leaves -= steps
-    lifecycle.fill_resting(core, maker_position, maker, steps)
-    value = price_ticks * steps * product.unit
-    trade = settlement.publish_trade(core, product, state.markets[code], order.side, price_ticks, steps, value)
+    lifecycle.take_from_resting(core, maker_position, maker, steps)
+    trade = settlement.publish_trade(core, product, order.side, price_ticks, steps)
     # always the maker first: ledger entries and events are numbered, so their order is part of the state
     settlement.settle(core, maker_account, maker_position, maker, trade, MAKER)
     settlement.settle(core, account, position, order, trade, TAKER)

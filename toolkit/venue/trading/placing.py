@@ -11,11 +11,10 @@ from typing import Any
 
 from ...checks import Spec, min_value_failure, read_order, slippage_bound
 from ...products import Product
-from ..engine.codes import REFUSED, TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import REFUSED, ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
-from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.accounts import VenueAccount, VenueOrder
 from ..model.book import Book, Triggers
 from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, MARKET, ONE_WAY, POST_ONLY, REDUCE_ONLY
 from ..risk.order_margin import check_increase
@@ -65,7 +64,7 @@ def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
     if context.builder:
         order.builder, order.builder_rate = context.builder, context.builder_rate
     main = parent_of(account, order) if order.parent else None
-    limit_ticks = admit(core, account, position, order, main)
+    limit_ticks = admit(core, account, order, main)
     if main is not None:
         join(position, main, order)
     lifecycle.accept(core, account, position, order)
@@ -96,10 +95,10 @@ def place_bracket(core: Core, context: ActionContext, items: list[Item]) -> Outc
         main.builder, main.builder_rate = context.builder or "", context.builder_rate
         if main.reducing:
             raise Refused(TxCode.BAD_BRACKET, "the main order of a bracket may not be reduce-only or close a position")
-        limit_ticks = admit(core, account, position, main)
+        limit_ticks = admit(core, account, main)
         children = []
         for at in range(1, len(items)):
-            children.append(_read_child(core, context, position, main, items[at]))
+            children.append(_read_child(core, context, main, items[at]))
         at = 0
         check_children(account, main, children)
     except Refused as refusal:
@@ -138,7 +137,7 @@ def submit(
     position = position_of(core, account, product)
     kind = LIMIT if price_ticks else MARKET
     order = VenueOrder(0, account.address, product.code, side, False, kind, tif, reduce, price_ticks, steps, steps)
-    limit_ticks = admit(core, account, position, order, None, bound_ticks)
+    limit_ticks = admit(core, account, order, None, bound_ticks)
     lifecycle.accept(core, account, position, order)
     matching.process_order(core, account, position, order, limit_ticks)
     return order
@@ -188,12 +187,7 @@ def read(
 
 
 def admit(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    order: VenueOrder,
-    main: VenueOrder | None = None,
-    bound_ticks: int = 0,
+    core: Core, account: VenueAccount, order: VenueOrder, main: VenueOrder | None = None, bound_ticks: int = 0
 ) -> int:
     """Check an order against the rules that need its account; return the worst price it may trade at, ticks.
 
@@ -216,18 +210,18 @@ def admit(
         )
     if order.reduce or order.closing:
         if main is None:  # the exit of an open main order has no position yet
-            fit_to_position(core, account, position, order, order.trigger or value_ticks)
+            fit_to_position(core, account, order, order.trigger or value_ticks)
     elif not order.trigger:  # a waiting trigger holds no margin: it is checked when it triggers
         check_increase(core, account, order, order.leaves, limit_ticks)
     return limit_ticks
 
 
-def fit_to_position(core: Core, account: VenueAccount, position: Position, order: VenueOrder, price_ticks: int) -> None:
+def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
     """Reduce a reduce-only order to the position it may close; Refused when there is nothing to close.
 
     An order for the whole rest of a position is exempt from the minimum value, which is taken at `price_ticks` [L].
     """
-    product = core.products[order.product]
+    product, position = core.products[order.product], account.positions[order.product]
     leg = closing_leg(account, position, order.side, order.closing)
     name, other = ("BUY", "short") if order.side > 0 else ("SELL", "long")
     if leg is None:
@@ -286,7 +280,7 @@ def _make_order(account: VenueAccount, product: Product, spec: Spec) -> VenueOrd
     )
 
 
-def _read_child(core: Core, context: ActionContext, position: Position, main: VenueOrder, item: Item) -> VenueOrder:
+def _read_child(core: Core, context: ActionContext, main: VenueOrder, item: Item) -> VenueOrder:
     """Return the TP or SL of a bracket, checked against its main order."""
     entry_ticks = main.price or main.trigger
     found, spec = read(core, context.account, item, bool(context.builder), entry_ticks)
@@ -297,7 +291,7 @@ def _read_child(core: Core, context: ActionContext, position: Position, main: Ve
     check_child(main, child)
     if child.quantity and child.quantity < main.quantity:
         check_value(product, child.trigger, child.quantity)
-    admit(core, context.account, position, child, main)
+    admit(core, context.account, child, main)
     return child
 
 

@@ -11,7 +11,6 @@ from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import ADL, HEDGE, ISOLATED, PARTIALLY_FILLED, TAKER
 from ..model.history import Candle, ClosedPosition, PublicTrade
-from ..model.state import MarketState
 from ..risk import fees, ledger, order_margin
 from . import lifecycle
 
@@ -19,21 +18,15 @@ MINUTE_MS = 60_000
 
 
 def publish_trade(
-    core: Core,
-    product: Product,
-    market: MarketState,
-    side: int,
-    price_ticks: int,
-    steps: int,
-    value_micro: int,
-    tx_hash: str | None = None,
+    core: Core, product: Product, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
 ) -> PublicTrade:
     """Record a public trade (`side` of the taker) with its candle, and return it.
 
     `tx_hash` "" leaves the hash to `PublicTrade.hash`; None is that of the present transaction.
     """
     state = core.state
-    code, time = product.code, state.time
+    code, time, value_micro = product.code, state.time, price_ticks * steps * product.unit
+    market = state.markets[code]
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price_ticks
     market.trades += 1
@@ -93,10 +86,8 @@ def settle(
             core.risk_index.note(code, account, opened > 0)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
-        closed_entry = entry_before - against.value
-        order_margin.settle_isolated(
-            core, account, position, side, opened, open_value, closed_value=closed_entry, gained=pnl - close_fee
-        )
+        closed_entry, gained = entry_before - against.value, pnl - close_fee
+        order_margin.settle_isolated(core, account, position, side, opened, open_value, closed_entry, gained)
     into.fees += open_fee
     against.fees += close_fee
     position.fees += open_fee + close_fee

@@ -51,6 +51,7 @@ class AccountStreams:
         if not wallet:
             return default
         rows = self.positions.rows() if positions is None else positions
+        maker, taker = wallet.get("maker_fee_rate"), wallet.get("taker_fee_rate")
         own: Row = row_of(rows, product.symbol) or {}
         setting: Row = row_of(self.leverages.rows(), product.symbol) or {}
         open_orders = [one for one in self.orders.rows() if one["symbol"] == product.symbol]
@@ -62,8 +63,8 @@ class AccountStreams:
             available=wallet["available"],
             cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in rows), ZERO),
             others_maintenance=_maintenance(product, self._products, rows),
-            maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
-            taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
+            maker=product.maker_fee_rate if maker is None else maker,
+            taker=product.taker_fee_rate if taker is None else taker,
             liquidating=wallet.get("status") == "LIQUIDATING",
             hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
             isolated=isolated,
@@ -95,10 +96,6 @@ def no_holdings(product: Product) -> Holdings:
     return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
 
 
-def _rate(own: Decimal | None, default: Decimal) -> Decimal:
-    return default if own is None else own
-
-
 def net_size(row: Row) -> Decimal:
     """Return the size of a position, negative for a short; of a hedged one long less short."""
     size: Decimal = row["long_size"] - abs(row["short_size"])
@@ -123,10 +120,8 @@ def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterab
     total = ZERO
     for row in rows:
         other = products.get(row["symbol"])
-        if other is None or other.symbol == product.symbol or row["margin_mode"] == "ISOLATED" or not other.tiers:
-            continue
-        for size in (row["long_size"], abs(row["short_size"])):
-            if size:
+        if other is not None and other.symbol != product.symbol and row["margin_mode"] != "ISOLATED" and other.tiers:
+            for size in (row["long_size"], abs(row["short_size"])):
                 total += margin.maintenance_margin(size * (row["mark_price"] or ZERO), other.tiers)
     return total
 

@@ -14,11 +14,10 @@ from ..base_panel import static_view
 from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
+from .draft import Amount, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
 from .holdings import AccountStreams, no_holdings, preview_view
-from .order_kinds import Amount, OrderKind
+from .order_kinds import KINDS, OrderKind
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
-from .several_orders import KINDS
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared

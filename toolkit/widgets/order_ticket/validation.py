@@ -8,6 +8,7 @@ Source: docs/assumptions.md, "Money on the venue" and "Widgets".
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
@@ -78,20 +79,17 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
     draft, product, covered = inputs.draft, inputs.product, cover(inputs.holdings, inputs.draft.sign)
     prices = {name: getattr(inputs.market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = plain_decimal(draft.price) if not draft.market else None
-    problems: list[Problem] = []
-    for failure in check_order(product, order.to_items(product)[0], **prices, cover=covered):
-        if failure.field == "ordPx" and not draft.price:
-            continue  # reported as missing
-        problems.append(_problem(failure, FIELDS, draft))
+    failures = check_order(product, order.to_items(product)[0], **prices, cover=covered)
+    # An empty price is reported as missing.
+    problems = [_problem(one, FIELDS, draft) for one in failures if one.field != "ordPx" or draft.price]
     # The triggers are compared with the entry price only if that is valid itself.
     if any(one.field == "price" for one in problems):
         entry = None
     for leg in order.legs[1:]:
         name = "take_profit" if leg.reduce_only == "TP_FROM_POSITION" else "stop_loss"
         fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
-        for failure in check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry):
-            if failure.field in fields:
-                problems.append(_problem(failure, fields, draft))
+        failures = check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry)
+        problems += [_problem(one, fields, draft) for one in failures if one.field in fields]
     if isinstance(order, Bracket) and draft.reduce_only:
         message = "an order with take profit or stop loss opens a position, so it can't be reduce-only"
         choice = Choice("without reduce-only", {"reduce_only": False})
@@ -101,11 +99,8 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
 
 def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:
     name = fields.get(failure.field, failure.field)
-    choices = [Choice(value, {name: value}) for value in failure.nearest]
-    if name in EXITS:
-        choices = [Choice(value, {name: value, "exit_as": "price"}) for value in failure.nearest]
-    if name == "quantity":
-        choices = [in_base(value) for value in failure.nearest]
+    unit = {"quantity_as": "base"} if name == "quantity" else {"exit_as": "price"} if name in EXITS else {}
+    choices = [Choice(value, {name: value, **unit}) for value in failure.nearest]
     if failure.rule == "decimal text":
         choices += meant(name, str(getattr(draft, name, "")))
     return Problem(name, failure.rule, failure.message, tuple(choices))
@@ -119,13 +114,11 @@ def client_id_problems(inputs: TicketInputs) -> list[Problem]:
     number = _client_number(text)
     if not 0 < number <= MAX_CLIENT_ID:
         return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
-    if number in holdings.client_ids:
-        message = f"client id {text} is in use by an open order"
-        free = number + 1
-        while free in holdings.client_ids:
-            free += 1
-        return [Problem("client_id", "unique", message, (Choice(str(free), {"client_id": str(free)}),))]
-    return []
+    if number not in holdings.client_ids:
+        return []
+    free = str(next(one for one in itertools.count(number) if one not in holdings.client_ids))
+    message = f"client id {text} is in use by an open order"
+    return [Problem("client_id", "unique", message, (Choice(free, {"client_id": free}),))]
 
 
 def _client_number(text: str) -> int:
@@ -151,9 +144,8 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
     price = reference_price(draft, inputs.market)
     if price is None or worst is None or price <= 0 or worst <= 0:
-        # An empty price field is reported as such.
         if not draft.market and not draft.price:
-            return None
+            return None  # an empty price field is reported as such
         return Problem("quantity", "price", f"{text} can't be converted to a quantity without a price")
     if unit == "notional":
         return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
@@ -288,10 +280,8 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
         message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
         return [Problem("quantity", "position", message, (choice,))]
     if quantity < free and price * quantity < product.min_order_value:
-        message = (
-            f"order value {trimmed(price * quantity)} is below minOrderValue {trimmed(product.min_order_value)},"
-            f" and does not close the whole position"
-        )
+        below = f"is below minOrderValue {trimmed(product.min_order_value)}, and does not close the whole position"
+        message = f"order value {trimmed(price * quantity)} {below}"
         return [Problem("quantity", "minOrderValue", message, (choice,))]
     return []
 
@@ -335,9 +325,7 @@ def _standing(inputs: TicketInputs, mark: int) -> Standing:
     holdings, product = inputs.holdings, inputs.product
     step_value = mark * product.unit
     longs, shorts = (round(size / product.step_size) for size in (holdings.long, holdings.short))
-    buys, sells = (
-        sum(_micro(price * quantity) for price, quantity in orders) for orders in (holdings.buys, holdings.sells)
-    )
+    buys, sells = (sum(_micro(price * size) for price, size in one) for one in (holdings.buys, holdings.sells))
     pnl = (longs - shorts) * step_value - _micro(holdings.long_value) + _micro(holdings.short_value)
     equity = _micro(holdings.assigned) + pnl if holdings.isolated else None
     leverage = int(holdings.leverage * 100)
@@ -351,9 +339,8 @@ def _need_of(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> _Need:
     steps, limit, mark = round(quantity / step), round(worst / tick), round((market.mark or worst) / tick)
     standing = _standing(inputs, mark)
     taken, paid = walk(market.opposite(sign), quantity, worst, sign)
-    resting = (
-        (round(size / step), round(price / tick)) for price, size in (holdings.buys if sign > 0 else holdings.sells)
-    )
+    orders = holdings.buys if sign > 0 else holdings.sells
+    resting = ((round(size / step), round(price / tick)) for price, size in orders)
     uncovered = uncovered_value(resting, standing.cover(sign)) * product.unit
     taken_steps, paid_ticks = round(taken / step), round(paid / tick / step)
     rule = need_of(standing, sign, steps, limit, mark, product.unit, taken_steps, paid_ticks, uncovered)
@@ -364,21 +351,14 @@ def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
     product, holdings = inputs.product, inputs.holdings
     notional = Decimal(need.rule.reach) / 10**6
     if notional > product.max_position_notional:
-        message = (
-            f"position and orders would reach {money(notional)} USDC, above maxPositionNtnl"
-            f" {money(product.max_position_notional)} of {product.symbol}"
-        )
+        most = f"maxPositionNtnl {money(product.max_position_notional)} of {product.symbol}"
+        message = f"position and orders would reach {money(notional)} USDC, above {most}"
         return [Problem("quantity", "maxPositionNtnl", message)]
-    if not product.tiers or notional <= 0:
+    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers and notional > 0 else None
+    if limit is None or holdings.leverage <= limit:
         return []
-    limit = margin.tier_of(notional, product.tiers).max_leverage
-    if limit is not None and holdings.leverage > limit:
-        message = (
-            f"at a notional of {money(notional)} USDC {product.symbol} allows leverage {trimmed(limit)}x,"
-            f" yours is {trimmed(holdings.leverage)}x"
-        )
-        return [Problem("quantity", "maxLeverage", message)]
-    return []
+    allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
+    return [Problem("quantity", "maxLeverage", f"at a notional of {money(notional)} USDC {allowed}")]
 
 
 def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
@@ -392,9 +372,9 @@ def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
     maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
     if equity > _micro(maintenance):
         return []
+    have, advice = money(Decimal(equity) / 10**6), "add margin to it before it grows"
     message = (
-        f"the isolated position would have {money(Decimal(equity) / 10**6)} USDC and need {money(maintenance)} of"
-        " maintenance margin; add margin to it before it grows"
+        f"the isolated position would have {have} USDC and need {money(maintenance)} of maintenance margin; {advice}"
     )
     return [Problem("quantity", "maintenance margin", message)]
 
@@ -413,10 +393,8 @@ def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, nee
     product, holdings = inputs.product, inputs.holdings
     steps = max_affordable_steps(inputs, int(quantity / product.step_size), worst)
     choices: tuple[Choice, ...] = ()
-    message = (
-        f"margin: the order needs {money(need)} USDC, {money(holdings.available)} USDC is available"
-        f" at {trimmed(holdings.leverage)}x"
-    )
+    available = f"{money(holdings.available)} USDC is available at {trimmed(holdings.leverage)}x"
+    message = f"margin: the order needs {money(need)} USDC, {available}"
     text = product.quantity_text(steps)
     if steps > 0 and Decimal(text) * worst >= product.min_order_value:
         choices = (in_base(text, f"at most {text}"),)

@@ -5,65 +5,50 @@ function render({ model, el }) {
     root.classList.add("tk-blotter");
     const num = (key, name, signed) => ({ key, name, num: true, signed });
     const text = (key, name, signed) => ({ key, name, signed });
-    const confirmed = (row, label, question, message) => confirmButton(label, () => question(row.item), () => model.send({ ...message(row.item), confirmed: true }));
-    const named = (button, name, off) => {
-      button.dataset.name = name;
-      if (!button.classList.contains("tk-armed")) setAttribute(button, "aria-label", name);
-      setOff(button, off);
-    };
     let off = false;
+    /** The buttons of each row: { label, name, off, shown } with `ask` and `send` for one that asks first, with `press` for another. */
+    const actionsOf = (...acts) => ({
+      make: (row) => (row.buttons = acts.map(({ label, ask, send, press }) => (ask
+        ? confirmButton(label, () => ask(row.item), () => model.send({ ...send(row.item), confirmed: true }))
+        : smallButton(label, (event) => press(event.currentTarget, row.item))))),
+      draw: (row, one) => acts.forEach((act, index) => {
+        const button = row.buttons[index];
+        button.dataset.name = act.name(one);
+        if (!button.classList.contains("tk-armed")) setAttribute(button, "aria-label", button.dataset.name);
+        setOff(button, off || (act.off && act.off(one)));
+        if (act.shown) setVisible(button, act.shown(one));
+      }),
+    });
 
     const positions = dataTable("Positions", [
       text("symbol", "Product"), text("side", "Side", true), num("size", "Size"), num("entry", "Entry"), num("mark", "Mark"), num("liquidation", "Liq. price"),
       num("margin", "Margin"), num("pnl", "PnL", true), num("roi", "Return", true), num("funding", "Funding", true), text("leverage", "Leverage"), text("exits", "TP / SL"),
     ], {
       empty: "No positions.",
-      actions: {
-        make: (row) => {
-          row.edit = smallButton("Edit", () => editor.open(row.edit, row.item, "position"));
-          row.close = confirmed(row, "Close", (one) => `Close ${one.size} at market?`, (one) => ({ do: "close", symbol: one.symbol, size: one.size }));
-          return [row.edit, row.close];
-        },
-        draw: (row, one) => {
-          named(row.close, `Close the ${one.symbol} position at market`, off);
-          named(row.edit, `Edit the ${one.symbol} position: close a part, take profit, stop loss`, off || !one.one);
-        },
-      },
+      actions: actionsOf(
+        { label: "Edit", name: (one) => `Edit the ${one.symbol} position: close a part, take profit, stop loss`, press: (button, one) => editor.open(button, one, "position"), off: (one) => !one.one },
+        { label: "Close", name: (one) => `Close the ${one.symbol} position at market`, ask: (one) => `Close ${one.size} at market?`, send: (one) => ({ do: "close", symbol: one.symbol, size: one.size }) },
+      ),
     });
     const all = confirmButton("Cancel all", () => "Cancel all?", () => model.send({ do: "cancelAll", confirmed: true }));
+    const orderWords = (one) => `order ${one.id}: ${one.side.slice(2)} ${one.quantity} ${one.symbol} at ${one.price}`;
     const orders = dataTable("Open orders", [text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("price", "Price"), num("quantity", "Remaining / total")], {
       empty: "No open orders.",
       buttons: [all],
-      actions: {
-        make: (row) => {
-          row.amend = smallButton("Amend", () => editor.open(row.amend, row.item, "order"));
-          row.cancel = confirmed(row, "Cancel", () => "Cancel order?", (one) => ({ do: "cancel", order_id: one.id }));
-          return [row.amend, row.cancel];
-        },
-        draw: (row, one) => {
-          const words = `order ${one.id}: ${one.side.slice(2)} ${one.quantity} ${one.symbol} at ${one.price}`;
-          named(row.cancel, `Cancel ${words}`, off);
-          named(row.amend, `Amend ${words}`, off);
-        },
-      },
+      actions: actionsOf(
+        { label: "Amend", name: (one) => `Amend ${orderWords(one)}`, press: (button, one) => editor.open(button, one, "order") },
+        { label: "Cancel", name: (one) => `Cancel ${orderWords(one)}`, ask: () => "Cancel order?", send: (one) => ({ do: "cancel", order_id: one.id }) },
+      ),
     });
+    const parentWords = (one) => `the ${one.kind} of ${one.filled} ${one.symbol}`;
+    const act = (name) => (one) => ({ do: "parent", parent: one.id, act: name });
     const parents = dataTable("Orders over time", [
       text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("filled", "Filled / total"), num("average", "Average"), num("orders", "Orders"), text("next", "Next"), text("status", "Status"), text("message", "Message"),
     ], {
-      actions: {
-        make: (row) => {
-          const act = (label, question, name) => confirmed(row, label, () => question, (one) => ({ do: "parent", parent: one.id, act: name }));
-          [row.resume, row.cancel] = [act("Continue", "Continue now?", "resume"), act("Cancel", "Cancel the rest?", "cancel")];
-          return [row.resume, row.cancel];
-        },
-        draw: (row, one) => {
-          const words = `the ${one.kind} of ${one.filled} ${one.symbol}`;
-          named(row.resume, `Continue ${words}`, off);
-          named(row.cancel, `Cancel ${words}`, off);
-          setVisible(row.resume, one.idle);
-          setVisible(row.cancel, one.open);
-        },
-      },
+      actions: actionsOf(
+        { label: "Continue", name: (one) => `Continue ${parentWords(one)}`, ask: () => "Continue now?", send: act("resume"), shown: (one) => one.idle },
+        { label: "Cancel", name: (one) => `Cancel ${parentWords(one)}`, ask: () => "Cancel the rest?", send: act("cancel"), shown: (one) => one.open },
+      ),
     });
     const histories = {
       fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),

@@ -12,7 +12,6 @@ import traitlets
 
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
-from ...products import Product
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
 from ..base_panel.panel import can_sign, confirmed, module
@@ -34,6 +33,10 @@ HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)
 _MAKERS = {"take_profit": take_profit, "stop_loss": stop}
+Row = Mapping[str, Any]
+EXITS = {"TP_FROM_POSITION": "take_profit", "SL_FROM_POSITION": "stop_loss"}
+_KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "REDUCE_ONLY": "reduce-only"}
+_TICK = Decimal("0.0001")
 
 
 class Blotter(ReviewedPanel):
@@ -58,12 +61,13 @@ class Blotter(ReviewedPanel):
         self._account = AccountStreams(session, self._products)
         self.positions, self.orders = self._account.positions, self._account.orders
         self.fills, self.tickers = stream.fills(), stream.tickers()
-        self._events, self._funding = stream.order_history(), stream.funding()
+        self._funding = stream.funding()
+        self._histories = {"fills": self.fills, "orders": stream.order_history(), "funding": self._funding}
         self._parents: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self.notice = ""
         """The result of the last command, in words."""
         self._follow(self.positions, self.orders)
-        others = (self.fills, self.tickers, self._events, self._funding, self._account.wallet, self._account.leverages)
+        others = (self.tickers, *self._histories.values(), self._account.wallet, self._account.leverages)
         self._follow(*others, needed=False)
         self.observe(self._on_change, "history")
         self.refresh()
@@ -89,9 +93,8 @@ class Blotter(ReviewedPanel):
 
         Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
-        row = row_of(self.positions.rows(), symbol)
-        sizes = [] if row is None else legs(row)
-        if row is None or not sizes:
+        row, sizes = self._position(symbol)
+        if not sizes:
             message = f"there is no position in {symbol} to close"
             raise InputError(message, field="symbol", rule="position", value=symbol)
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
@@ -122,19 +125,17 @@ class Blotter(ReviewedPanel):
         """
         self._start_review()
         row, size = self._single(symbol)
-        product = self._products.find(symbol)
+        product, whole = self._products.find(symbol), trimmed(abs(size))
         if not quantity:
             if share is None or not 0 < share <= 100:
                 raise InputError(f"share {share} must be 1 to 100 percent", field="share", rule="share", value=share)
             quantity = format(product.round_quantity(abs(size) * share / 100, "down"), "f")
         part = Decimal(product.steps(quantity)) * product.step_size
         if not 0 < part <= abs(size):
-            raise InputError(
-                f"quantity {quantity} must be above 0 and at most the position's {trimmed(abs(size))}",
-                field="quantity", rule="position", value=quantity, nearest=(trimmed(abs(size)),),
-            )  # fmt: skip
+            message = f"quantity {quantity} must be above 0 and at most the position's {whole}"
+            raise InputError(message, field="quantity", rule="position", value=quantity, nearest=(whole,))
         order = close_position(symbol, part if size > 0 else -part, hedge=row["position_mode"] == "HEDGE")
-        return self._begin_review(order, f"Close {quantity} of the {trimmed(abs(size))} {symbol}", "close", symbol)
+        return self._begin_review(order, f"Close {quantity} of the {whole} {symbol}", "close", symbol)
 
     def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
         """Start the review of a position's take_profit or stop_loss at the trigger `price`; "" cancels it.
@@ -160,11 +161,15 @@ class Blotter(ReviewedPanel):
         text = f"Cancel the {words} of {symbol} at {waiting[1]}"
         return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
 
+    def _position(self, symbol: str) -> tuple[Any, list[Decimal]]:
+        """Return a position with the sizes of its legs, none without a position."""
+        row = row_of(self.positions.rows(), symbol)
+        return row, [] if row is None else legs(row)
+
     def _single(self, symbol: str) -> tuple[Mapping[str, Any], Decimal]:
         """Return a position of one leg, and its size."""
-        row = row_of(self.positions.rows(), symbol)
-        sizes = [] if row is None else legs(row)
-        if row is None or len(sizes) != 1:
+        row, sizes = self._position(symbol)
+        if len(sizes) != 1:
             which = "no position" if not sizes else "a long and a short position"
             raise InputError(f"there is {which} in {symbol}", field="symbol", rule="position", value=symbol)
         return row, sizes[0]
@@ -223,41 +228,53 @@ class Blotter(ReviewedPanel):
         return [one for one in rows if self._only is None or one["symbol"] == self._only]
 
     def _make_view(self) -> dict[str, Any]:
-        env = self._session.environment
-        orders = self.orders.rows()
+        orders, account = self.orders.rows(), self._account
+        rows = account.marked_positions(self.tickers)
+        histories: dict[str, list[Any]] = {"fills": [], "events": [], "funding": []}
+        name, make, count = _HISTORIES[self.history]
+        latest = self._shown(self._histories[self.history].rows())
+        # With its place in the history, which is part of its id.
+        histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
             "symbol": self._only or "",
-            "positions": self._position_rows(orders),
+            "positions": [self._position_row(one, rows, orders) for one in self._shown(rows)],
             "orders": [open_order_row(one) for one in self._shown(orders)],
             "parents": self._parent_rows(),
             "history": self.history,
-            "fills": [fill_row(one) for one in self._latest(self.fills, FILLS)] if self.history == "fills" else [],
-            "events": self._numbered(self._events, event_row) if self.history == "orders" else [],
-            "funding": self._numbered(self._funding, funding_row) if self.history == "funding" else [],
-            "mainnet": env.is_mainnet,
+            **histories,
+            "mainnet": self._session.environment.is_mainnet,
             "readOnly": not can_sign(self._session),
             "notice": self.notice,
             "review": self._review_view(),
         }
 
-    def _latest(self, live: Any, count: int) -> list[Any]:
-        return self._shown(live.rows())[: -count - 1 : -1]
-
-    def _numbered(self, live: Any, make: Any) -> list[dict[str, Any]]:
-        """Return the latest rows of a history, each with its place in it as its id."""
-        rows = self._shown(live.rows())
-        return [make(len(rows) - place, one) for place, one in enumerate(rows[: -HISTORY - 1 : -1])]
-
-    def _position_rows(self, orders: list[Any]) -> list[dict[str, Any]]:
-        rows, funding = self._account.marked_positions(self.tickers), self._funding.rows()
-        found = []
-        for one in self._shown(rows):
-            symbol, mark = one["symbol"], one["mark_price"]
-            product = self._products.get(symbol)
-            liquidation = self._account.liquidation(product, mark, rows) if product is not None and mark else None
-            paid = sum((row["amount"] or _ZERO for row in funding if row["symbol"] == symbol), _ZERO)
-            found.append(position_row(one, product, mark, liquidation, paid, exits_of(symbol, orders)))
-        return found
+    def _position_row(self, row: Row, rows: list[Any], orders: list[Any]) -> dict[str, Any]:
+        product, mark, size = self._products.get(row["symbol"]), row["mark_price"], net_size(row)
+        liquidation = self._account.liquidation(product, mark, rows) if product is not None and mark else None
+        # What it received, negative: paid, in the funding history.
+        payments = [one["amount"] or _ZERO for one in self._funding.rows() if one["symbol"] == row["symbol"]]
+        funding, exits = sum(payments, _ZERO), exits_of(row["symbol"], orders)
+        value = row["long_entry_value"] + row["short_entry_value"]
+        held = row["long_size"] + abs(row["short_size"])
+        pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
+        needed = value / row["leverage"] if row["leverage"] else None
+        tick = product.tick_size if product is not None else _TICK
+        return {
+            "symbol": row["symbol"],
+            "side": "▲ long" if size > 0 else "▼ short" if size < 0 else "▲▼ hedged",
+            "size": size_text(row),
+            "entry": in_units(value / held, tick) if held else MISSING,
+            "mark": in_units(mark, tick),
+            "liquidation": in_units(liquidation, tick),
+            "margin": money(row["assigned_margin"] if row["margin_mode"] == "ISOLATED" else needed),
+            "pnl": signed(pnl),
+            "roi": change(pnl / needed) if needed else "",
+            "funding": signed(funding) if funding else MISSING,
+            "leverage": f"{trimmed(row['leverage'])}x {str(row['margin_mode']).lower()}",
+            "exits": " / ".join(grouped(Decimal(exits[one][1])) if one in exits else "–" for one in EXITS.values()),
+            **{name: exits.get(name, ("", ""))[1] for name in EXITS.values()},
+            "one": len(legs(row)) == 1,
+        }
 
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
@@ -267,19 +284,12 @@ class Blotter(ReviewedPanel):
     def _snapshot(self) -> str:
         positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}
         orders = {"symbol": "product", "side": "", "kind": "", "price": "", "quantity": "remaining / total"}
+        head = static_view.heading("Positions") + static_view.records(positions, self.view["positions"], "no positions")
         return (
-            static_view.heading("Positions")
-            + static_view.records(positions, self.view["positions"], "no positions")
+            head
             + static_view.heading("Open orders")
             + static_view.records(orders, self.view["orders"], "no open orders")
         )
-
-
-Row = Mapping[str, Any]
-EXITS = {"TP_FROM_POSITION": "take_profit", "SL_FROM_POSITION": "stop_loss"}
-_ZERO = Decimal(0)
-_KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "REDUCE_ONLY": "reduce-only"}
-_TICK = Decimal("0.0001")
 
 
 def is_untriggered(row: Row) -> bool:
@@ -294,51 +304,14 @@ def legs(row: Row) -> list[Decimal]:
 
 def size_text(row: Row) -> str:
     """Return the size of a position, of hedged ones both legs."""
-    long, short_size = row["long_size"], abs(row["short_size"])
-    if long and short_size:
-        return f"{trimmed(long)} / {trimmed(-short_size)}"
-    return trimmed(long - short_size)
+    return " / ".join(map(trimmed, legs(row))) or trimmed(Decimal(0))
 
 
 def exits_of(symbol: str, orders: Iterable[Row]) -> dict[str, tuple[str, str]]:
     """Return order id and trigger price of the waiting take-profit and stop-loss of a position."""
-    found = {}
-    for one in orders:
-        name = EXITS.get(str(one["reduce_only"]))
-        if one["symbol"] == symbol and name and is_untriggered(one):
-            found[name] = (str(one["order_id"]), format(one["trigger_price"], "f"))
-    return found
-
-
-def position_row(
-    row: Row, product: Product | None, mark: Decimal | None, liquidation: Decimal | None, funding: Decimal,
-    exits: Mapping[str, tuple[str, str]],
-) -> dict[str, Any]:  # fmt: skip
-    """Return a position; `funding` is what it received (negative: paid) in the funding history."""
-    size = net_size(row)
-    value = row["long_entry_value"] + row["short_entry_value"]
-    held = row["long_size"] + abs(row["short_size"])
-    pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
-    needed = value / row["leverage"] if row["leverage"] else None
-    margin = row["assigned_margin"] if row["margin_mode"] == "ISOLATED" else needed
-    tick = product.tick_size if product is not None else _TICK
-    return {
-        "symbol": row["symbol"],
-        "side": "▲ long" if size > 0 else "▼ short" if size < 0 else "▲▼ hedged",
-        "size": size_text(row),
-        "entry": in_units(value / held, tick) if held else MISSING,
-        "mark": in_units(mark, tick),
-        "liquidation": in_units(liquidation, tick),
-        "margin": money(margin),
-        "pnl": signed(pnl),
-        "roi": change(pnl / needed) if needed else "",
-        "funding": signed(funding) if funding else MISSING,
-        "leverage": f"{trimmed(row['leverage'])}x {str(row['margin_mode']).lower()}",
-        "exits": " / ".join(grouped(Decimal(exits[one][1])) if one in exits else "–" for one in EXITS.values()),
-        "take_profit": exits.get("take_profit", ("", ""))[1],
-        "stop_loss": exits.get("stop_loss", ("", ""))[1],
-        "one": len(legs(row)) == 1,
-    }
+    own = [one for one in orders if one["symbol"] == symbol and is_untriggered(one)]
+    named = ((EXITS.get(str(one["reduce_only"])), one) for one in own)
+    return {name: (str(one["order_id"]), format(one["trigger_price"], "f")) for name, one in named if name}
 
 
 def open_order_row(row: Row) -> dict[str, Any]:
@@ -350,9 +323,9 @@ def open_order_row(row: Row) -> dict[str, Any]:
         words = [option, "limit" if row["price"] else ""]
     else:
         words = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").lower().replace("_", " "), option]
-    price = grouped(row["price"]) if row["price"] else "market"
+    price = grouped(row["price"]) if row["price"] else "" if trigger else "market"
     if trigger:
-        price = f"{price} when {grouped(trigger)}" if row["price"] else f"when {grouped(trigger)}"
+        price = f"{price} when {grouped(trigger)}".strip()
     moves = trigger or row["price"]
     whole = not row["quantity"]
     return {
@@ -387,7 +360,7 @@ def parent_row(plan: Any, status: str) -> dict[str, Any]:
     }
 
 
-def fill_row(row: Row) -> dict[str, Any]:
+def fill_row(_: int, row: Row) -> dict[str, Any]:
     """Return a fill."""
     fee = (row["open_fee"] or _ZERO) + (row["close_fee"] or _ZERO)
     return {
@@ -430,3 +403,11 @@ def funding_row(place: int, row: Row) -> dict[str, Any]:
         "amount": signed(row["amount"], 4),
         "id": f"{place}/{row['symbol']}",
     }
+
+
+_HISTORIES = {
+    "fills": ("fills", fill_row, FILLS),
+    "orders": ("events", event_row, HISTORY),
+    "funding": ("funding", funding_row, HISTORY),
+}
+"""History → its name in the view, what makes a row of it, and how many are shown."""

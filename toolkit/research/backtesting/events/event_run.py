@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from heapq import heappop
 from random import Random
@@ -24,10 +24,10 @@ from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..bar_matching import ReceivedBars, SymbolState
 from ..broker import RunSettings
-from ..build_results import build_results
 from ..context import BacktestContext
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..listing import make_core
+from ..run_source import build_results
 from .event_broker import EventBroker, Impact
 from .recorded_market import FAR, HistoricalMarket
 from .request_latency import request_latency, to_ns
@@ -35,6 +35,11 @@ from .request_latency import request_latency, to_ns
 EXACT = "exact"
 POINTS = 10_000
 """Most rows of the equity curve."""
+CHUNK = 65_536
+"""Messages of the feed that are made ready at a time."""
+Message = tuple[int, int, int, int, int, int]
+"""A change of the book (0) or a trade (1): Unix ns, number of its symbol, which of the two, ticks, steps, taker."""
+LAST: Message = FAR, 0, 0, 0, 0, 0
 
 
 class EventSettings(TypedDict, total=False):
@@ -129,16 +134,13 @@ class _EventRun:
 
     def __init__(self, broker: EventBroker) -> None:
         self.broker = broker
-        strategy = broker.strategy
         self.ctx = BacktestContext(broker, 0)
-        self.ctx.timer_ms = strategy.timer_ms
-        self.wants_timer = overrides(strategy, "on_timer")
-        self.on_timer = timer_call(strategy, self.ctx)
+        self.ctx.timer_ms = broker.strategy.timer_ms
+        self.states = list(broker.states.values())
+        self.on_timer = timer_call(broker.strategy, self.ctx)
         self.start_ns = min(market.start_ns for market in broker.markets.values())
         self.end_ns = max(market.end_ns for market in broker.markets.values())
         self.mark_ns = broker.core.state.config.price_interval * MS
-        wanted = overrides(strategy, "on_book"), overrides(strategy, "on_trade")
-        self.feeds = [_Feed(state, broker.markets[state.code], *wanted) for state in broker.states.values()]
 
     def run(self, progress: bool) -> None:
         """Run through all the data."""
@@ -150,30 +152,31 @@ class _EventRun:
         broker.run(lambda: self._run_all(progress))
 
     def _run_all(self, progress: bool) -> None:
-        broker, ctx, happenings = self.broker, self.ctx, self.broker.happenings
-        settlements, feeds = broker.settlements, self.feeds
-        if self.wants_timer:
+        broker, ctx, happenings, settlements = self.broker, self.ctx, self.broker.happenings, self.broker.settlements
+        if overrides(broker.strategy, "on_timer"):
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
+        feed = _feed(broker)
+        message = next(feed, LAST)
         bar = _progress(self.end_ns - self.start_ns) if progress else None
         while not ctx.stopped:
-            due = happenings[0][0] if happenings else FAR
-            feed = min(feeds, key=_next_of)
-            time = min(due, feed.next, settlements[-1].time * MS if settlements else FAR, self.end_ns)
-            if broker.account.waiting:
-                time = min(time, self._next_trade())
+            due, received = happenings[0][0] if happenings else FAR, message[0]
+            time = min(due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns)
+            if broker.account.waiting:  # a waiting trigger must see the next trade
+                time = min(time, *(market.next_trade(broker.matcher.now_ns) for market in broker.markets.values()))
             if broker.resting:
                 filled = broker.next_fill(time)
                 if filled is not None:
                     broker.fill(*filled)
                     continue
-            if time >= self.end_ns and due > self.end_ns and feed.next > self.end_ns:
+            if time >= self.end_ns and due > self.end_ns and received > self.end_ns:
                 break
             if settlements and settlements[-1].time * MS <= time:
                 self._settle(settlements.pop())
-            elif feed.next <= time:
-                self._at(feed.next)
-                feed.deliver(broker)
+            elif received <= time:
+                self._at(received)
+                self._deliver(*message)
+                message = next(feed, LAST)
             elif due <= time:
                 self._process(*heappop(happenings))
             else:
@@ -182,6 +185,18 @@ class _EventRun:
                 bar.update(time - self.start_ns - bar.n)
         if bar is not None:
             bar.close()
+
+    def _deliver(self, time_ns: int, number: int, is_trade: int, price: int, steps: int, side: int) -> None:
+        """Hand a change of the book or a trade to the strategy."""
+        broker, ctx = self.broker, self.ctx
+        state = self.states[number]
+        broker.receive_books(time_ns)
+        if not is_trade:
+            broker.strategy.on_book(ctx, broker.book(state))
+            return
+        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
+        amounts = price * tick / per_tick, steps * step / per_step
+        broker.strategy.on_trade(ctx, Trade(state.symbol, ctx.now, "BUY" if side > 0 else "SELL", *amounts))
 
     def _at(self, time_ns: int) -> None:
         self.broker.local_ns, self.ctx.now = time_ns, time_ns // MS
@@ -221,10 +236,6 @@ class _EventRun:
         self.broker.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
         self.broker.record_balances(settlement.time)
 
-    def _next_trade(self) -> int:
-        """Return the time of the next trade, which a waiting trigger must see; Unix ns."""
-        return min(market.next_trade(self.broker.matcher.now_ns) for market in self.broker.markets.values())
-
     def _see_trade(self, time_ns: int) -> None:
         """Let waiting triggers see the trades of one instant."""
         broker = self.broker
@@ -237,48 +248,24 @@ class _EventRun:
         broker.join_queues()
 
 
-class _Feed:
-    """The messages and trades of one symbol that the strategy wants, by its own clock."""
+def _feed(broker: EventBroker) -> Iterator[Message]:
+    """Yield the changes of books and the trades that the strategy wants, by its own clock.
 
-    def __init__(self, state: SymbolState, market: HistoricalMarket, books: bool, trades: bool) -> None:
-        self.state = state
-        self.market = market
-        self._books: list[int] = market.feed.times.tolist() if books else []
-        times, prices, steps, sides = market.feed_trades if trades else (np.zeros(0, dtype=np.int64),) * 4
-        self._times: list[int] = times.tolist()
-        self._trades = list(zip(prices.tolist(), steps.tolist(), sides.tolist(), strict=True))
-        self._book = self._trade = 0
-        self.next = 0
-        self._find_next()
-
-    def _find_next(self) -> None:
-        book = self._books[self._book] if self._book < len(self._books) else FAR
-        trade = self._times[self._trade] if self._trade < len(self._times) else FAR
-        self._is_book, self.next = book <= trade, min(book, trade)
-
-    def deliver(self, broker: EventBroker) -> None:
-        """Hand the next message or trade to the strategy."""
-        state, ctx = self.state, broker.ctx
-        broker.receive_books(self.next)
-        if self._is_book:
-            self._book += 1
-            # several messages of one instant are one change of the book
-            while self._book < len(self._books) and self._books[self._book] == self.next:
-                self._book += 1
-            self._find_next()
-            broker.strategy.on_book(ctx, broker.book(state))
-            return
-        price, steps, side = self._trades[self._trade]
-        self._trade += 1
-        self._find_next()
-        taker = "BUY" if side > 0 else "SELL"
-        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
-        trade = Trade(state.symbol, ctx.now, taker, price * tick / per_tick, steps * step / per_step)
-        broker.strategy.on_trade(ctx, trade)
-
-
-def _next_of(feed: _Feed) -> int:
-    return feed.next
+    At one instant: by symbol, the book before the trades; several messages of the book are one change.
+    """
+    parts = [np.zeros((0, 6), dtype=np.int64)]
+    for number, market in enumerate(broker.markets.values()):
+        if overrides(broker.strategy, "on_book"):
+            times = np.unique(market.feed.times)
+            rest = np.zeros((len(times), 4), dtype=np.int64)
+            parts.append(np.column_stack([times, np.full(len(times), number), rest]))
+        if overrides(broker.strategy, "on_trade"):
+            times, *trades = market.feed_trades
+            parts.append(np.column_stack([times, np.full(len(times), number), np.ones(len(times), "int64"), *trades]))
+    table = np.concatenate(parts).astype(np.int64)
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    for first in range(0, len(table), CHUNK):  # not all at once: as Python's numbers they take more memory
+        yield from zip(*table[first : first + CHUNK].T.tolist(), strict=True)
 
 
 def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
@@ -332,17 +319,8 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
 
 
 def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
-    key = "market", state.product.tick_size, state.product.step_size, feed_ns
-    if key not in events.cache:
-        gridded: EventArray = _on_grid(state, events)
-        gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
-        events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
-    found: HistoricalMarket = events.cache[key]
-    return found
-
-
-def _on_grid(state: SymbolState, events: Events) -> Events:
-    tick = state.product.tick_size
+    """Return the market of a recording on the grid of its product, computed once."""
+    tick, step = state.product.tick_size, state.product.step_size
     if events.tick_size % tick:
         raise InputError(
             f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
@@ -351,7 +329,13 @@ def _on_grid(state: SymbolState, events: Events) -> Events:
             rule="tick_size",
             value=str(tick),
         )
-    return Events(events.array, symbol=state.symbol, tick_size=tick, step_size=state.product.step_size)
+    key = "market", tick, step, feed_ns
+    if key not in events.cache:
+        gridded: EventArray = Events(events.array, symbol=state.symbol, tick_size=tick, step_size=step)
+        gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
+        events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
+    found: HistoricalMarket = events.cache[key]
+    return found
 
 
 def _funding(core: Core, data: Mapping[str, Events], given: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Builds the Results of a backtest from the simulated broker at its end."""
+"""What a backtest leaves behind: the frames of its Results and the arrays of its measures, made when they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -15,24 +15,48 @@ from ...protocol.enums import OrderType, TimeInForce
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
+from ..analysis import results as tables
 from ..analysis.metrics import Curve
-from ..analysis.results import (
-    EQUITY,
-    EVENTS,
-    FILLS,
-    FUNDING,
-    ORDERS,
-    SHOWN_ELSEWHERE,
-    TRANSFERS,
-    Results,
-    frame,
-    records_frame,
-)
+from ..analysis.results import Results, frame, records_frame
 from ..data.bars import Bars
 from ..market_data import time_index
 from .broker import ADDRESS, SimulatedBroker, fill_of
 
 Integers = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+class RunSource:
+    """A source of Results whose frames have one row for each of `times`; without orders, events and records."""
+
+    symbols: Sequence[str]
+    times: Integers
+
+    def by_symbol(self, values: Array) -> pd.DataFrame:
+        """Return values over time, one column a symbol."""
+        return pd.DataFrame(values, index=time_index(self.times), columns=list(self.symbols))
+
+    def equity_frame(self, equity: Array, balance: Array, unrealized: Array | None = None) -> pd.DataFrame:
+        """Return an equity curve in the columns of EQUITY."""
+        unrealized = equity - balance if unrealized is None else unrealized
+        columns = {"equity": equity, "balance": balance, "unrealized": unrealized}
+        return pd.DataFrame(columns, index=time_index(self.times)).astype(tables.EQUITY)
+
+    def orders(self) -> pd.DataFrame:
+        """Return the orders."""
+        return frame([], tables.ORDERS)
+
+    def transfers(self) -> pd.DataFrame:
+        """Return the other changes of the balance."""
+        return frame([], tables.TRANSFERS)
+
+    def events(self) -> pd.DataFrame:
+        """Return what happened besides."""
+        return frame([], tables.EVENTS)
+
+    def records(self) -> pd.DataFrame:
+        """Return what the strategy recorded."""
+        return pd.DataFrame()
 
 
 class _Marks(NamedTuple):
@@ -40,7 +64,7 @@ class _Marks(NamedTuple):
 
     times: Integers
     ticks: Integers
-    prices: NDArray[np.float64]
+    prices: Array
 
 
 @lru_cache(maxsize=2)  # the points of a sweep have the same
@@ -59,83 +83,74 @@ def _marks(bars: tuple[Bars, ...], ticks: tuple[float, ...], start: int, end: in
     return _Marks(times, marks, marks * np.array(ticks))
 
 
-class BacktestSource:
-    """The frames and arrays of a run, made from its broker when they are read."""
+class BacktestSource(RunSource):
+    """The frames and arrays of a run on the core, from its broker at the end."""
 
     def __init__(self, broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int) -> None:
         self._broker = broker
         self._records = broker.ctx.records
         self._states = list(broker.states.values())
-        self._marks = _marks(tuple(bars.values()), tuple(state.tick for state in self._states), start, end)
+        self._steps, self._ticks, self._units = (
+            np.array(values) for values in zip(*((s.step, s.tick, s.product.unit) for s in self._states), strict=True)
+        )
+        self._bars = tuple(bars.values()), start, end
+        self.symbols = list(broker.states)
+
+    @cached_property
+    def _marks(self) -> _Marks:
+        bars, start, end = self._bars
+        return _marks(bars, tuple(state.tick for state in self._states), start, end)
+
+    @cached_property
+    def times(self) -> Integers:  # type: ignore[override]
+        """Closing times, Unix ms."""
+        return self._marks.times
 
     @cached_property
     def _balances(self) -> tuple[Integers, Integers, Integers]:
-        """Cash, signed steps and signed entry values at each time, from the changes the broker recorded."""
+        """Cash, signed steps and unrealised PnL (micro-USDC) at each time, from the changes the broker recorded."""
         table = np.array(self._broker.balances, dtype="int64")
-        table = table[np.searchsorted(table[:, 0], self._marks.times, side="right") - 1]
-        return table[:, 1], table[:, 2::2], table[:, 3::2]
-
-    def _unrealized(self) -> Integers:
-        _, sizes, entries = self._balances
-        units = np.array([state.product.unit for state in self._states], dtype="int64")
-        total: Integers = (sizes * self._marks.ticks * units - entries).sum(axis=1)
-        return total
-
-    def _per_symbol(self, values: NDArray[np.float64]) -> pd.DataFrame:
-        return pd.DataFrame(values, index=time_index(self._marks.times), columns=list(self._broker.states))
+        table = table[np.searchsorted(table[:, 0], self.times, side="right") - 1]
+        cash, sizes, entries = table[:, 1], table[:, 2::2], table[:, 3::2]
+        return cash, sizes, (sizes * self._marks.ticks * self._units - entries).sum(axis=1)
 
     def curve(self) -> Curve:
         """Return the arrays of the measures."""
-        cash, sizes, _ = self._balances
+        cash, sizes, unrealized = self._balances
         history, places = self._broker.core.state.history, {code: at for at, code in enumerate(self._broker.by_code)}
         gross = np.abs((sizes * self._steps) * self._marks.prices).sum(axis=1)
-        rows = [
-            (
-                event.product,
-                places[event.product],
-                event.side * event.fill_quantity,
-                event.fill_price,
-                event.open_fee + event.close_fee,
-            )
-            for event in history.fills_of(ADDRESS)
-        ]
+        rows = []
+        for event in history.fills_of(ADDRESS):
+            code, fee = event.product, event.open_fee + event.close_fee
+            rows.append((code, places[code], event.side * event.fill_quantity, event.fill_price, fee))
         codes, at, signed, prices, fees = np.array(rows, dtype="int64").reshape(-1, 5).T
         fills = codes, signed * self._steps[at], prices * self._ticks[at], fees / MICRO
         paid = sum(paid.amount for paid in history.funding_payments.of(ADDRESS))
-        return Curve(self._marks.times, (cash + self._unrealized()) / MICRO, gross, *fills, paid / MICRO)
-
-    @cached_property
-    def _steps(self) -> NDArray[np.float64]:
-        return np.array([state.step for state in self._states])
-
-    @cached_property
-    def _ticks(self) -> NDArray[np.float64]:
-        return np.array([state.tick for state in self._states])
+        return Curve(self.times, (cash + unrealized) / MICRO, gross, *fills, paid / MICRO)
 
     def equity(self) -> pd.DataFrame:
         """Return the equity curve."""
-        cash, unrealized = self._balances[0], self._unrealized()
-        columns = {"equity": (cash + unrealized) / MICRO, "balance": cash / MICRO, "unrealized": unrealized / MICRO}
-        return pd.DataFrame(columns, index=time_index(self._marks.times)).astype(EQUITY)
+        cash, _, unrealized = self._balances
+        return self.equity_frame((cash + unrealized) / MICRO, cash / MICRO, unrealized / MICRO)
 
     def positions(self) -> pd.DataFrame:
         """Return the positions."""
-        return self._per_symbol(self._balances[1] * self._steps)
+        return self.by_symbol(self._balances[1] * self._steps)
 
     def marks(self) -> pd.DataFrame:
         """Return the prices."""
-        return self._per_symbol(self._marks.prices)
+        return self.by_symbol(self._marks.prices)
 
     def fills(self) -> pd.DataFrame:
         """Return the fills."""
         events = self._broker.core.state.history.fills_of(ADDRESS)
         rows = (fill_of(event, self._broker.by_code[event.product]) for event in events)
-        return frame([tuple(getattr(fill, column) for column in FILLS) for fill in rows], FILLS)
+        return frame([tuple(getattr(fill, column) for column in tables.FILLS) for fill in rows], tables.FILLS)
 
     def orders(self) -> pd.DataFrame:
         """Return the orders, ended ones first."""
         orders = [*self._broker.core.state.history.orders.of(ADDRESS), *self._broker.account.orders.values()]
-        return frame([_order_row(self._broker, order) for order in orders], ORDERS)
+        return frame([_order_row(self._broker, order) for order in orders], tables.ORDERS)
 
     def funding(self) -> pd.DataFrame:
         """Return the funding payments."""
@@ -147,23 +162,20 @@ class BacktestSource:
             size = state.step * paid.size * paid.side
             price = float(state.product.tick_size * marks[paid.time, paid.product])
             rows.append((paid.time, state.symbol, size, price, paid.rate / RATE, paid.amount / MICRO))
-        return frame(rows, FUNDING)
+        return frame(rows, tables.FUNDING)
 
     def transfers(self) -> pd.DataFrame:
-        """Return the other changes of the balance."""
         rows = []
         for entry in ledger.entries(self._broker.core, ADDRESS)[1:]:  # the first one is the deposit of the capital
-            if entry.kind not in SHOWN_ELSEWHERE:
+            if entry.kind not in tables.SHOWN_ELSEWHERE:
                 state = self._broker.by_code.get(entry.product)
                 rows.append((entry.time, entry.kind, state.symbol if state else "", entry.amount / MICRO))
-        return frame(rows, TRANSFERS)
+        return frame(rows, tables.TRANSFERS)
 
     def events(self) -> pd.DataFrame:
-        """Return what happened besides."""
-        return frame(self._broker.notes, EVENTS)
+        return frame(self._broker.notes, tables.EVENTS)
 
     def records(self) -> pd.DataFrame:
-        """Return what the strategy recorded."""
         return records_frame(self._records)
 
 
