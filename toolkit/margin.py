@@ -176,10 +176,8 @@ def liquidation_price_hedged(
     Decimal('98701.30')
     """
     long_q, short_q = read_amount(long_size, "long_size"), read_amount(short_size, "short_size")
-    legs = [
-        (1, Fraction(long_q), Fraction(read_amount(long_entry, "long_entry"))),
-        (-1, Fraction(short_q), Fraction(read_amount(short_entry, "short_entry"))),
-    ]
+    entries = read_amount(long_entry, "long_entry"), read_amount(short_entry, "short_entry")
+    legs = [(1, Fraction(long_q), Fraction(entries[0])), (-1, Fraction(short_q), Fraction(entries[1]))]
     crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), read_tiers(tiers))
     if not crossings:
         return None

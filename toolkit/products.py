@@ -193,8 +193,8 @@ class Product:
         """Build a product from its ProductMeta row and the `riskLimitVo` rows of its margin table."""
         values = {name: read(row[key]) for name, (key, read) in _META.items() if key in row or name not in _OPTIONAL}
         values["name"] = str(row.get("name") or row["symbol"])
-        names = ("minimumValue", "maintainMarginRatio", "maxLeverage")
-        return cls(**values, tiers=tuple(MarginTier(*(_decimal(tier[name]) for name in names)) for tier in tiers))
+        found = [MarginTier(**{name: _decimal(tier[key]) for name, key in _TIER.items()}) for tier in tiers]
+        return cls(**values, tiers=tuple(found))
 
     def to_row(self, margin_tables: MarginTables) -> dict[str, Any]:
         """Return the ProductMeta row of this product, for a venue that lists it; adds its table to `margin_tables`.
@@ -202,14 +202,8 @@ class Product:
         The table gets a number of its own, since products of one venue may share a number and differ elsewhere.
         """
         number = 1000 + self.code
-        margin_tables[number] = [
-            {
-                "minimumValue": _wire(tier.floor),
-                "maintainMarginRatio": _wire(tier.maintenance_rate),
-                "maxLeverage": _wire(tier.max_leverage),
-            }
-            for tier in self.tiers
-        ]
+        names = _TIER.items()
+        margin_tables[number] = [{key: _wire(getattr(tier, name)) for name, key in names} for tier in self.tiers]
         row = {key: _wire(getattr(self, name)) for name, (key, _) in _META.items()}
         return {**row, "code": str(self.code), "listStatus": "listed", "marginTableId": number}
 
@@ -248,6 +242,8 @@ _META: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "margin_table_id": ("marginTableId", int),
 }
 """Field of Product → its name in ProductMeta and how it is read, in the order of ProductMeta's fields."""
+_TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max_leverage": "maxLeverage"}
+"""Field of MarginTier → its name in `riskLimitVo`."""
 _OPTIONAL = {one.name for one in fields(Product) if one.default is not MISSING} | {"name"}
 
 

@@ -311,11 +311,8 @@ class Context(ABC):
             return history
         length = span_ms(interval)
         if length % self.interval:
-            raise InputError(
-                f"bars of {interval} can't be made of bars of {self.interval / 1000:g} s",
-                field="interval",
-                value=length,
-            )
+            text = f"bars of {interval} can't be made of bars of {self.interval / 1000:g} s"
+            raise InputError(text, field="interval", value=length)
         if (name, length) not in self._longer:
             self._longer[name, length] = LongerBars(history, length)
         return self._longer[name, length].update(self.now)
@@ -359,11 +356,8 @@ def whole_steps(quantity: Amount, step: float) -> int:
     try:
         return round(float(quantity) / step)
     except (ValueError, TypeError, OverflowError):
-        raise InputError(
-            f"a target of {quantity!r} is not a quantity; give a finite number, such as '0.1' or '-0.1'",
-            field="quantity",
-            value=str(quantity),
-        ) from None
+        text = f"a target of {quantity!r} is not a quantity; give a finite number, such as '0.1' or '-0.1'"
+        raise InputError(text, field="quantity", value=str(quantity)) from None
 
 
 def ratio_of(maintenance: float, equity: float) -> float:

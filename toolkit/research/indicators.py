@@ -196,8 +196,9 @@ class Cross:
     def update(self, a: float, b: float) -> int:
         """Take the next pair and return the crossing. NaN pairs are skipped."""
         side = 1 if a > b else -1 if a < b else 0
-        crossed = side if side and self._side and side != self._side else 0
-        if side:
+        crossed = 0
+        if side and side != self._side:
+            crossed = side if self._side else 0
             self._side = side
         self.value = crossed
         return crossed

@@ -90,12 +90,11 @@ class Precomputed:
         rows = rows.reshape(1, -1) if rows.ndim == 1 else rows
         name = getattr(self.function, "__name__", "the function")
         if rows.shape != (len(self.indicators), len(history)):
-            raise InputError(
+            text = (
                 f"{name} returned {' × '.join(map(str, rows.shape))} values; {len(history)} bars and "
-                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}; see outputs=",
-                field="function",
-                value=str(rows.shape),
+                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}; see outputs="
             )
+            raise InputError(text, field="function", value=str(rows.shape))
         lists: list[list[float]] = rows.tolist()
         return lists
 
@@ -115,12 +114,11 @@ class Precomputed:
         for values, first in zip(ahead, known, strict=True):
             if not np.allclose(values[: len(first)], first, rtol=1e-6, atol=1e-9, equal_nan=True):
                 name = getattr(self.function, "__name__", "the function")
-                raise InputError(
+                text = (
                     f"{name} looks ahead: over the first {len(first)} bars it gives other values than over all "
-                    f"{len(values)}; a strategy could not have known them",
-                    field="function",
-                    rule="no look-ahead",
+                    f"{len(values)}; a strategy could not have known them"
                 )
+                raise InputError(text, field="function", rule="no look-ahead")
         return [(indicator.push, iter(values)) for indicator, values in zip(self.indicators, ahead, strict=True)]
 
     def update(self, history: BarHistory) -> None:

@@ -65,13 +65,8 @@ class Strategy:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
-                raise InputError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}",
-                    field=name,
-                    rule="known",
-                    value=value,
-                    nearest=tuple(sorted(known)),
-                )
+                text = f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}"
+                raise InputError(text, field=name, rule="known", value=value, nearest=tuple(sorted(known)))
             setattr(self, name, value)
 
     @classmethod

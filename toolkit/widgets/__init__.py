@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..extras import need
 
-_LAZY = {
-    "Account": "panels.account_sheets",
-    "Blotter": "panels.blotter",
-    "Candles": "panels.candle_chart",
-    "Dashboard": "panels.dashboard",
-    "Depth": "panels.book_and_trades",
-    "Funding": "panels.account_sheets",
-    "Leaderboard": "panels.leaderboard",
-    "LiquidationMap": "panels.account_sheets",
-    "OrderBook": "panels.book_and_trades",
-    "OrderTicket": "order_ticket.ticket",
-    "Permissions": "panels.permission_table",
-    "Trades": "panels.book_and_trades",
-    "theme": "base_panel.panel",
+_HOMES = {
+    "base_panel.panel": ("theme",),
+    "order_ticket.ticket": ("OrderTicket",),
+    "panels.account_sheets": ("Account", "Funding", "LiquidationMap"),
+    "panels.blotter": ("Blotter",),
+    "panels.book_and_trades": ("Depth", "OrderBook", "Trades"),
+    "panels.candle_chart": ("Candles",),
+    "panels.dashboard": ("Dashboard",),
+    "panels.leaderboard": ("Leaderboard",),
+    "panels.permission_table": ("Permissions",),
 }
+_LAZY = {name: module for module, names in _HOMES.items() for name in names}
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = ["Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap"]

@@ -114,12 +114,8 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     rows = len(bars[0])
     for other in bars[1:]:
         if len(other) != rows or not np.array_equal(other.opened, bars[0].opened):
-            raise InputError(
-                f"{other.symbol} and {bars[0].symbol} have different times; align them first",
-                field="data",
-                rule="same times",
-                value=other.symbol,
-            )
+            text = f"{other.symbol} and {bars[0].symbol} have different times; align them first"
+            raise InputError(text, field="data", rule="same times", value=other.symbol)
     targets = by_time(targets) if isinstance(targets, pd.DataFrame) else targets
     _check_times(targets, bars[0])
     if isinstance(targets, pd.DataFrame):
@@ -132,12 +128,8 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     array = np.array(targets, dtype="float64", copy=True)
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.shape != (rows, len(bars)):
-        raise InputError(
-            f"targets have the shape {array.shape}; {rows} bars of {len(bars)} symbols need {(rows, len(bars))}",
-            field="targets",
-            rule="shape",
-            value=str(array.shape),
-        )
+        text = f"targets have the shape {array.shape}; {rows} bars of {len(bars)} symbols need {(rows, len(bars))}"
+        raise InputError(text, field="targets", rule="shape", value=str(array.shape))
     if np.isinf(array).any():
         raise InputError("targets contain an infinite number", field="targets", rule="finite")
     return array
@@ -151,12 +143,8 @@ def _check_times(targets: Any, bars: Bars) -> None:
     different = np.flatnonzero(pd.to_datetime(index, utc=True).as_unit("ms").asi8 != bars.opened)
     if len(different):
         at, opened = index[different[0]], pd.Timestamp(int(bars.opened[different[0]]), unit="ms", tz="UTC")
-        raise InputError(
-            f"row {different[0]} of the targets is at {at}, its bar at {opened}; reindex them to the bars' times",
-            field="targets",
-            rule="same times",
-            value=str(at),
-        )
+        text = f"row {different[0]} of the targets is at {at}, its bar at {opened}; reindex them to the bars' times"
+        raise InputError(text, field="targets", rule="same times", value=str(at))
 
 
 def _without_gaps(wanted: Array) -> Array:

@@ -8,21 +8,23 @@ quiet bars skip the core altogether.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...orders import Order
 from ...products import Product
 from ...venue.engine.core import Core
-from ...venue.model.accounts import Position, VenueAccount, VenueOrder
+from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
 from ...venue.risk import account_margin, funding
 from ...venue.simulation.replay import ENDLESS, House, ReplayBar
-from ..data.bar_path import Path, Points
+from ..data.bars import Path, Points
 from ..market_data import Bar, BarHistory
-from .models import Liquidity, Slippage
+from .models import BarModels, Liquidity
 
+ADDRESS = "0x00000000000000000000000000000000000000b7"
+"""The account of a backtest."""
 NEVER = 1 << 62
 """Greater than any price or time."""
 NO_HASH = "0x"
@@ -124,13 +126,6 @@ class SymbolState:
         self.in_flight_steps = 0
         """Signed steps of market orders that have not arrived."""
 
-    def quantity_text(self, steps: int) -> str:
-        """Return a quantity as the text of an order."""
-        text = self.texts.get(steps)
-        if text is None:
-            text = self.texts[steps] = self.product.quantity_text(steps)
-        return text
-
     def to_ticks(self, price: float) -> int:
         """Return a price of the data in ticks, rounded to the nearest."""
         return round(price / self.tick)
@@ -167,31 +162,25 @@ class BarMatcher:
         coupled: several positions share a margin, or a liquidation is in progress: wake prices of single symbols
             are not enough.
         due: when a process of the core (a liquidation in steps) is due, Unix ms.
-        on_change: called after orders or positions may have changed.
     """
 
-    def __init__(
-        self,
-        core: Core,
-        account: VenueAccount,
-        states: Sequence[SymbolState],
-        liquidity: Liquidity,
-        slippage: Slippage,
-        on_change: Callable[[], None],
-    ) -> None:
+    def __init__(self, core: Core, states: Sequence[SymbolState], models: BarModels) -> None:
         self.core = core
-        self.account = account
+        self.account = core.account(ADDRESS)
         self.states = {state.symbol: state for state in states}
         self.by_code = {state.code: state for state in states}
-        self.liquidity = liquidity
-        self.slippage = slippage
+        self.models = models
+        self.liquidity = models.liquidity
         self.house = House(core)
         self.now = core.state.time
         self.every_point = False
         self.stale = True
         self.coupled = False
         self.due = NEVER
-        self.on_change = on_change
+
+    def deliver_events(self) -> None:
+        """Tell the strategy what has happened to its orders and positions."""
+        raise NotImplementedError
 
     def advance_to(self, time: int) -> None:
         """Advance the core to `time`, running its due processes with quotes to trade against.
@@ -282,7 +271,7 @@ class BarMatcher:
             with self._exit_quotes():
                 self.core.run_hooks()
             self.stale = True
-        self.on_change()
+        self.deliver_events()
 
     def settle_funding(self, code: int, premium: int, time: int) -> None:
         """Settle funding of one product at the rate that a mean premium gives."""
@@ -302,7 +291,7 @@ class BarMatcher:
     def taker_price(self, state: SymbolState, side: int, steps: int, slip: int | None = None) -> int:
         """Return the price in ticks at which an order of `side` takes `steps`; `slip` replaces the slippage model."""
         if slip is None:
-            slip = self.slippage.ticks(state.price, steps, state.bar)
+            slip = self.models.slippage.ticks(state.price, steps, state.bar)
         return max(1, state.price + side * (self.liquidity.half_spread(state.price) + slip))
 
     def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:

@@ -1,14 +1,14 @@
 """The simulated broker of a backtest: one account, its orders in flight, and the events of both for the strategy.
 
-The driver moves time and prices, the strategy acts through `BacktestContext`. Neither this nor the matcher knows a bar
-before the driver hands it over.
+The driver moves time and prices, the strategy acts through `BacktestContext`. The broker knows no bar before the driver
+hands it over.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
@@ -26,17 +26,16 @@ from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
 from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
 from ...venue.risk import account_margin, ledger
-from ...venue.trading import lifecycle, settlement
+from ...venue.trading import lifecycle, matching
 from ...venue.trading.lifecycle import position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
 from ..market_data import BarHistory, BookSnapshot
 from ..strategy import Strategy, overrides
-from .bar_matching import NO_HASH, Arrival, BarMatcher, SymbolState
+from .bar_matching import ADDRESS, NO_HASH, Arrival, BarMatcher, SymbolState
 from .funding_schedule import FundingSettlement
 from .models import BarModels
 
-ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_CLIENT_ID = 10**15
 """Client ids given by the broker begin here, above those that people write."""
 
@@ -52,11 +51,10 @@ class RunSettings(NamedTuple):
     seed: int
 
 
-class SimulatedBroker:
+class SimulatedBroker(BarMatcher):
     """One account on the core, and its orders in flight.
 
     Attributes:
-        matcher: prices, and the matching against bars.
         arrivals: heap of the orders and cancels in flight.
         placed: client id → handle; `open_handles` has those that are not known to be in a final state.
         warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
@@ -70,19 +68,11 @@ class SimulatedBroker:
     """
 
     ctx: Context
-    matcher_type = BarMatcher
 
     def __init__(
         self, core: Core, states: Sequence[SymbolState], models: BarModels, settings: RunSettings, strategy: Strategy
     ) -> None:
-        self.core = core
-        self.account = core.account(ADDRESS)
-        self.matcher = self.matcher_type(
-            core, self.account, states, models.liquidity, models.slippage, self._deliver_events
-        )
-        self.states = self.matcher.states
-        self.by_code = self.matcher.by_code
-        self.latency = models.latency
+        super().__init__(core, states, models)
         self.random = Random(settings.seed)
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
@@ -113,15 +103,15 @@ class SimulatedBroker:
                 raise InputError(f"fees {fees} are finer than 1e-8", field="fees", value=fees)
             self.account.maker_rate, self.account.taker_rate = map(int, rates_e8)
         for state in self.states.values():
-            for account in (self.account, self.matcher.house.account):
+            for account in (self.account, self.house.account):
                 position_of(self.core, account, state.product)
             if leverage is not None:
                 self.set_leverage(state, leverage)
-        self.record_balances(self.matcher.now)
+        self.record_balances(self.now)
 
     def set_leverage(self, state: SymbolState, leverage: Amount) -> None:
         """Set a leverage immediately. Raises ActionRejected when the venue's rules forbid it."""
-        self.matcher.apply_closes()
+        self.apply_closes()
         fields = {"symbolCode": state.code, "leverage": format(exact(leverage, "leverage"), "f")}
         try:
             outcome = self._run_action("setLeverage", fields)
@@ -149,14 +139,16 @@ class SimulatedBroker:
     def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
         """Send a market order for whole steps; negative ones are sold."""
         steps, client_id = abs(signed_steps), self.next_client_id()
-        text = state.quantity_text(steps)
+        text = state.texts.get(steps)
+        if text is None:
+            text = state.texts[steps] = state.product.quantity_text(steps)
         order = Order(state.symbol, "BUY" if signed_steps > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)
         return self.submit_steps(state, order, steps)
 
     def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
         placed = OrderHandle(order)
-        if self.matcher.now <= self.warm_until:
+        if self.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
             return placed
         if order is not placed.order:
@@ -181,8 +173,8 @@ class SimulatedBroker:
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Send something that arrives after the latency: kind "place", "cancel" or "cancel_all"."""
         self._last_number += 1
-        now = max(self.matcher.now, self.core.state.time)
-        arrives = now + self.latency.delay(self.random)
+        now = max(self.now, self.core.state.time)
+        arrives = now + self.models.latency.delay(self.random)
         heappush(self.arrivals, Arrival(arrives, self._last_number, now, state, kind, payload))
 
     def state_of(self, symbol: str) -> SymbolState:
@@ -191,26 +183,22 @@ class SimulatedBroker:
         if state is None and symbol.isdecimal():
             state = self.by_code.get(int(symbol))
         if state is None:
-            raise UnknownProduct(
-                f"{symbol} is not in this run; it has {', '.join(self.states)}",
-                field="symbol",
-                value=symbol,
-                nearest=tuple(self.states),
-            )
+            text = f"{symbol} is not in this run; it has {', '.join(self.states)}"
+            raise UnknownProduct(text, field="symbol", value=symbol, nearest=tuple(self.states))
         return state
 
     def process_until(self, until: int) -> None:
         """Process the settlements and arrivals before `until` by time; a settlement comes first."""
-        settlements, matcher = self.settlements, self.matcher
+        settlements = self.settlements
         while True:
             arrival = self._next_arrival(until)
             if settlements and settlements[-1].time < until and settlements[-1].time <= arrival:
                 settlement = settlements.pop()
-                matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+                self.settle_funding(settlement.code, settlement.premium, settlement.time)
             elif arrival < until:
                 due = heappop(self.arrivals)
-                matcher.advance_to(due.time)
-                matcher.stale = True
+                self.advance_to(due.time)
+                self.stale = True
                 self.process_request(due.state, due.kind, due.payload)
             else:
                 return
@@ -247,18 +235,18 @@ class SimulatedBroker:
         else:
             open_orders = self.account.orders.values()
             self._cancel([order.client_id for order in open_orders if order.product == payload])
-        self.matcher.settle_changes()
+        self.settle_changes()
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
         """Place an order or a bracket on the core, which finds the house's quotes in its book."""
         state.in_flight_steps -= _market_steps(placed.order, steps)
         if self._fill_market_order(state, placed, steps):
             return
-        quotes = self.matcher.quotes_for(state, placed.order, steps)
+        quotes = self.quotes_for(state, placed.order, steps)
         request = placed.request
         with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
             self._run_action(request.action, {"orders": request.to_items(state.product)})
-        self.matcher.withdraw(quotes)
+        self.withdraw(quotes)
 
     # Second form: a market order trades at the house's quote
     def _fill_market_order(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
@@ -278,7 +266,7 @@ class SimulatedBroker:
         if position.mode == ISOLATED or order.side not in ("BUY", "SELL") or not 0 < steps <= product.max_steps:
             return False
         side, market = (1 if order.side == "BUY" else -1), state.market
-        price = self.matcher.taker_price(state, side, steps)
+        price = self.taker_price(state, side, steps)
         bound = slippage_bound(product, side, market.last, 0)
         reserved = max(bound, market.mark) * steps * unit
         if state.price * steps * unit < product.min_value or (bound - price) * side < 0:
@@ -297,7 +285,7 @@ class SimulatedBroker:
         market.trades += 1
         placed_order.leaves = 0
         trade = PublicTrade(exec_id, core.state.time, state.code, side, price, steps, NO_HASH)
-        settlement.settle(core, account, position, placed_order, trade, TAKER)
+        matching.settle(core, account, position, placed_order, trade, TAKER)
         lifecycle.end(core, account, position, placed_order, FILLED)
         return True
 
@@ -327,28 +315,28 @@ class SimulatedBroker:
             if order is not None:
                 lifecycle.cancel(self.core, self.account, order, "cancelled by its owner")
 
-    def _deliver_events(self) -> None:
+    def deliver_events(self) -> None:
         """Call the strategy for each new order event and funding payment of its account."""
         ctx, history = self.ctx, self.core.state.history
-        ctx.now = self.matcher.now
+        ctx.now = self.now
         events, records = history.order_events.by_account.get(ADDRESS, ()), history.order_events.records
         # Counters, not iterators: a callback may act and so append events while this runs.
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
-            self._deliver_order_event(records[events[at]])
+            self.deliver_order_event(records[events[at]])
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
             self._delivered_payments += 1
-            self._deliver_payment(paid)
+            self.deliver_payment(paid)
 
-    def _deliver_payment(self, paid: FundingPayment) -> None:
+    def deliver_payment(self, paid: FundingPayment) -> None:
         state = self.by_code[paid.product]
         size = state.step * paid.size * paid.side
         price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
         self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
-    def _deliver_order_event(self, event: OrderEvent) -> None:
+    def deliver_order_event(self, event: OrderEvent) -> None:
         """Bring the handle of an order up to date, and call the strategy for a fill or a rejection."""
         state, placed = self.by_code[event.product], self.placed.get(event.client_id)
         if placed is not None:
@@ -393,47 +381,37 @@ class SimulatedBroker:
             self._last_balances = row
             self.balances.append((closed, *row))
 
-    def _finish(self) -> None:
-        """Bring the core to the end of the run, and note what is still in flight."""
-        self.matcher.apply_closes()
-        self.core.advance(self.matcher.now)
-        lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
-        if lost:
-            self.note("UNDERWAY", "", f"{lost} orders or cancels were still in flight at the end and were dropped")
-
     def run(self, loop: Callable[[], None]) -> None:
-        """Run the strategy: on_start, what `loop` drives, on_stop."""
+        """Run the strategy: on_start, what `loop` drives, on_stop; an error has strategy and time as a note."""
         ctx, strategy = self.ctx, self.strategy
         strategy.ctx = ctx
-        with self.annotate_errors():
+        try:
             strategy.on_start(ctx)
             if not ctx.stopped:
                 loop()
             if ctx.stopped:
                 self.note("STOP", "", ctx.stopped)
-        self._finish()
-        with self.annotate_errors():
+            self.apply_closes()
+            self.core.advance(self.now)
+            lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
+            if lost:
+                text = f"{lost} orders or cancels were still in flight at the end and were dropped"
+                self.note("UNDERWAY", "", text)
             strategy.on_stop(ctx)
+        except Exception as error:
+            error.add_note(f"in {strategy.name} at {ctx.time}")
+            raise
 
     def release(self) -> None:
         """Let go of the strategy and its context, which refer to this: without cycles a run is freed with its results.
 
         A sweep would otherwise leave all its runs to the garbage collector.
         """
-        del self.ctx, self.strategy, self.matcher.on_change
+        del self.ctx, self.strategy
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`."""
-        self.notes.append((self.matcher.now, kind, symbol, text))
-
-    @contextmanager
-    def annotate_errors(self) -> Iterator[None]:
-        """Add strategy and time as a note to errors of the strategy."""
-        try:
-            yield
-        except Exception as error:
-            error.add_note(f"in {self.strategy.name} at {self.ctx.time}")
-            raise
+        self.notes.append((self.now, kind, symbol, text))
 
     def book(self, state: SymbolState, depth: int) -> BookSnapshot:
         """Raise InputError: bars have no book."""
@@ -441,11 +419,11 @@ class SimulatedBroker:
 
     def modelled_book(self, state: SymbolState) -> BookSnapshot:
         """Return the modelled quotes of the current price."""
-        self.matcher.apply_closes()
-        half = self.matcher.liquidity.half_spread(state.price)
+        self.apply_closes()
+        half = self.liquidity.half_spread(state.price)
         quantity = float("inf") if state.volume_left is None else state.volume_left * state.step
         bid, ask = (state.price - half) * state.tick, (state.price + half) * state.tick
-        return BookSnapshot(state.symbol, self.matcher.now, ((bid, quantity),), ((ask, quantity),))
+        return BookSnapshot(state.symbol, self.now, ((bid, quantity),), ((ask, quantity),))
 
     def history(self, state: SymbolState) -> BarHistory:
         """Return the bars up to now."""
@@ -453,7 +431,7 @@ class SimulatedBroker:
 
     def price(self, state: SymbolState) -> float:
         """Return the last known price, USDC; NaN before the first."""
-        self.matcher.apply_closes()
+        self.apply_closes()
         return float(state.product.tick_size * state.price) if state.price else float("nan")
 
     def position_steps(self, code: int) -> int:

@@ -25,7 +25,7 @@ class BacktestContext(Context):
     def __init__(self, broker: SimulatedBroker, interval: int) -> None:
         super().__init__(list(broker.states), interval)
         self._broker = broker
-        self.now = broker.matcher.now
+        self.now = broker.now
         broker.ctx = self
 
     def _place_new(
@@ -93,7 +93,7 @@ class BacktestContext(Context):
 
     @property
     def _wallet(self) -> account_margin.WalletFigures:
-        self._broker.matcher.apply_closes()
+        self._broker.apply_closes()
         return account_margin.wallet(self._broker.core, self._broker.account)
 
     @property
@@ -144,7 +144,7 @@ class BacktestContext(Context):
         return ratio_of(figures.maintenance, figures.equity)
 
     def liquidation_price(self, symbol: str) -> float:
-        self._broker.matcher.apply_closes()
+        self._broker.apply_closes()
         code = self._broker.state_of(symbol).code
         price = account_margin.liquidation_price(self._broker.core, self._broker.account, code)
         return float("nan") if price is None or price <= 0 else float(price)

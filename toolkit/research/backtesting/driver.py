@@ -25,8 +25,7 @@ from ...products import Amount
 from ...suggestions import check_known
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
-from ..data.bar_path import ExtremeOrder, Path
-from ..data.bars import Bars, read_bars
+from ..data.bars import Bars, ExtremeOrder, Path, read_bars
 from ..market_data import Bar
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides
 from .bar_matching import ReceivedBars, SymbolState
@@ -126,7 +125,6 @@ class _BarRun:
         every_point: bool,
     ) -> None:
         self.series = series
-        self.models = models
         self.received = ReceivedBars(series)
         self.warm_until = _warm_until(series, warm_up)
         self.start = min(int(each.opened[0]) for each in series.values())
@@ -136,9 +134,8 @@ class _BarRun:
             for code, symbol in zip(core.products, series, strict=True)
         ]
         self.broker = broker = SimulatedBroker(core, states, models, settings, strategy)
-        self.matcher = broker.matcher
         broker.open_account(settings)
-        self.matcher.every_point, broker.warm_until = every_point, self.warm_until
+        self.broker.every_point, broker.warm_until = every_point, self.warm_until
         BacktestContext(broker, max(each.interval for each in series.values()))
         broker.settlements = funding_schedule(core, series, settings.funding)
         broker.predicted = predicted_rates(core, series, settings.funding)
@@ -148,24 +145,21 @@ class _BarRun:
         for symbol, series in self.series.items():
             state = self.broker.states[symbol]
             if state.to_ticks(float(series.low.min())) < 1:
-                raise InputError(
-                    f"{symbol}: a price is below one tick of {state.tick:g}; give the product a smaller tick_size",
-                    field="products",
-                    rule="tick_size",
-                )
-            if type(self.models.path) is ExtremeOrder and len(series) <= KEPT:
-                state.begun = _begun(series, state.tick, state.step, self.models.path)
+                text = f"{symbol}: a price is below one tick of {state.tick:g}; give the product a smaller tick_size"
+                raise InputError(text, field="products", rule="tick_size")
+            if type(self.broker.models.path) is ExtremeOrder and len(series) <= KEPT:
+                state.begun = _begun(series, state.tick, state.step, self.broker.models.path)
         self.broker.run(lambda: self._run_bars(progress))
         settings = {
             "interval": {symbol: _span_text(series.interval) for symbol, series in self.series.items()},
             "products": {symbol: product_fields(state.product) for symbol, state in self.broker.states.items()},
-            **{name: repr(model) for name, model in self.models._asdict().items()},
+            **{name: repr(model) for name, model in self.broker.models._asdict().items()},
         }
-        return build_results(self.broker, self.series, max(self.start, self.warm_until), self.matcher.now, settings)
+        return build_results(self.broker, self.series, max(self.start, self.warm_until), self.broker.now, settings)
 
     def _run_bars(self, progress: bool) -> None:
         """Run through the closing times; bars in which nothing can happen are only handed to the strategy."""
-        broker, matcher, ctx, feeds = self.broker, self.matcher, self.broker.ctx, self._feeds()
+        broker, ctx, feeds = self.broker, self.broker.ctx, self._feeds()
         states, arrivals, on_bar, after = broker.states, broker.arrivals, broker.strategy.on_bar, _after_bars(broker)
         recent, due, coupled = self.received.recent, self._next_due(), False
         for bars in self._instants(progress):
@@ -175,12 +169,12 @@ class _BarRun:
                 state = states[bar.symbol]
                 if bar.low <= state.floor_price or bar.high >= state.ceiling_price:
                     busy = True
-            if busy or (coupled and not matcher.keeps_margin(bars)):
+            if busy or (coupled and not broker.keeps_margin(bars)):
                 self._walk(bars, closed)
-                due, coupled = self._next_due(), matcher.coupled
+                due, coupled = self._next_due(), broker.coupled
             # All bars of an instant are in the histories before the strategy sees the first of them.
             recent += bars
-            matcher.now = ctx.now = closed
+            broker.now = ctx.now = closed
             if feeds:
                 for bar in bars:
                     for push, values in feeds.get(bar.symbol, ()):
@@ -226,20 +220,20 @@ class _BarRun:
 
     def _next_due(self) -> int:
         """Return the time of the next event that depends on no order or price; −1 when every point is visited."""
-        if self.matcher.every_point:
+        if self.broker.every_point:
             return -1
-        due, settlements = self.matcher.due, self.broker.settlements
+        due, settlements = self.broker.due, self.broker.settlements
         return min(due, settlements[-1].time) if settlements else due
 
     def _walk(self, bars: Sequence[Bar], closed: int) -> None:
         """Move along the paths of bars that close at one time, up to where nothing more can happen in them."""
-        broker, matcher = self.broker, self.matcher
+        broker = self.broker
         arrivals, settlements = broker.arrivals, broker.settlements
-        matcher.apply_closes()
+        broker.apply_closes()
         points = []
         for bar in bars:
             state = broker.states[bar.symbol]
-            begun = state.begin_bar(bar, matcher.liquidity, self.models.path)
+            begun = state.begin_bar(bar, broker.liquidity, self.broker.models.path)
             points += [(bar.time + offset, state, price) for offset, price in begun]
         if len(bars) > 1:
             points.sort(key=itemgetter(0))
@@ -253,20 +247,20 @@ class _BarRun:
             state.priced_ms = time
             if state.waiting:
                 broker.release_waiting(state)
-            matcher.move_price(state, price, time)
+            broker.move_price(state, price, time)
         else:
             broker.process_until(closed)
-            matcher.update_wake_prices()
+            broker.update_wake_prices()
         broker.record_balances(closed)
 
     def _is_quiet(self, bars: Sequence[Bar], closed: int) -> bool:
         """Return whether nothing more can happen in these bars, so that their closes are their prices."""
-        if self.matcher.stale:
-            self.matcher.update_wake_prices()
-        if self.matcher.coupled or self._next_due() < closed:
+        if self.broker.stale:
+            self.broker.update_wake_prices()
+        if self.broker.coupled or self._next_due() < closed:
             return False
         for bar in bars:
-            state = self.matcher.states[bar.symbol]
+            state = self.broker.states[bar.symbol]
             if not state.started or state.waiting or bar.low <= state.floor_price or bar.high >= state.ceiling_price:
                 return False
         return True
@@ -282,11 +276,8 @@ def _warm_until(bars: Mapping[str, Bars], warm_up: int) -> int:
     """Return when the last bar closes that a strategy receives without trading, Unix ms; −1 when there is none."""
     closes = np.unique(np.concatenate([series.closed for series in bars.values()])) if warm_up else np.zeros(0)
     if warm_up < 0 or (warm_up and warm_up >= len(closes)):
-        raise InputError(
-            f"warm_up is {warm_up}; the data has {len(closes)} closing times, and one must be left to trade",
-            field="warm_up",
-            value=warm_up,
-        )
+        text = f"warm_up is {warm_up}; the data has {len(closes)} closing times, and one must be left to trade"
+        raise InputError(text, field="warm_up", value=warm_up)
     return int(closes[warm_up - 1]) if warm_up else -1
 
 

@@ -99,12 +99,11 @@ def _rate(symbol: str, given: Any) -> float:
             return rate
     except (ValueError, TypeError):
         pass
-    raise InputError(
+    text = (
         f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, a frame with time'
-        " and rate, or None",
-        field="funding",
-        value=str(given),
+        " and rate, or None"
     )
+    raise InputError(text, field="funding", value=str(given))
 
 
 def _premium_for(core: Core, code: int, rate_e8: int) -> int:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...products import MICRO
 from ...protocol.enums import OrderType, TimeInForce
-from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
 from ..analysis import results as tables
@@ -20,7 +19,8 @@ from ..analysis.metrics import Curve
 from ..analysis.results import Results, frame, records_frame
 from ..data.bars import Bars
 from ..market_data import time_index
-from .broker import ADDRESS, SimulatedBroker, fill_of
+from .bar_matching import ADDRESS
+from .broker import SimulatedBroker, fill_of
 
 Integers = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -149,8 +149,16 @@ class BacktestSource(RunSource):
 
     def orders(self) -> pd.DataFrame:
         """Return the orders, ended ones first."""
-        orders = [*self._broker.core.state.history.orders.of(ADDRESS), *self._broker.account.orders.values()]
-        return frame([_order_row(self._broker, order) for order in orders], tables.ORDERS)
+        rows: list[Any] = []
+        for order in [*self._broker.core.state.history.orders.of(ADDRESS), *self._broker.account.orders.values()]:
+            state = self._broker.by_code[order.product]
+            tick, step, none = state.product.tick_size, state.step, float("nan")
+            words = "BUY" if order.side > 0 else "SELL", OrderType(order.type).name, TimeInForce(order.tif).name
+            prices = (float(tick * ticks) if ticks else none for ticks in (order.price, order.trigger))
+            amounts = order.quantity * step, order.filled * step
+            state_now = STATUS_NAMES[order.status], order.reason, order.updated
+            rows.append((order.created, state.symbol, order.id, *words, *prices, *amounts, *state_now))
+        return frame(rows, tables.ORDERS)
 
     def funding(self) -> pd.DataFrame:
         """Return the funding payments."""
@@ -187,22 +195,3 @@ def build_results(
     results = Results.of(source, broker.strategy.name, broker.strategy.params, settings)
     broker.release()
     return results
-
-
-def _order_row(broker: SimulatedBroker, order: VenueOrder) -> tuple[Any, ...]:
-    state = broker.by_code[order.product]
-    return (
-        order.created,
-        state.symbol,
-        order.id,
-        "BUY" if order.side > 0 else "SELL",
-        OrderType(order.type).name,
-        TimeInForce(order.tif).name,
-        float(state.product.tick_size * order.price) if order.price else float("nan"),
-        float(state.product.tick_size * order.trigger) if order.trigger else float("nan"),
-        order.quantity * state.step,
-        order.filled * state.step,
-        STATUS_NAMES[order.status],
-        order.reason,
-        order.updated,
-    )

@@ -271,6 +271,7 @@ def can_sign(session: Session) -> bool:
     return session.wallet is not None and bool(session.wallet.agent)
 
 
+# The defaults, blue and orange, can be distinguished by colour-blind people.
 _COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5,40}\)")
 
 
@@ -342,7 +343,11 @@ KERNEL_LOOP = KernelLoop()
 
 
 class Refresher:
-    """Refreshes its panels on one background thread."""
+    """Refreshes its panels at the display's rate on one background thread, however often their data changes.
+
+    A panel is refreshed when its data changes, at most every INTERVAL seconds, and every HEARTBEAT seconds, so that
+    stale data is noticed. The thread ends with the last panel.
+    """
 
     def __init__(self, interval: float = INTERVAL, heartbeat: float = HEARTBEAT) -> None:
         self._interval = interval

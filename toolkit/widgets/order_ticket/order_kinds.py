@@ -76,9 +76,7 @@ class OrderKind(KindRules):
             quantity = None
         if not draft.market and not draft.price:
             problems.append(rules.missing("price", "a price is needed", rules.best_prices(market)))
-        reference = rules.reference_price(draft, market)
-        draft, unread = rules.with_exit_prices(draft, inputs.product, reference, plain_decimal(quantity))
-        inputs = inputs._replace(draft=draft)
+        inputs, unread = rules.with_exit_prices(inputs, plain_decimal(quantity))
         return ReadDraft(inputs, rules.make_order(inputs, quantity or ""), quantity, worst, problems + unread)
 
     def validate(self, inputs: TicketInputs) -> Validation:

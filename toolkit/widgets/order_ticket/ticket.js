@@ -33,10 +33,9 @@ function render({ model, el }) {
     });
     const mode = smallButton("", () => model.send({ do: "marginMode", mode: model.get("view").isolated ? "CROSS" : "ISOLATED" }));
     const settings = h("div", { class: "tk-settings" }, h("label", { for: leverage.id }, "Leverage"), leverage, setLeverage, mode);
-    const share = h("input", { type: "range", min: "0", max: "100", step: "5", value: "0", id: `${id}-share`, "aria-label": "Share of what is available, in percent" });
+    const slid = { input: () => setText(shareText, `${share.value} %`), change: () => model.send({ do: "share", percent: Number(share.value) }) };
+    const share = h("input", { type: "range", min: "0", max: "100", step: "5", value: "0", id: `${id}-share`, "aria-label": "Share of what is available, in percent", on: slid });
     const shareText = h("output", { for: share.id, class: "tk-note" }, "");
-    share.addEventListener("input", () => setText(shareText, `${share.value} %`));
-    share.addEventListener("change", () => model.send({ do: "share", percent: Number(share.value) }));
     // Fields are made when a kind of order first shows them, and kept: what was typed is there when they are shown again.
     const fields = new Map();
     const messages = { other: h("div", { class: "tk-message", id: `${id}-other-message`, "aria-live": "off" }) };
@@ -134,12 +133,11 @@ function render({ model, el }) {
     };
     const problemLine = () => h("div", {}, h("span"));
     const chip = (line) => {
-      const take = () => {
+      const take = ({ currentTarget: button }) => {
         const { field, rule } = line.problem;
         model.send({ do: "take", field, rule, label: button.textContent, place: [...line.children].indexOf(button) - 1 });
       };
-      const button = smallButton("", take, { class: "tk-chip" });
-      return button;
+      return smallButton("", take, { class: "tk-chip" });
     };
     const drawProblem = (line, one) => {
       line.problem = one;

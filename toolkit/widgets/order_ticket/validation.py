@@ -195,15 +195,14 @@ def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Proble
     return Problem(name, "required", message, choices, missing=True)
 
 
-def with_exit_prices(
-    draft: Draft, product: Product, reference: Decimal | None, quantity: Decimal | None
-) -> tuple[Draft, list[Problem]]:
-    """Return the draft with trigger prices, rounded to the nearest tick, in place of percent or PnL.
+def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[TicketInputs, list[Problem]]:
+    """Return the inputs with trigger prices, rounded to the nearest tick, in place of percent or PnL.
 
-    Percent is the distance from `reference`, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
+    Percent is the distance from the price, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
     """
+    draft, reference = inputs.draft, reference_price(inputs.draft, inputs.market)
     if draft.exit_as == "price":
-        return draft, []
+        return inputs, []
     problems: list[Problem] = []
     prices: dict[str, Any] = {}
     for name, way in EXITS.items():
@@ -219,12 +218,12 @@ def with_exit_prices(
             problems.append(Problem(name, "price", f"{what} needs the order's price and quantity first", missing=True))
         else:
             width = reference * number / 100 if draft.exit_as == "percent" else number / (quantity or Decimal(1))
-            price = product.round_price(reference + draft.sign * way * width, "nearest")
+            price = inputs.product.round_price(reference + draft.sign * way * width, "nearest")
             if price <= 0:
                 problems.append(Problem(name, "price above 0", f"{what} lies beyond a price of 0"))
             else:
                 prices[name] = format(price, "f")
-    return dataclasses.replace(draft, **prices), problems
+    return inputs._replace(draft=dataclasses.replace(draft, **prices)), problems
 
 
 def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> dict[str, tuple[Decimal, Decimal]]:

@@ -284,12 +284,9 @@ class Blotter(ReviewedPanel):
     def _snapshot(self) -> str:
         positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}
         orders = {"symbol": "product", "side": "", "kind": "", "price": "", "quantity": "remaining / total"}
-        head = static_view.heading("Positions") + static_view.records(positions, self.view["positions"], "no positions")
-        return (
-            head
-            + static_view.heading("Open orders")
-            + static_view.records(orders, self.view["orders"], "no open orders")
-        )
+        held = static_view.records(positions, self.view["positions"], "no positions")
+        resting = static_view.records(orders, self.view["orders"], "no open orders")
+        return static_view.heading("Positions") + held + static_view.heading("Open orders") + resting
 
 
 def is_untriggered(row: Row) -> bool:

@@ -16,7 +16,7 @@ function render({ model, el }) {
     const bar = h("div", { class: "tk-tools" });
     const readout = h("p", { class: "tk-readout", "aria-live": "off" });
     const host = h("div", { class: "tk-chart", tabindex: "0", role: "group" });
-    const details = h("details", { class: "tk-more" }, h("summary", {}, "Candles as a table"));
+    const details = h("details", { class: "tk-more", on: { toggle: () => drawTable() } }, h("summary", {}, "Candles as a table"));
     const numbers = ["Open", "High", "Low", "Close", "Volume"].map((name) => ({ name, num: true }));
     const { table, draw: drawRows } = makeTable("Latest candles, newest first", [{ name: "Time (UTC)", head: true }, ...numbers]);
     details.append(h("div", { class: "tk-scroll", tabindex: "0", role: "region", "aria-label": "Candles" }, table));
@@ -63,7 +63,6 @@ function render({ model, el }) {
       setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
     };
     drawing.onHover(drawReadout);
-    details.addEventListener("toggle", () => drawTable());
     const drawTable = () => {
       if (!details.open) return;
       const places = model.get("view").places || 0;

@@ -127,14 +127,7 @@ class Leaderboard(Panel):
         return head + static_view.records(columns, self.view["rows"], "no students")
 
 
-_SHOWN: dict[str, Callable[[Decimal], str]] = {
-    "rank": str,
-    "equity": money,
-    "return": change,
-    "drawdown": percent,
-    "fees": money,
-    "trades": str,
-}
+_SHOWN: Any = {"rank": str, "equity": money, "return": change, "drawdown": percent, "fees": money, "trades": str}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from ....venue.model.accounts import VenueOrder
 from ....venue.model.history import OrderEvent
 from ....venue.risk import account_margin
 from ...account_data import OrderHandle
-from ...data.books import Levels
 from ...data.event_array import MS
+from ...data.order_books import Levels
 from ...market_data import BarHistory, BookSnapshot
 from ...strategy import Strategy
-from ..bar_matching import NEVER, BarMatcher, SymbolState
-from ..broker import ADDRESS, RunSettings, SimulatedBroker
+from ..bar_matching import ADDRESS, NEVER, SymbolState
+from ..broker import RunSettings, SimulatedBroker
 from ..models import BarModels
 from .recorded_market import HistoricalMarket, Resting
 from .request_latency import RequestLatency
@@ -58,15 +58,37 @@ class Impact:
         return missing
 
 
-class EventMatcher(BarMatcher):
-    """The account's counterparty: the recorded book and trades.
+class EventBroker(SimulatedBroker):
+    """One account on the core in front of recorded markets: the recorded book and trades are its counterparty.
 
-    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
+    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns` of the
+    exchange and `local_ns` of the strategy, `happenings` (heap of what is on its way), `known_steps` (code → signed
+    position as the strategy knows it).
     """
 
-    markets: Mapping[int, HistoricalMarket]
-    impact: Impact
-    now_ns = 0
+    def __init__(
+        self,
+        core: Core,
+        states: Sequence[SymbolState],
+        settings: RunSettings,
+        strategy: Strategy,
+        markets: Mapping[int, HistoricalMarket],
+        latency: RequestLatency,
+        impact: Impact,
+        partial_fills: bool,
+    ) -> None:
+        super().__init__(core, states, BarModels(), settings, strategy)
+        self.markets = markets
+        self.impact = impact
+        self.requests = latency
+        self.partial_fills = partial_fills
+        self.happenings: list[Happening] = []
+        self.numbers = count()
+        self.now_ns = self.local_ns = 0
+        self.resting: dict[int, Resting] = {}
+        self.known_steps = dict.fromkeys(self.by_code, 0)
+        for state in states:
+            state.volume_left = 0  # the house trades nothing of its own, only what was recorded
 
     def update_wake_prices(self) -> None:
         """Note when a process of the core is due."""
@@ -80,7 +102,7 @@ class EventMatcher(BarMatcher):
             with self._exit_quotes():
                 self.core.run_hooks()
         self.update_wake_prices()
-        self.on_change()
+        self.deliver_events()
 
     def set_prices(self, state: SymbolState, rank: int) -> None:
         """Set mark, index and last price to those of a rank: as recorded, else the mid for mark and index."""
@@ -133,50 +155,12 @@ class EventMatcher(BarMatcher):
 
     def _quotes_for_exit(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
         """Quote the recorded levels in which triggers and liquidations can close a position."""
-        if not (self.account.waiting or self.core.state.liquidations or self._may_be_liquidated()):
-            return []
+        if not (self.account.waiting or self.core.state.liquidations):
+            wallet = account_margin.wallet(self.core, self.account)
+            isolated = any(position.mode for position in self.account.positions.values())
+            if wallet.equity > 2 * wallet.maintenance and not isolated:  # far from a liquidation
+                return []
         return self._offer(state, side, steps)
-
-    def _may_be_liquidated(self) -> bool:
-        wallet = account_margin.wallet(self.core, self.account)
-        return wallet.equity <= 2 * wallet.maintenance or any(
-            position.mode for position in self.account.positions.values()
-        )
-
-
-class EventBroker(SimulatedBroker):
-    """One account on the core in front of recorded markets.
-
-    Attributes: `happenings` (heap of what is on its way), `known_steps` (code → signed position as the strategy knows
-    it).
-    """
-
-    matcher: EventMatcher
-    matcher_type = EventMatcher
-
-    def __init__(
-        self,
-        core: Core,
-        states: Sequence[SymbolState],
-        settings: RunSettings,
-        strategy: Strategy,
-        markets: Mapping[int, HistoricalMarket],
-        latency: RequestLatency,
-        impact: Impact,
-        partial_fills: bool,
-    ) -> None:
-        super().__init__(core, states, BarModels(), settings, strategy)
-        self.matcher.markets, self.matcher.impact = markets, impact
-        self.markets = markets
-        self.requests = latency
-        self.partial_fills = partial_fills
-        self.happenings: list[Happening] = []
-        self.numbers = count()
-        self.local_ns = 0
-        self.resting: dict[int, Resting] = {}
-        self.known_steps = dict.fromkeys(self.by_code, 0)
-        for state in states:
-            state.volume_left = 0  # the house trades nothing of its own, only what was recorded
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
         """Let something take place at a time."""
@@ -192,10 +176,10 @@ class EventBroker(SimulatedBroker):
         super().process_request(state, kind, payload)
         self.join_queues()
 
-    def advance_to(self, time_ns: int) -> None:
+    def advance_ns(self, time_ns: int) -> None:
         """Bring the core to a time."""
-        self.matcher.now_ns = time_ns
-        self.matcher.advance_to(time_ns // MS)
+        self.now_ns = time_ns
+        self.advance_to(time_ns // MS)
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
         super()._place(state, placed, steps)
@@ -204,7 +188,7 @@ class EventBroker(SimulatedBroker):
 
     def _recorded_last(self, state: SymbolState) -> int:
         market = self.markets[state.code]
-        return market.last_trade(market.rank_at(self.matcher.now_ns))
+        return market.last_trade(market.rank_at(self.now_ns))
 
     def join_queues(self) -> None:
         """Put the orders that have come into the book into their queues, and forget those that have left it."""
@@ -213,7 +197,7 @@ class EventBroker(SimulatedBroker):
             if order.priority and order.id not in resting:
                 market = self.markets[order.product]
                 entry = resting[order.id] = Resting(order.side, order.price, order.leaves)
-                market.join(entry, market.rank_at(self.matcher.now_ns))
+                market.join(entry, market.rank_at(self.now_ns))
         if len(resting) > len(orders) or any(key not in orders for key in resting):
             self.resting = {key: entry for key, entry in resting.items() if key in orders}
 
@@ -226,7 +210,7 @@ class EventBroker(SimulatedBroker):
                 entry.found = market.next_fill(entry, market.rank_at(until_ns), self.partial_fills)
             if entry.found is not None:
                 # of two orders filled at one instant the better price comes first, then the older order
-                found = market.time_of(entry.found[0]), entry.found[0], -entry.price * entry.side, key
+                found = market.times[entry.found[0]], entry.found[0], -entry.price * entry.side, key
                 if found[0] <= until_ns and (first is None or found < first):
                     first = found
         return (first[0], first[3]) if first else None
@@ -236,21 +220,21 @@ class EventBroker(SimulatedBroker):
         entry, order = self.resting[key], self.account.orders[key]
         assert entry.found is not None
         steps, entry.found = min(entry.found[1], order.leaves), None
-        self.advance_to(time_ns)
+        self.advance_ns(time_ns)
         state = self.by_code[order.product]
         last = state.market.last
         self.core.open_step()
-        self.matcher.house.hit(order.product, -order.side, order.price, steps)
+        self.house.hit(order.product, -order.side, order.price, steps)
         state.market.last = last
         entry.leaves = order.leaves
-        self.matcher.stale = True
-        self.matcher.settle_changes()
+        self.stale = True
+        self.settle_changes()
         self.join_queues()
         self.record_balances(time_ns // MS)
 
-    def _deliver_events(self) -> None:
+    def deliver_events(self) -> None:
         """Send the new order events and funding payments of the account, which arrive after the answer latency."""
-        now_ns = self.matcher.now_ns
+        now_ns = self.now_ns
         history = self.core.state.history
         events = history.order_events.by_account.get(ADDRESS, ())
         payments = history.funding_payments.by_account.get(ADDRESS, ())
@@ -263,15 +247,10 @@ class EventBroker(SimulatedBroker):
             self.schedule(arrives, "funding", history.funding_payments.records[number])
         self._delivered_events, self._delivered_payments = len(events), len(payments)
 
-    def deliver(self, kind: str, record: Any) -> None:
-        """Hand an order event or a funding payment to the strategy."""
-        deliver = self._deliver_order_event if kind == "event" else self._deliver_payment
-        deliver(record)
-
-    def _deliver_order_event(self, event: OrderEvent) -> None:
+    def deliver_order_event(self, event: OrderEvent) -> None:
         if event.exec_id:
             self.known_steps[event.product] += event.side * event.fill_quantity
-        super()._deliver_order_event(event)
+        super().deliver_order_event(event)
 
     def receive_books(self, time_ns: int) -> None:
         """Bring the books that the strategy sees to a time of its clock."""
@@ -283,7 +262,7 @@ class EventBroker(SimulatedBroker):
         cursor, sides = self.markets[state.code].feed_cursor, []
         (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
         for side in (1, -1):
-            levels = self.matcher.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
+            levels = self.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
             sides.append(
                 tuple((price * tick / per_tick, total * step / per_step) for price, total in levels if total > 0)
             )

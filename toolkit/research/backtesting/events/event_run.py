@@ -19,7 +19,7 @@ from ...analysis.results import Results
 from ...data.bars import Bars
 from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind
 from ...data.events import Events
-from ...data.single_orders import as_levels, has_single_orders, with_levels
+from ...data.order_books import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..bar_matching import ReceivedBars, SymbolState
@@ -146,8 +146,8 @@ class _EventRun:
         """Run through all the data."""
         broker = self.broker
         for state in broker.states.values():
-            broker.matcher.set_prices(state, broker.markets[state.code].first_priced)
-        broker.advance_to(self.start_ns)
+            broker.set_prices(state, broker.markets[state.code].first_priced)
+        broker.advance_ns(self.start_ns)
         self._at(self.start_ns)
         broker.run(lambda: self._run_all(progress))
 
@@ -158,12 +158,17 @@ class _EventRun:
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
         feed = _feed(broker)
         message = next(feed, LAST)
-        bar = _progress(self.end_ns - self.start_ns) if progress else None
+        bar = None
+        if progress:
+            from tqdm.auto import tqdm
+
+            form = "{l_bar}{bar}| {elapsed}<{remaining}"
+            bar = tqdm(desc="backtest", total=self.end_ns - self.start_ns, bar_format=form)
         while not ctx.stopped:
             due, received = happenings[0][0] if happenings else FAR, message[0]
             time = min(due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns)
             if broker.account.waiting:  # a waiting trigger must see the next trade
-                time = min(time, *(market.next_trade(broker.matcher.now_ns) for market in broker.markets.values()))
+                time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
             if broker.resting:
                 filled = broker.next_fill(time)
                 if filled is not None:
@@ -211,40 +216,41 @@ class _EventRun:
         elif kind in ("event", "funding"):
             self._at(time_ns)
             broker.receive_books(time_ns)
-            broker.deliver(kind, payload)
+            deliver = broker.deliver_order_event if kind == "event" else broker.deliver_payment
+            deliver(payload)
         elif kind == "mark":
             self._mark(time_ns)
             broker.schedule(time_ns + self.mark_ns, "mark", None)
         else:
             state, what = payload
-            broker.advance_to(time_ns)
+            broker.advance_ns(time_ns)
             broker.process_request(state, kind, what)
 
     def _mark(self, time_ns: int) -> None:
         """Set the prices of all symbols, and let triggers and liquidations follow."""
         broker = self.broker
-        broker.advance_to(time_ns)
+        broker.advance_ns(time_ns)
         for state in broker.states.values():
-            broker.matcher.set_prices(state, broker.markets[state.code].rank_at(time_ns))
-        broker.matcher.stale = True
-        broker.matcher.settle_changes()
+            broker.set_prices(state, broker.markets[state.code].rank_at(time_ns))
+        broker.stale = True
+        broker.settle_changes()
         broker.join_queues()
         broker.record_balances(time_ns // MS)
 
     def _settle(self, settlement: FundingSettlement) -> None:
-        self._mark(max(settlement.time * MS, self.broker.matcher.now_ns))
-        self.broker.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+        self._mark(max(settlement.time * MS, self.broker.now_ns))
+        self.broker.settle_funding(settlement.code, settlement.premium, settlement.time)
         self.broker.record_balances(settlement.time)
 
     def _see_trade(self, time_ns: int) -> None:
         """Let waiting triggers see the trades of one instant."""
         broker = self.broker
-        broker.advance_to(time_ns)
+        broker.advance_ns(time_ns)
         for state in broker.states.values():
             for price in broker.markets[state.code].trades_at(time_ns):
                 state.market.last = price
                 broker.core.triggers[state.code].see_trade(price)
-                broker.matcher.settle_changes()
+                broker.settle_changes()
         broker.join_queues()
 
 
@@ -275,25 +281,19 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
         return
     for symbol, events in data.items():
         if not has_single_orders(events):
-            raise InputError(
+            text = (
                 f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
-                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}",
-                field="queue",
-                rule="single orders",
-                value=queue,
-                nearest=EXAMPLES,
+                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}"
             )
+            raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
 
 
 def _span(symbol: str, events: Events) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
     array = events.array
     if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
-        raise InputError(
-            f"{symbol}: the events have no order book; load its files together with the trades, as a list",
-            field="data",
-            rule="a book",
-        )
+        text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"
+        raise InputError(text, field="data", rule="a book")
     prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD))]
     prices = prices[prices > 0]
     start = int(array["exchange_ns"].min()) // MS
@@ -322,13 +322,11 @@ def _market(state: SymbolState, events: Events, feed_ns: int | None) -> Historic
     """Return the market of a recording on the grid of its product, computed once."""
     tick, step = state.product.tick_size, state.product.step_size
     if events.tick_size % tick:
-        raise InputError(
+        text = (
             f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
-            f" tick_size {tick}",
-            field="products",
-            rule="tick_size",
-            value=str(tick),
+            f" tick_size {tick}"
         )
+        raise InputError(text, field="products", rule="tick_size", value=str(tick))
     key = "market", tick, step, feed_ns
     if key not in events.cache:
         gridded: EventArray = Events(events.array, symbol=state.symbol, tick_size=tick, step_size=step)
@@ -372,10 +370,3 @@ def _marks(state: SymbolState, market: HistoricalMarket) -> Bars:
     closes[closes == 0] = market.marks_at(market.first_priced)[0]
     closes *= state.tick
     return Bars(state.symbol, interval, opened, closes, closes, closes, closes, np.zeros(len(closes)))
-
-
-def _progress(total_ns: int) -> Any:
-    from tqdm.auto import tqdm
-
-    form = "{l_bar}{bar}| {elapsed}<{remaining}"
-    return tqdm(desc="backtest", total=total_ns, bar_format=form)

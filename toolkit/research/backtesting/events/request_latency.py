@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ...data.books import feed_times
 from ...data.event_array import MS
 from ...data.events import Events
+from ...data.order_books import feed_times
 
 Times = NDArray[np.int64]
 
@@ -88,11 +88,8 @@ def _measured(table: pd.DataFrame) -> RequestLatency:
     missing = [name for name in names if name not in table]
     if missing or not len(table):
         lacks = ", ".join(missing) or "rows"
-        raise InputError(
-            f"a frame of latencies has rows and the columns {', '.join(names)}; this one lacks {lacks}",
-            field="latency",
-            rule="columns",
-        )
+        text = f"a frame of latencies has rows and the columns {', '.join(names)}; this one lacks {lacks}"
+        raise InputError(text, field="latency", rule="columns")
     sent, arrived, answered = (
         np.asarray(pd.to_datetime(table[name], utc=True).astype("datetime64[ns, UTC]").astype("int64"))
         for name in names
