@@ -40,7 +40,7 @@ METHODS = (
     (
         "permissions",
         "Permissions",
-        "toolkit.session_methods.Permissions",
+        "toolkit.session_methods.SessionPermissions",
         "`session.permissions`: who may act for the account.",
     ),
     (
@@ -204,11 +204,11 @@ def _public_methods(kind: type) -> list[str]:
 
 def _tables() -> Iterable[tuple[str, str, str]]:
     from toolkit.protocol import actions
-    from toolkit.protocol.reads import feed_records, info
+    from toolkit.protocol.reads import feed_records, info_queries
 
     tables: tuple[tuple[str, str, Callable[[], str]], ...] = (
         ("actions", "Actions on the wire", actions.reference_table),
-        ("info", "Queries on the wire", info.reference_table),
+        ("info", "Queries on the wire", info_queries.reference_table),
         ("feed", "Feed channels on the wire", feed_records.reference_table),
     )
     for name, title, table in tables:
@@ -229,7 +229,7 @@ def _commands() -> str:
 
 def _codes() -> str:
     """Return what each txCode of the local venue means."""
-    from toolkit.venue.engine.codes import TxCode
+    from toolkit.venue.engine.commands import TxCode
 
     rows = [f"| {code.value} | {code.name} | {code.meaning} |" for code in TxCode]
     opening = inspect.getdoc(TxCode) or ""

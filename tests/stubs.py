@@ -1,8 +1,8 @@
 """Writes the stubs of modules whose methods are made at import: `python -m tests.stubs`.
 
-Type checkers and editors can't run the loops and decorators that make these methods from declarations and flows, so the
-stubs spell out their types. Docstrings stand in the source only. Only modules that hold nothing but such classes have a
-stub, because mypy checks a stub in place of its module's code.
+Type checkers and editors can't run the loops that make these methods from declarations, so the stubs spell out their
+types, once for each method and its twin. Docstrings stand in the source only. Only modules that hold nothing but such
+classes have a stub, because mypy checks a stub in place of its module's code.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from toolkit.client.io.flow import Asynchronous, Synchronous, flow
+from toolkit.client.io.flow import Asynchronous, FlowMethod, Synchronous
 from toolkit.suggestions import Suggesting
 
-MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
+MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info")
 RUNNERS = (Synchronous, Asynchronous)
-INTERNAL = ("__call__", "_product_table", "__init__", "__repr__", "_account", "_calls", "_reader")
+INTERNAL = ("__init__",)
 """Members with an underscore that a stub shows, because other modules of the toolkit use them."""
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
@@ -58,7 +58,12 @@ def _class(kind: type) -> tuple[str, set[str]]:
     runner = next(base for base in RUNNERS if issubclass(kind, base))
     parts, imports = [], {_import(runner.__module__, runner.__name__)}
     for name, owner in _members(kind):
-        text, annotations = _member(name, inspect.getattr_static(kind, name))
+        member = inspect.getattr_static(kind, name)
+        if inspect.iscoroutinefunction(member):
+            parts.append(f"    {name} = awaited({kind.__name__.removeprefix('Async')}.{name})")
+            imports.add(_import(runner.__module__, "awaited"))
+            continue
+        text, annotations = _member(name, member)
         parts.append(text)
         for annotation in annotations:
             imports |= _imports(annotation, owner)
@@ -74,7 +79,7 @@ def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
     for base in (base for base in (*kind.__mro__[1:], kind) if base not in skipped):
         for name, defined in vars(base).items():
             shown = name in INTERNAL or not name.startswith("_")
-            if shown and name not in seen and isinstance(defined, FunctionType | flow | property | cached_property):
+            if shown and name not in seen and isinstance(defined, FunctionType | FlowMethod | property):
                 seen.add(name)
                 yield name, sys.modules[_function(inspect.getattr_static(kind, name)).__module__]
 
@@ -96,22 +101,14 @@ def _member(name: str, member: Any) -> tuple[str, list[str]]:
     signature = signature.replace(parameters=parameters)
     annotations = [parameter.annotation for parameter in signature.parameters.values()]
     annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
-    word = "async def" if inspect.iscoroutinefunction(function) else "def"
     decorator = "    @property\n" if function is not member else ""
     returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
-    parameters = _parameters(signature)
-    head, tail = f"{word} {name}(", f"){returned}: ..."
-    text = f"    {head}{', '.join(parameters)}{tail}"
-    if len(text) > WIDTH:
-        text = "\n".join([f"    {head}", *_wrapped(parameters), f"    {tail}"])
-    return decorator + text, annotations
-
-
-def _wrapped(parameters: list[str]) -> list[str]:
-    """Return parameters as lines, several on each. One is only broken where it is longer than a line."""
-    kept = ", ".join(text.replace(" ", GLUE) if len(text) < WIDTH - 9 else text for text in parameters)
-    lines = textwrap.wrap(kept, WIDTH - 8, break_long_words=False, break_on_hyphens=False)
-    return [" " * 8 + line.replace(GLUE, " ") for line in lines]
+    # Lines end between parameters; one is only broken where it is longer than a line.
+    glued = [text.replace(" ", GLUE) if len(text) < WIDTH - 9 else text for text in _parameters(signature)]
+    text = f"def{GLUE}{name}({', '.join(glued)}){f'{returned}: ...'.replace(' ', GLUE)}"
+    indents = {"initial_indent": "    ", "subsequent_indent": " " * 8}
+    lines = textwrap.wrap(text, WIDTH, **indents, break_long_words=False, break_on_hyphens=False)
+    return decorator + "\n".join(lines).replace(GLUE, " "), annotations
 
 
 def _parameters(signature: inspect.Signature) -> list[str]:
@@ -141,11 +138,8 @@ def _imports(annotation: str, module: ModuleType) -> set[str]:
 def _statement(name: str, module: ModuleType) -> str:
     if name in (imported := _imported(module)):
         return imported[name]
-    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow)
-    homes = (module, importlib.import_module("toolkit.client.orders.receipts"))
-    home = next(home for home in homes if hasattr(home, name))
-    found = getattr(home, name)
-    return _import(found.__module__ if inspect.isclass(found) else home.__name__, name)
+    found = getattr(module, name)
+    return _import(found.__module__ if inspect.isclass(found) else module.__name__, name)
 
 
 @cache

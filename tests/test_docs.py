@@ -21,13 +21,13 @@ from toolkit.client.orders.exchange import Exchange
 from toolkit.client.reads.info import Info
 from toolkit.client.stream.stream import Stream
 from toolkit.errors import ToolkitError
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.research import Results, Strategy
 from toolkit.research.context import Context
 from toolkit.session import Session
 from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
-from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import TxCode
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOT = DOCS.parent

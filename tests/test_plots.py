@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 from toolkit import plots
 from toolkit.client.reads import frames
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 
 @pytest.fixture(autouse=True)

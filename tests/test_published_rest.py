@@ -25,9 +25,9 @@ from toolkit.client.reads.reading import meta_rows
 from toolkit.errors import EXCHANGE_ERRORS, ExchangeError, exchange_error
 from toolkit.orders import buy
 from toolkit.protocol.enums import ENUMS
-from toolkit.protocol.reads import feed_records, info
+from toolkit.protocol.reads import feed_records, info_queries
 from toolkit.protocol.reads.info_records import PRODUCT
-from toolkit.protocol.reads.record import Record
+from toolkit.protocol.reads.rows import Record
 from toolkit.research.live_trading.run_state import order_table
 from toolkit.session import Session
 from toolkit.venue.feed.hub import Wire
@@ -41,8 +41,8 @@ DATA = {one["path"]: one["body"]["data"] for one in ANSWERS if one["path"] != EX
 ACTION = next(one["body"] for one in ANSWERS if one["path"] == EXCHANGE and one["body"]["code"] == 0)
 REFUSALS = [one["body"] for one in ANSWERS if one["path"] == EXCHANGE and one["body"]["code"]]
 DISABLED = next(one for one in REFUSALS if one["code"] == 40280)
-ENDPOINTS = [endpoint for endpoint in info.ENDPOINTS.values() if endpoint.published]
-ORDER_STATES = info.ENDPOINTS["order_states"]
+ENDPOINTS = [endpoint for endpoint in info_queries.ENDPOINTS.values() if endpoint.published]
+ORDER_STATES = info_queries.ENDPOINTS["order_states"]
 ORDER = {"symbolCode": 1, "ordPx": "50000", "ordQty": "0.001", "ordSide": "BUY", "ordType": "LIMIT"} | {
     "timeInForce": "GTC"
 }
@@ -52,7 +52,7 @@ AMOUNTS = ("price", "quantity", "money", "ratio")
 Row = dict[str, Any]
 
 
-def rows_of(endpoint: info.Endpoint, data: Any) -> list[Row]:
+def rows_of(endpoint: info_queries.Endpoint, data: Any) -> list[Row]:
     return endpoint.rows(data)
 
 
@@ -101,7 +101,7 @@ def envelope(data: Any) -> bytes:
     return json.dumps({"code": 0, "message": "success", "data": data}, separators=(",", ":")).encode()
 
 
-def read(endpoint: info.Endpoint, data: Any, *, exact: bool = False) -> pd.DataFrame:
+def read(endpoint: info_queries.Endpoint, data: Any, *, exact: bool = False) -> pd.DataFrame:
     return frames.frame(endpoint, envelope(data), symbols=SYMBOLS, exact=exact)
 
 
@@ -110,22 +110,22 @@ def test_every_published_answer_has_a_fixture_with_exactly_its_fields() -> None:
     for endpoint in ENDPOINTS:
         for row in rows_of(endpoint, DATA[endpoint.path]):
             assert set(row) == set(endpoint.record.published), endpoint.path
-    for member, record in info.META_RECORDS.items():
+    for member, record in info_queries.META_RECORDS.items():
         for row in meta_rows(DATA["/info/public/product-meta"][member]):
             assert set(row) == set(record.published), member
     assert all(one["source"].startswith("docs/published.md, ") for one in ANSWERS)
 
 
 def test_what_is_not_published_is_marked_in_the_reference() -> None:
-    table = info.reference_table()
-    for endpoint in info.ENDPOINTS.values():
+    table = info_queries.reference_table()
+    for endpoint in info_queries.ENDPOINTS.values():
         assert (f"`{endpoint.path}` [L]" in table) == (not endpoint.published)
         assert (f"### {endpoint.record.name} [L]" in table) == (not endpoint.record.known)
     published = {endpoint.record.name for endpoint in ENDPOINTS}
-    assert all(f"### {record.name}\n" in table for record in info.META_RECORDS.values())
-    assert published == {endpoint.record.name for endpoint in info.ENDPOINTS.values() if endpoint.record.known}
+    assert all(f"### {record.name}\n" in table for record in info_queries.META_RECORDS.values())
+    assert published == {endpoint.record.name for endpoint in info_queries.ENDPOINTS.values() if endpoint.record.known}
     for page, records in (
-        (table, [endpoint.record for endpoint in info.ENDPOINTS.values()]),
+        (table, [endpoint.record for endpoint in info_queries.ENDPOINTS.values()]),
         (feed_records.reference_table(), [*feed_records.RECORDS.values(), *feed_records.AOP_RECORDS.values()]),
     ):
         for record in records:
@@ -138,7 +138,7 @@ def test_what_is_not_published_is_marked_in_the_reference() -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
 @pytest.mark.parametrize("exact", [False, True])
-def test_every_form_of_a_value_reads_alike(endpoint: info.Endpoint, exact: bool) -> None:
+def test_every_form_of_a_value_reads_alike(endpoint: info_queries.Endpoint, exact: bool) -> None:
     data = DATA[endpoint.path]
     rows = rows_of(endpoint, data)
     plain = read(endpoint, data, exact=exact)
@@ -152,7 +152,7 @@ def test_every_form_of_a_value_reads_alike(endpoint: info.Endpoint, exact: bool)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
-def test_every_shape_of_an_answer_reads_alike(endpoint: info.Endpoint) -> None:
+def test_every_shape_of_an_answer_reads_alike(endpoint: info_queries.Endpoint) -> None:
     data = DATA[endpoint.path]
     rows = rows_of(endpoint, data)
     plain = read(endpoint, data)
@@ -169,7 +169,7 @@ def test_every_shape_of_an_answer_reads_alike(endpoint: info.Endpoint) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
-def test_the_local_venue_answers_in_the_published_shape(endpoint: info.Endpoint, local: LocalVenue) -> None:
+def test_the_local_venue_answers_in_the_published_shape(endpoint: info_queries.Endpoint, local: LocalVenue) -> None:
     query = {name: LOCAL[name] for name in endpoint.params if name in LOCAL}
     query = {name: value for name, value in query.items() if name != "symbol" or endpoint.name == "product"}
     body = json.loads(local.host.gateway.handle("GET", endpoint.path, list(query.items()), b"").body)

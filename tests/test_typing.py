@@ -22,6 +22,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import toolkit
 from tests import stubs
+from toolkit import accessors
 from toolkit.client.orders.trading import TradingFlows
 from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
 
@@ -59,6 +60,10 @@ async def main(session: Session) -> None:
     await session.aio.exchange.cancel_all("BTCUSDC", nonsense=True)  # call-arg
     session.aio.stream.nonsense("BTCUSDC")  # attr-defined
     session.aio.klines("BTCUSDC", intervall="1h").close()  # call-arg
+    bought = await session.aio.buy("BTCUSDC", "0.01")
+    await bought.wait("filled")
+    await (await bought.cancel()).refresh()
+    session.buy("BTCUSDC", "0.01").wait().cancel().refresh()
 
 
 asyncio.run(main(session))
@@ -102,15 +107,21 @@ def test_signatures_at_run_time_equal_the_stubs_which_repeat_no_docstring(module
     tree = ast.parse(stubs.path_of(module).read_text(encoding="utf-8"))
     for declared in (node for node in tree.body if isinstance(node, ast.ClassDef)):
         kind = getattr(importlib.import_module(module), declared.name)
-        methods = {
-            node.name: node for node in declared.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
-        assert {name for name in dir(kind) if not name.startswith("_")} <= set(methods)
+        methods = {node.name: node for node in declared.body if isinstance(node, ast.FunctionDef)}
+        twins = {ast.unparse(node.targets[0]): node.value for node in declared.body if isinstance(node, ast.Assign)}
+        assert {name for name in dir(kind) if not name.startswith("_")} <= {*methods, *twins}
+        for name, value in twins.items():
+            plain, member = declared.name.removeprefix("Async"), inspect.getattr_static(kind, name)
+            assert ast.unparse(value) == f"awaited({plain}.{name})"
+            assert inspect.iscoroutinefunction(member)
+            parameters, returned = signature_of(getattr(getattr(importlib.import_module(module), plain), name))
+            assert signature_of(member) == (parameters, (returned or "").replace("Receipt", "AsyncReceipt"))
+            assert member.__doc__, name
         for name, node in methods.items():
             member = inspect.getattr_static(kind, name)
             if node.decorator_list:
                 member = getattr(member, "func", None) or member.fget
-            assert inspect.iscoroutinefunction(member) == isinstance(node, ast.AsyncFunctionDef)
+            assert not inspect.iscoroutinefunction(member)
             assert signature_of(member) == (parameters_of(node), node.returns and ast.unparse(node.returns)), name
             assert ast.get_docstring(node) is None
             assert name.startswith("_") or member.__doc__, name
@@ -138,6 +149,29 @@ def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[st
 
 def normal(annotation: str) -> str:
     return ast.unparse(ast.parse(annotation))
+
+
+def test_the_stub_of_accessors_has_the_signatures_of_the_registered_functions() -> None:
+    tree = ast.parse(Path(accessors.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    declared = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    del declared["register"]
+    assert set(declared) == {name for name in vars(accessors.Accessors) if not name.startswith("_")}
+    for name, node in declared.items():
+        assert signature_of(getattr(accessors.Accessors, name)) == (
+            parameters_of(node),
+            node.returns and ast.unparse(node.returns),
+        )
+
+
+def test_methods_of_a_session_say_at_run_time_what_a_call_of_them_returns() -> None:
+    for name in ("buy", "cancel", "klines", "twap", "product"):
+        plain, awaited = getattr(toolkit.Session, name), getattr(toolkit.AsyncSession, name)
+        returned = signature_of(plain)[1]
+        assert returned is not None
+        assert not returned.startswith("Flow")
+        assert signature_of(awaited) == (signature_of(plain)[0], returned.replace("Receipt", "AsyncReceipt"))
+        assert inspect.iscoroutinefunction(awaited)
+        assert not inspect.iscoroutinefunction(plain)
 
 
 def test_the_asynchronous_stream_declares_what_it_gives() -> None:
@@ -185,6 +219,8 @@ def completions(code: str) -> set[str]:
         ("s.stream.", {"order_book", "trades", "ticker", "close"}),
         ("s.", {"buy", "sell", "klines", "positions", "exchange", "info", "stream", "venue", "ticket", "aio"}),
         ("s.exchange.place_order([], ", {"expiry_after=", "vault_address="}),
+        ("s.aio.exchange.place_order([], ", {"expiry_after=", "vault_address="}),
+        ("s.aio.info.fills(", {"side=", "start=", "end=", "exact=", "index="}),
         ("s.info.fills(", {"side=", "start=", "end=", "exact=", "index="}),
         ("s.buy('BTCUSDC', 1, ", {"price=", "tif=", "tp="}),
         ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),

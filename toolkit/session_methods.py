@@ -1,22 +1,20 @@
 """The methods of Session and AsyncSession: orders, tables and permissions.
 
-Most are written once as flows and bound here, synchronous or awaited. The stub of this module spells them out for
-editors and type checkers; `python -m tests.stubs` writes it.
+Most are written once as flows and bound here, synchronous or awaited.
 """
 
 from __future__ import annotations
 
-from .accessors import accessible
+from .accessors import Accessors
 from .client.io.flow import Asynchronous, Synchronous
-from .client.orders.permissions import BuilderFlows, PermissionFlows
+from .client.orders.approvals import BuilderFlows, PermissionFlows
 from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
-from .client.reads.tables import ProductFlows, TableFlows
+from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
 
 
-@accessible
-class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting, Synchronous):
+class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Accessors, Suggesting, Synchronous):
     """The methods of Session."""
 
 
@@ -24,12 +22,12 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting
     """The methods of AsyncSession, coroutine functions."""
 
 
-class Permissions(PermissionFlows, Synchronous):
+class SessionPermissions(PermissionFlows, Synchronous):
     """`session.permissions`: who may act for the account."""
 
 
-class AsyncPermissions(PermissionFlows, Asynchronous):
-    """The asynchronous twin of Permissions."""
+class AsyncSessionPermissions(PermissionFlows, Asynchronous):
+    """The asynchronous twin of SessionPermissions."""
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.research.backtesting.events.recorded import random_market
-from toolkit.benchmarks import books
+from toolkit.benchmarks import event_backtests as books
 
 
 def test_every_queue_and_latency_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     random_market(1, seconds=2).save(tmp_path / "events.parquet")
     monkeypatch.setenv("TOOLKIT_BENCH_EVENTS", str(tmp_path / "events.parquet"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    speed, *fills = books.rows()
+    speed, *fills = books.measure_books()
     assert speed.unit == "s"
     assert speed.target is None
     assert [row.name for row in fills][:2] == [f"fills of the maker, risk-averse, {ms} ms each way" for ms in (10, 50)]

@@ -16,8 +16,8 @@ from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
 from toolkit.classroom.routes import serving
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.server import Served
-from toolkit.venue.served.settings import ServeSettings
 from toolkit.widgets.panels import leaderboard
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import toolkit
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
 from toolkit.classroom.routes import serving
-from toolkit.venue.served.settings import ServeSettings
+from toolkit.venue.served.boundary import ServeSettings
 
 
 def simulated(students: int, orders: int, *, market: bool) -> dict[str, float]:

@@ -14,7 +14,7 @@ import toolkit
 from toolkit.__main__ import main
 from toolkit.connecting import NOBODY
 from toolkit.research import data
-from toolkit.research.data.events import Kind
+from toolkit.research.data.event_array import Kind
 from toolkit.venue.local import LocalVenue
 
 

@@ -26,7 +26,7 @@ from toolkit.errors import ToolkitError
 from toolkit.protocol.enums import OrderStatus
 from toolkit.session import Session
 from toolkit.venue.engine.commands import Command
-from toolkit.venue.lab.request_faults import AFTER, BEFORE
+from toolkit.venue.lab.faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue
 
 STEPS = 40

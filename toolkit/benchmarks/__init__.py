@@ -1,6 +1,6 @@
-"""Benchmarks: each module has `rows()`, which measures something against a peer in the same run.
+"""Benchmarks: each measures something against a peer in the same run; `toolkit bench` prints them all.
 
-Machines are noisy, so a target is a ratio to a peer or a rate that leaves room; `toolkit bench` prints them all.
+Machines are noisy, so a target is a ratio to a peer or a rate that leaves room.
 """
 
 from __future__ import annotations
@@ -10,8 +10,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-MODULES = ("signing", "venue", "served", "matching", "frames", "feed", "research", "books", "startup", "market")
-"""The modules with rows, in the order they run."""
+MODULES = {
+    "signing": "signed_orders",
+    "venue": "signed_orders",
+    "served": "served_venue",
+    "matching": "core_speed",
+    "frames": "client_speed",
+    "feed": "client_speed",
+    "research": "bar_backtests",
+    "books": "event_backtests",
+    "startup": "client_speed",
+    "market": "market_realism",
+}
+"""Benchmark → the module with its function `measure_…`, in the order they run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +70,21 @@ class Measurement:
 
 def processor_seconds(work: Callable[[], object]) -> float:
     """Return the processor time of one call of `work`, in seconds."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+    return seconds(work, repeat=1, clock=time.process_time)[0]
 
 
-def seconds(work: Callable[[], object], *, repeat: int = 5, number: int = 1) -> float:
-    """Return the best time of one call of `work` in seconds, over `repeat` runs of `number` calls."""
-    best = float("inf")
+def seconds(
+    *works: Callable[[], object], repeat: int = 5, number: int = 1, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Return the best time of one call of each work in seconds, over `repeat` runs of `number` calls.
+
+    Several works are measured in turns, so that noise meets all alike.
+    """
+    best = [float("inf")] * len(works)
     for _ in range(repeat):
-        start = time.perf_counter()
-        for _ in range(number):
-            work()
-        best = min(best, (time.perf_counter() - start) / number)
+        for at, work in enumerate(works):
+            start = clock()
+            for _ in range(number):
+                work()
+            best[at] = min(best[at], (clock() - start) / number)
     return best
-
-
-def rival_seconds(
-    work: Callable[[], object], peer: Callable[[], object], *, repeat: int = 7, number: int = 1
-) -> tuple[float, float]:
-    """Return the best times of `work` and `peer`, measured in turns so that noise meets both alike."""
-    best, best_peer = float("inf"), float("inf")
-    for _ in range(repeat):
-        best = min(best, seconds(work, repeat=1, number=number))
-        best_peer = min(best_peer, seconds(peer, repeat=1, number=number))
-    return best, best_peer

@@ -19,8 +19,8 @@ from ..venue.model.history import OrderEvent
 from ..venue.model.market import Market
 from ..venue.risk import ledger
 from ..venue.simulation.participants import TAKERS, quotes_of
-from ..venue.trading import lifecycle, orders
-from ..venue.trading.positions import position_of
+from ..venue.trading import lifecycle, placing
+from ..venue.trading.lifecycle import position_of
 from . import Measurement
 
 IMPACT_USDC = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -75,7 +75,6 @@ def impact_rows(
         rows.append(Measurement(name, fmean(now), "bp", 0.0, note=note))
         name = f"the part of it that is left after {wait_ms // 60_000} minutes"
         rows.append(Measurement(name, fmean(later) / fmean(now), "", 0.3, most=0.95))
-    now, later = moved(sizes[-1], _PARTS)
     _, whole = moved(sizes[-1], 1)
     name = f"what is left of {sizes[-1]:,} USDC in {_PARTS} orders, of what one order leaves"
     rows.append(Measurement(name, fmean(later) / fmean(whole), "", 0.8, most=1.2))
@@ -93,7 +92,7 @@ def _mids_after(seed: int, usdc: int, wait_ms: int, parts: int = _PARTS) -> tupl
         if usdc:
             ask = core.books.top(1)[1]
             steps = max(usdc * 1_000_000 // parts // (ask * product.unit), 1)
-            orders.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
+            placing.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
             core.run_hooks()
     core.apply(Advance(core.state.time + _SECOND))
     after = mid_of(core, 1)
@@ -146,16 +145,16 @@ def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measu
     found = []
     for name, quote, every_ms in QUOTES:
         runs = [run(quote, seed, hours, every_ms) for seed in seeds]
-        volume, profits = sum(each.volume_usdc for each in runs), sorted(each.profit_bp for each in runs)
-        later = sum(each.after_bp[-1] * each.volume_usdc for each in runs) / max(volume, 1)
+        volumes = [each.volume_usdc for each in runs]
+        measured = zip(*((each.profit_bp, each.after_bp[-1], each.from_takers) for each in runs), strict=True)
+        profit, later, part = (fmean(values, volumes) if any(volumes) else 0.0 for values in measured)
+        profits = sorted(each.profit_bp for each in runs)
         note = f"seeds {profits[0]:.2f} to {profits[-1]:.2f}; a fill is worth {later:+.2f} bp after a minute"
-        profit = sum(each.profit_bp * each.volume_usdc for each in runs) / max(volume, 1)
         found.append(Measurement(f"{name}: profit of volume, before fees", profit, "bp", note=note))
         if quote is sane:
             earning = sum(profit > 0 for profit in profits) / len(profits)
             least = 1 / len(profits)
             found.append(Measurement("the part of the seeds in which it earns", earning, "", least, most=1 - least))
-            part = sum(each.from_takers * each.volume_usdc for each in runs) / max(volume, 1)
             found.append(Measurement("the part of its fills that came from takers", part, "", 0.5))
     return found
 
@@ -245,7 +244,7 @@ def _place(core: Core, account: VenueAccount, code: int, quote: tuple[int, int])
         if price > 0:
             steps = max(SIZE_USDC * 1_000_000 // (price * product.unit), 1)
             try:
-                orders.submit(core, account, product, side, steps, price, tif=POST_ONLY)
+                placing.submit(core, account, product, side, steps, price, tif=POST_ONLY)
             except Refused:
                 continue
     core.run_hooks()

@@ -16,11 +16,11 @@ from contextlib import ExitStack, contextmanager
 from importlib import resources
 from typing import Any
 
-from ..venue.api.gateway import Answer, Incoming, enveloped
+from ..venue.api.gateway import Answer, Incoming, Route, enveloped, taking
 from ..venue.local import LocalVenue
-from ..venue.served.control_routes import open_routes
+from ..venue.served.boundary import ServeSettings
+from ..venue.served.routes import open_routes
 from ..venue.served.server import Served
-from ..venue.served.settings import ServeSettings
 from .lesson import Lesson
 from .roster import Student
 
@@ -31,9 +31,9 @@ _FILES = resources.files("toolkit.classroom")
 def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
     """Make the venue's gateway answer the pages of a class, and the join link of each student."""
     routes = venue.host.gateway.routes
-    routes[BOARD_PATH] = _got(lambda incoming: _page("board"))
-    routes[TEACHER_PATH] = _got(lambda incoming: _page("teacher"))
-    routes[BOARD_DATA_PATH] = _got(lambda incoming: enveloped(200, 0, "success", board(venue, lesson)))
+    routes[BOARD_PATH] = taking("GET", lambda incoming: _page("board"))
+    routes[TEACHER_PATH] = taking("GET", lambda incoming: _page("teacher"))
+    routes[BOARD_DATA_PATH] = taking("GET", lambda incoming: enveloped(200, 0, "success", board(venue, lesson)))
     for code, student in lesson.roster.by_code.items():
         routes[f"{JOIN_PATH}{code}"] = _joining(lesson, student)
 
@@ -43,16 +43,7 @@ def board(venue: LocalVenue, lesson: Lesson) -> dict[str, object]:
     return {"time": venue.host.now_ms(), "rows": lesson.leaderboard(), "news": lesson.news[-10:]}
 
 
-def _got(answer: Callable[[Incoming], Answer]) -> Callable[[Incoming], Answer]:
-    def checked(incoming: Incoming) -> Answer:
-        if incoming.method != "GET":
-            return enveloped(405, 405, f"{incoming.path[:40]} takes GET, not {incoming.method[:20]}")
-        return answer(incoming)
-
-    return checked
-
-
-def _joining(lesson: Lesson, student: Student) -> Callable[[Incoming], Answer]:
+def _joining(lesson: Lesson, student: Student) -> Route:
     """Return the answer to a join link: a page for a browser, the keys for `toolkit.join`."""
 
     def answer(incoming: Incoming) -> Answer:

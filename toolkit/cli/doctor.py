@@ -7,10 +7,8 @@ import importlib.metadata
 import os
 import platform
 import re
-import shutil
 import sys
 import tempfile
-import textwrap
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
@@ -21,23 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .. import errors
 from ..checks import MIN_DEPOSIT
-from ..client.reads.reading import fetch_rows
-from ..errors import (
-    BadAnswer,
-    Disconnected,
-    ExchangeError,
-    HttpStatus,
-    LocationNotSupported,
-    NotSent,
-    TimedOut,
-    ToolkitError,
-    TransportError,
-    WalletError,
-)
+from ..client.io.flow import Driver, Fetch
+from ..client.io.nonce_sources import data_directory, state_directory
+from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
+from ..client.reads.reading import PATH, fetch_rows
+from ..environments import FURTHER_ADDRESSES
+from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
+from ..products import ProductTable
 from ..protocol.enums import AgentStatus
+from ._text import wrapped
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -70,65 +64,64 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at"
-    )
-    parser.add_argument("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
-    parser.add_argument("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
-    parser.add_argument(
-        "--keyfile", type=Path, metavar="FILE", help="the agent's encrypted key file; asks its password"
-    )
-    parser.add_argument("--keyring", metavar="NAME", help="name of the agent key in the system's keyring")
-    parser.add_argument(
-        "--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key"
-    )
-    parser.add_argument(
-        "--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key"
-    )
-    parser.add_argument("--account", metavar="ADDRESS", help="the master's address, where no key implies it")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at")
+    add("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
+    add("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
+    add("--keyfile", type=Path, metavar="FILE", help="the agent's encrypted key file; asks its password")
+    add("--keyring", metavar="NAME", help="name of the agent key in the system's keyring")
+    add("--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key")
+    add("--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key")
+    add("--account", metavar="ADDRESS", help="the master's address, where no key implies it")
+    add(
         "--capture", type=Path, metavar="FOLDER", help="read all queries, errors and channels, and write a report there"
     )
-    parser.add_argument("--duration", type=float, default=60.0, help="seconds to read the channels (default 60)")
-    parser.add_argument("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
+    add("--duration", type=float, default=60.0, help="seconds to read the channels (default 60)")
+    add("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; return 0 when nothing is broken, 1 otherwise."""
-    from ..client.io.transport import NO_RETRY
+    findings = []
+    for finding in _look(args):
+        mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
+        wrapped(finding.text, f"  {mark}  {finding.name:<12} ", least=60)
+        findings.append(finding)
+    steps = [finding for finding in findings if finding.advice and finding.state in ("warn", "fail")]
+    print("\nWhat to do next")
+    for number, finding in enumerate(steps, 1):
+        wrapped(f"{finding.name}: {finding.advice}", f"  {number}. ", least=60)
+    if any(finding.state == "fail" for finding in findings):
+        return 1
+    ready = "trade: python -m toolkit quickstart shows how, python -m toolkit lab opens the walkthroughs"
+    wrapped(ready, f"  {len(steps) + 1}. ", least=60)
+    return 0
+
+
+def _look(args: argparse.Namespace) -> Iterator[Finding]:
+    """Yield every finding: about this machine, the keys, and the environment."""
     from ..session import connect
 
-    findings = []
-    for finding in (*versions(), *folders()):
-        findings.append(_printed(finding))
+    yield from versions()
+    yield from folders()
     if args.keyfile is not None or args.keyring is not None:
         wallet, finding = kept_key(args.keyfile, args.keyring, args.account)
     else:
         wallet, finding = keys(args.agent_key_env, args.master_key_env, args.account, os.environ)
-    findings.append(_printed(finding))
+    yield finding
+    account = args.account if wallet is None else None
+    where = {"base_url": args.base_url, "ws_url": args.ws_url, "timeout": args.timeout}
     try:
-        session = connect(
-            args.env,
-            base_url=args.base_url,
-            ws_url=args.ws_url,
-            wallet=wallet,
-            account=args.account if wallet is None else None,
-            timeout=args.timeout,
-            retry=NO_RETRY,
-        )
+        session = connect(args.env, wallet=wallet, account=account, retry=NO_RETRY, **where)
     except ToolkitError as error:
-        findings.append(_printed(Finding("environment", "fail", str(error), "correct the arguments above")))
-    else:
-        with session:
-            for finding in examine(session, os.environ):
-                findings.append(_printed(finding))
-            reached = any(finding.name == "reachable" and finding.state == "ok" for finding in findings)
-            if reached:
-                findings.append(_printed(feed(session, args.timeout)))
-            if args.capture is not None and reached:
-                findings.append(_printed(capture(session, args.capture, args.duration, args.timeout)))
-    _conclude(findings)
-    return 1 if any(finding.state == "fail" for finding in findings) else 0
+        yield Finding("environment", "fail", str(error), "correct the arguments above")
+        return
+    with session:
+        reached = yield from examine(session, os.environ)
+        if reached:
+            yield feed(session, args.timeout)
+        if args.capture is not None and reached:
+            yield capture(session, args.capture, args.duration, args.timeout)
 
 
 def versions() -> Iterator[Finding]:
@@ -199,8 +192,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def folders() -> Iterator[Finding]:
     """Look whether the folders can be written in which nonces, ledgers of intents and venues are kept between runs."""
-    from ..client.io.nonce_sources import data_directory, state_directory
-
     for folder in dict.fromkeys((state_directory(), data_directory())):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -255,26 +246,30 @@ def _key_advice(said: str) -> str:
     return "put 64 hex digits, with or without 0x, into that variable"
 
 
-def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at an environment: address, proxy, reachability, clock, products, agent, account."""
-    from ..client.io.transport import is_loopback
+def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding, None, bool]:
+    """Look at an environment: address, proxy, reachability, clock, products, agent, account.
 
+    Returns whether the venue could be reached.
+    """
     environment = session.environment
     where = "in this process" if session._local is not None else environment.base_url
     chain = environment.chain
     yield Finding("environment", "ok", f"{environment.name}, {where}, chain {chain.chain_id} ({chain.dex_chain})")
-    if session._local is None and not is_loopback(environment.base_url):
-        yield from _proxies(variables)
+    proxy = next((name for name in PROXIES if variables.get(name)), None)
+    if proxy is not None and session._local is None and not is_loopback(environment.base_url):
+        place = urlsplit(variables[proxy])
+        shown = f"{place.scheme}://{place.hostname}" + (f":{place.port}" if place.port else "")
+        yield Finding("proxy", "note", f"{proxy} sends requests through {shown}")
     reached = yield from _reach(session)
-    if not reached:
-        return
-    yield from _agent(session)
-    yield from _account(session)
+    if reached:
+        yield from _agent(session)
+        yield from _account(session)
+    return reached
 
 
 def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
     """Compare everything the venue answers with the declarations, and write report and fixtures into `folder`."""
-    from ..client.capture.report import take
+    from ..client.capture.findings import take
 
     print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
     taken = take(session, seconds, timeout)
@@ -284,9 +279,8 @@ def capture(session: Session, folder: Path, seconds: float, timeout: float) -> F
         return Finding("capture", "fail", f"{folder} can't be written: {error}", "name another folder")
     text = f"{taken.summary()}; see {folder / 'report.md'}"
     if taken.feed.error:
-        return Finding(
-            "capture", "warn", f"{text}; the feed failed: {taken.feed.error}", "try again, or another address"
-        )
+        text = f"{text}; the feed failed: {taken.feed.error}"
+        return Finding("capture", "warn", text, "try again, or another address")
     if not any(one.published for one in taken.differences):
         return Finding("capture", "ok", text)
     advice = f"{folder / 'report.md'} has no keys or addresses; send it with a report of the trouble"
@@ -308,22 +302,8 @@ def feed(session: Session, timeout: float) -> Finding:
     return Finding("feed", "ok", where)
 
 
-def _proxies(variables: Mapping[str, str]) -> Iterator[Finding]:
-    for name in PROXIES:
-        if variables.get(name):
-            place = urlsplit(variables[name])
-            shown = f"{place.scheme}://{place.hostname}" + (f":{place.port}" if place.port else "")
-            yield Finding("proxy", "note", f"{name} sends requests through {shown}", "")
-            return
-
-
 def _reach(session: Session) -> Generator[Finding, None, bool]:
     """Fetch the product list: reachability, response time, the venue's clock, and what is listed."""
-    from ..client.io.flow import Fetch
-    from ..client.io.transport import NO_RETRY, read, venue_time
-    from ..client.reads.catalogue import PATH
-    from ..products import ProductTable
-
     began = time.perf_counter()
     try:
         envelope = session._driver.run(read(Fetch("GET", PATH), NO_RETRY))
@@ -350,11 +330,6 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
 
 def _further_address(session: Session) -> Iterator[Finding]:
     """Try the second address that is published for a preset; say so where it answers."""
-    from ..client.io.flow import Driver, Fetch
-    from ..client.io.transport import NO_RETRY, HttpTransport, read
-    from ..client.reads.catalogue import PATH
-    from ..environments import FURTHER_ADDRESSES
-
     base_url, ws_url = FURTHER_ADDRESSES.get(session.environment.base_url, ("", ""))
     if not base_url:
         return
@@ -375,20 +350,18 @@ def _unreachable(error: Exception) -> str:
         return "the address begins with https, and what answers there speaks http: try the one for the other"
     if isinstance(error, ExchangeError) and error.code == 404:
         return "the address has a path too many: give it without, like http://127.0.0.1:8645"
-    if isinstance(error, NotSent):
+    if isinstance(error, errors.NotSent):
         return "check address and network; behind a proxy set HTTPS_PROXY; start a local venue: python -m toolkit venue"
-    if isinstance(error, TimedOut | Disconnected):
+    if isinstance(error, errors.TimedOut | errors.Disconnected):
         return "try again; if it stays, a firewall or proxy swallows the connection, or the venue is down"
-    if isinstance(error, HttpStatus | BadAnswer):
+    if isinstance(error, errors.HttpStatus | errors.BadAnswer):
         return "something else than the venue answers there: a proxy, a log-in page, a wrong address; try a browser"
-    if isinstance(error, LocationNotSupported):
+    if isinstance(error, errors.LocationNotSupported):
         return "the venue does not serve this location; the local venue works anywhere"
     return "the venue refused a public query; try again later"
 
 
 def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
-    from ..client.io.transport import describe_clock_skew
-
     if theirs is None or skew_ms is None:
         return Finding("clock", "note", "the venue's answers carry no time, so this clock can't be compared")
     words = describe_clock_skew(skew_ms)
@@ -412,29 +385,28 @@ def _agent(session: Session) -> Iterator[Finding]:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
     active = [row for row in rows if str(row.get("status")) in _ACTIVE]
-    now = session._runtime.now()
-    if not active:
-        was = "was revoked" if rows else "is not approved by any account"
-        if not rows and (funds := _equity(session, agent)):
-            text = f"{agent} has {funds:,.2f} USDC of its own, so this seems to be a master's key"
-            advice = "use it as master key (TOOLKIT_MASTER_KEY), and make an agent with toolkit.Wallet.create()"
-            yield Finding("agent", "fail", text, advice)
-            return
-        yield Finding("agent", "fail", f"{agent} {was}", _approve(session))
-        return
     for row in active:
-        yield _approval(session, row, now)
+        yield _approval(session, row)
+    if active:
+        return
+    if not rows and (funds := _equity(session, agent)):
+        text = f"{agent} has {funds:,.2f} USDC of its own, so this seems to be a master's key"
+        advice = "use it as master key (TOOLKIT_MASTER_KEY), and make an agent with toolkit.Wallet.create()"
+        yield Finding("agent", "fail", text, advice)
+    else:
+        was = "was revoked" if rows else "is not approved by any account"
+        yield Finding("agent", "fail", f"{agent} {was}", _approve(session))
 
 
-def _approval(session: Session, row: Mapping[str, Any], now: int) -> Finding:
-    name, expires = row.get("agentName"), int(row.get("expiresAt") or 0)
-    text = f"approved as {name!r} by {row.get('masterAddress')}"
+def _approval(session: Session, row: Mapping[str, Any]) -> Finding:
+    expires, left_ms = int(row.get("expiresAt") or 0), int(row.get("expiresAt") or 0) - session._runtime.now()
+    text = f"approved as {row.get('agentName')!r} by {row.get('masterAddress')}"
     if not expires:
         return Finding("agent", "ok", text)
     until = datetime.fromtimestamp(expires / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    if expires < now:
+    if left_ms < 0:
         return Finding("agent", "fail", f"{text}, but that ended {until}", _approve(session))
-    if expires - now < DAY_MS:
+    if left_ms < DAY_MS:
         return Finding("agent", "warn", f"{text} until {until}, in less than a day", _approve(session))
     return Finding("agent", "ok", f"{text} until {until}")
 
@@ -475,25 +447,3 @@ def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
     rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
     return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
-
-
-def _printed(finding: Finding) -> Finding:
-    mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
-    _wrapped(f"  {mark}  {finding.name:<12} ", finding.text)
-    return finding
-
-
-def _wrapped(head: str, text: str) -> None:
-    """Print text after its head, within the width of the terminal."""
-    width = max(60, min(120, shutil.get_terminal_size((100, 24)).columns))
-    print(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head)), flush=True)
-
-
-def _conclude(findings: list[Finding]) -> None:
-    steps = [finding for finding in findings if finding.advice and finding.state in ("warn", "fail")]
-    print("\nWhat to do next")
-    for number, finding in enumerate(steps, 1):
-        _wrapped(f"  {number}. ", f"{finding.name}: {finding.advice}")
-    if not any(finding.state == "fail" for finding in findings):
-        ready = "trade: python -m toolkit quickstart shows how, python -m toolkit lab opens the walkthroughs"
-        _wrapped(f"  {len(steps) + 1}. ", ready)

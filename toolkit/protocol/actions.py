@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ..errors import MalformedRequest, UnknownAction
 from .enums import MarginMode
@@ -23,7 +23,6 @@ from .fields import (
     Int,
     Items,
     Object,
-    Rule,
     Text,
     shown,
     snake_case,
@@ -53,7 +52,6 @@ INTERFACE_VERSION = "1.0.0"
 MAX_VALIDITY_SECONDS = 365 * 24 * 3600
 
 AMOUNT = DecimalText("above zero")
-SECONDS = Int(0)
 CHAIN_NAME = EnumName({"Mainnet": 0, "Testnet": 0})  # travels as text only, never as a number
 CURRENCY = Int(1)
 
@@ -116,17 +114,48 @@ ACTIONS: dict[str, Action] = {}
 
 
 def _declare(
-    name: str,
-    signer: Signer,
-    summary: str,
+    text: str,
     *fields: Field,
     message: str = "",
+    signed: str = "",
     checks: tuple[Any, ...] = (),
     advice: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
+    """Declare an action: `text` is `type: signer; envelope fields — summary`, with `!` after a field that is required.
+
+    Agents sign the protobuf `message` (Msg and the type unless given), masters the typed data `primary type: fields` of
+    `signed`, where `?` stands after an optional field.
+    """
+    head, _, summary = text.partition(" — ")
+    name, _, said = head.partition(": ")
+    signer, _, carried = said.partition("; ")
+    if not signed:
+        message = message or f"Msg{name[0].upper()}{name[1:]}"
     shape = Object((Field("type", EnumName({name: 0}), required=True), *fields), message, checks, advice or {})
-    ACTIONS[name] = Action(name, signer, summary, shape, **more)
+    ACTIONS[name] = Action(
+        name,
+        cast(Signer, signer),
+        summary,
+        shape,
+        expiry="expiryAfter" in carried,
+        vault="vaultAddress" in carried,
+        vault_required="vaultAddress!" in carried,
+        typed=_typed_data(signed, fields) if signed else None,
+        **more,
+    )
+
+
+def _typed_data(signed: str, fields: tuple[Field, ...]) -> TypedData:
+    primary_type, _, names = signed.partition(": ")
+    rules = {entry.name: entry.rule for entry in fields} | {"nonce": Int(), "expiryAfter": Int()}
+
+    def kind(name: str) -> str:
+        rule = rules.get(name)
+        return "address" if isinstance(rule, Address) else "uint64" if isinstance(rule, Int) else "string"
+
+    typed = tuple((name.rstrip("?"), kind(name.rstrip("?"))) for name in names.split())
+    return TypedData(primary_type, typed, frozenset(name[:-1] for name in names.split() if name.endswith("?")))
 
 
 _DEX_CHAIN = Field("dexChain", CHAIN_NAME, required=True)
@@ -134,277 +163,148 @@ _BUILDER = (
     Field("builder", Address(), 13, required=True, proto="builder_addr", note="builder master address"),
     Field("builderFeeRate", DecimalText(), 14, required=True, note='a ratio: "0.0002" is 2 basis points'),
 )
-_NONCE_EXPIRY = (("nonce", "uint64"), ("expiryAfter", "uint64"))
 
 _declare(
-    "placeOrder",
-    "Agent",
-    "Place one or more orders.",
+    "placeOrder: Agent; expiryAfter vaultAddress — Place one or more orders.",
     Field("orders", Items(PLACE_ITEM), 1, required=True),
     message="MsgPlaceOrders",
-    expiry=True,
-    vault=True,
 )
 _declare(
-    "replaceOrder",
-    "Agent",
-    "Replace an open order by another.",
+    "replaceOrder: Agent; expiryAfter vaultAddress — Replace an open order by another.",
     *order_fields("reduceOnly", ORDER_TYPE),
     Field("ordId", ORDER_ID, 13, note="clOrdId or ordId is required"),
-    message="MsgReplaceOrder",
     checks=(price_fits_type, names_an_order),
     advice=NAMED_REDUCE,
-    expiry=True,
-    vault=True,
 )
 _declare(
-    "placeBracketOrder",
-    "Agent",
+    "placeBracketOrder: Agent; expiryAfter vaultAddress — "
     "Place a main order together with its take-profit, its stop-loss or both.",
     Field("orders", Items(BRACKET_ITEM, 2, 3), 1, required=True),
-    message="MsgPlaceBracketOrder",
     checks=(is_bracket,),
     layout="bracket",
-    expiry=True,
-    vault=True,
 )
 _declare(
-    "cancelOrder",
-    "Agent",
-    "Cancel orders by ordId or clOrdId.",
+    "cancelOrder: Agent; vaultAddress — Cancel orders by ordId or clOrdId.",
     Field("cancels", Items(CANCEL_ITEM), 1, required=True, proto="orders"),
     message="MsgCancelOrders",
-    vault=True,
 )
 _declare(
-    "cancelAll",
-    "Agent",
-    "Cancel all open orders of a product, or all its waiting triggers.",
+    "cancelAll: Agent; vaultAddress — Cancel all open orders of a product, or all its waiting triggers.",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
     Field("conditionalOrder", Bool(), 2, proto="is_conditional_order", note="true: waiting triggers; default false"),
-    message="MsgCancelAll",
-    vault=True,
 )
 _declare(
-    "setLeverage",
-    "Agent",
-    "Set the leverage of a product.",
+    "setLeverage: Agent; vaultAddress — Set the leverage of a product.",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
     Field("leverage", DecimalText(places=2, minimum=1), 2, required=True),
-    message="MsgSetLeverage",
-    vault=True,
 )
 _declare(
-    "setMarginMode",
-    "Agent",
-    "Set a product's margin mode.",
+    "setMarginMode: Agent; vaultAddress — Set a product's margin mode.",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
     Field("marginMode", sendable(MarginMode), 2, required=True),
-    message="MsgSetMarginMode",
-    vault=True,
 )
 _declare(
-    "assignPosMargin",
-    "Agent",
-    "Add margin to an isolated position, or take it from there (negative).",
+    "assignPosMargin: Agent; vaultAddress — Add margin to an isolated position, or take it from there (negative).",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
     Field("assignedPosMargin", DecimalText("not zero"), 2, required=True),
-    message="MsgAssignPosMargin",
-    vault=True,
 )
 _declare(
-    "approveAgent",
-    "Master",
+    "approveAgent: Master; expiryAfter — "
     "Authorise an agent wallet; with the zero address and validitySeconds 0 revoke the one of that name.",
     Field("agentAddress", Address(), required=True),
     Field("agentName", Text(maximum=128), required=True),
     Field("validitySeconds", Int(0, MAX_VALIDITY_SECONDS), required=True, note="0 means 7 days; at most 365 days"),
     _DEX_CHAIN,
     Field("referralCode", Text(maximum=128), note="not signed; counts on the first approval only"),
-    typed=TypedData(
-        "ApproveAgent",
-        (
-            ("dexChain", "string"),
-            ("agentAddress", "address"),
-            ("agentName", "string"),
-            ("validitySeconds", "uint64"),
-            *_NONCE_EXPIRY,
-        ),
-    ),
-    expiry=True,
+    signed="ApproveAgent: dexChain agentAddress agentName validitySeconds nonce expiryAfter",
 )
 _declare(
-    "withdraw",
-    "Master",
-    "Withdraw funds to an address.",
+    "withdraw: Master; expiryAfter — Withdraw funds to an address.",
     Field("destination", Address(), required=True),
     Field("amount", AMOUNT, required=True, note="USDC"),
     Field("withdrawSequence", Int(0), note="usually the nonce in whole seconds; older requests have none"),
-    typed=TypedData(
-        "Withdraw",
-        (
-            ("dexChain", "string"),
-            ("destination", "address"),
-            ("amount", "string"),
-            ("withdrawSequence", "uint64"),
-            *_NONCE_EXPIRY,
-        ),
-        frozenset({"withdrawSequence"}),
-    ),
-    expiry=True,
+    signed="Withdraw: dexChain destination amount withdrawSequence? nonce expiryAfter",
 )
 _declare(
-    "faucetClaim",
-    "Master",
-    "Claim test funds (Testnet and the local venue only).",
-    typed=TypedData("TestnetFaucetClaim", (("dexChain", "string"),)),
+    "faucetClaim: Master — Claim test funds (Testnet and the local venue only).",
+    signed="TestnetFaucetClaim: dexChain",
     testnet_only=True,
 )
 _declare(
-    "bindReferral",
-    "Agent",
-    "Bind the account to an inviter, once.",
-    Field("referralCode", Text(1, 128), 1, required=True),
-    message="MsgBindReferral",
+    "bindReferral: Agent — Bind the account to an inviter, once.", Field("referralCode", Text(1, 128), 1, required=True)
 )
 _declare(
-    "registerBuilder",
-    "Builder master",
-    "Register a builder.",
+    "registerBuilder: Builder master; expiryAfter — Register a builder.",
     Field("name", Text(1, 128), required=True),
     _DEX_CHAIN,
-    typed=TypedData("RegisterBuilder", (("dexChain", "string"), ("name", "string"), *_NONCE_EXPIRY)),
-    expiry=True,
+    signed="RegisterBuilder: dexChain name nonce expiryAfter",
 )
 _declare(
-    "approveAgentToBuilder",
-    "Trader master",
+    "approveAgentToBuilder: Trader master; expiryAfter — "
     "Let a builder's agent place orders for this account, with a cap on its fee.",
     Field("agentAddress", Address(), required=True, note="the builder's agent"),
     Field("builderAddress", Address(), required=True, note="the builder's master"),
     Field("maxFeeRate", AMOUNT, required=True, note="a ratio"),
-    Field("validitySeconds", SECONDS, required=True),
+    Field("validitySeconds", Int(0), required=True),
     _DEX_CHAIN,
-    typed=TypedData(
-        "ApproveAgentToBuilder",
-        (
-            ("dexChain", "string"),
-            ("agentAddress", "address"),
-            ("builderAddress", "address"),
-            ("maxFeeRate", "string"),
-            ("validitySeconds", "uint64"),
-            *_NONCE_EXPIRY,
-        ),
-    ),
-    expiry=True,
+    signed="ApproveAgentToBuilder: dexChain agentAddress builderAddress maxFeeRate validitySeconds nonce expiryAfter",
 )
 _declare(
-    "revokeAgentToBuilder",
-    "Trader master",
-    "End the builder's authorisation.",
+    "revokeAgentToBuilder: Trader master; expiryAfter — End the builder's authorisation.",
     _DEX_CHAIN,
-    typed=TypedData("RevokeAgentToBuilder", (("dexChain", "string"), *_NONCE_EXPIRY)),
-    expiry=True,
+    signed="RevokeAgentToBuilder: dexChain nonce expiryAfter",
 )
 _declare(
-    "placeBuilderOrder",
-    "Builder agent",
+    "placeBuilderOrder: Builder agent; expiryAfter vaultAddress — "
     "Place an order for the trader who authorised this builder agent.",
     Field("order", BUILDER_ITEM, required=True),
     *_BUILDER,
-    message="MsgPlaceBuilderOrder",
     layout="builder",
-    expiry=True,
-    vault=True,
 )
 _declare(
-    "placeBuilderBracketOrder",
-    "Builder agent",
+    "placeBuilderBracketOrder: Builder agent; expiryAfter vaultAddress — "
     "Place a bracket for the trader who authorised this builder agent.",
     Field("orders", Items(BUILDER_ITEM, 2, 3), required=True),
     *_BUILDER,
-    message="MsgPlaceBuilderBracketOrder",
     checks=(is_bracket,),
     layout="builder bracket",
-    expiry=True,
-    vault=True,
 )
 _declare(
-    "vaultDeposit",
-    "Agent",
-    "Deposit into a vault.",
+    "vaultDeposit: Agent; vaultAddress — Deposit into a vault.",
     Field("vault", Address(), 1, required=True),
     Field("amount", AMOUNT, 2, required=True, note="USDC"),
     Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
-    message="MsgVaultDeposit",
-    vault=True,
 )
 _declare(
-    "vaultWithdraw",
-    "Agent",
-    "Give back shares of a vault.",
+    "vaultWithdraw: Agent; vaultAddress — Give back shares of a vault.",
     Field("vault", Address(), 1, required=True),
     Field("share", AMOUNT, 2, required=True, note="vault shares, not USDC"),
     Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
-    message="MsgVaultWithdraw",
-    vault=True,
 )
 _declare(
-    "vaultCreate",
-    "Agent",
-    "Create a vault; the answer's data carries its address.",
+    "vaultCreate: Agent; vaultAddress — Create a vault; the answer's data carries its address.",
     Field("name", Text(1, 128), 1, required=True),
     Field("description", Text(maximum=2000), 2, required=True),
     Field("amount", AMOUNT, 3, required=True, note="first deposit, USDC"),
     Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
-    message="MsgVaultCreate",
-    vault=True,
 )
 _declare(
-    "vaultUpdateOwner",
-    "Agent",
-    "Hand the vault of vaultAddress to another owner.",
+    "vaultUpdateOwner: Agent; vaultAddress! — Hand the vault of vaultAddress to another owner.",
     Field("owner", Address(), 1, required=True),
-    message="MsgVaultUpdateOwner",
-    vault=True,
-    vault_required=True,
 )
+_declare("vaultClose: Agent; vaultAddress! — Close the vault of vaultAddress.")
 _declare(
-    "vaultClose",
-    "Agent",
-    "Close the vault of vaultAddress.",
-    message="MsgVaultClose",
-    vault=True,
-    vault_required=True,
-)
-_declare(
-    "vaultPreWithdraw",
-    "Agent",
-    "Set funds of the vault of vaultAddress aside for withdrawals.",
+    "vaultPreWithdraw: Agent; vaultAddress! — Set funds of the vault of vaultAddress aside for withdrawals.",
     Field("amount", AMOUNT, 1, required=True, note="USDC"),
     Field("currencyCode", CURRENCY, 2, required=True, note="1 is USDC"),
-    message="MsgVaultPreWithdraw",
-    vault=True,
-    vault_required=True,
 )
+_declare("vaultCreateSubVault: Agent; vaultAddress! — Create a sub-vault of the vault of vaultAddress.")
 _declare(
-    "vaultCreateSubVault",
-    "Agent",
-    "Create a sub-vault of the vault of vaultAddress.",
-    message="MsgVaultCreateSubVault",
-    vault=True,
-    vault_required=True,
-)
-_declare(
-    "vaultRebalance",
-    "Agent",
-    "Move funds between a vault and its sub-vaults.",
+    "vaultRebalance: Agent; vaultAddress — Move funds between a vault and its sub-vaults.",
     Field("from", Address(), 1, required=True),
     Field("to", Address(), 2, required=True),
     Field("amount", AMOUNT, 3, required=True, note="USDC"),
     Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
-    message="MsgVaultRebalance",
-    vault=True,
 )
 
 
@@ -416,31 +316,20 @@ def declaration(payload: Any, prefix: str = "") -> Action:
     usual = payload.get("type") if type(payload) is dict else None
     if type(usual) is str and usual in ACTIONS:
         return ACTIONS[usual]
-    at = f"{prefix}.type" if prefix else "type"
+    at, known = (f"{prefix}.type" if prefix else "type"), tuple(ACTIONS)
     if not isinstance(payload, Mapping):
         reason = f"must be an object with a type, got {shown(payload)}"
         raise MalformedRequest(f"{prefix or 'action'}: {reason}", field=prefix or "action", rule="an object")
     kind = payload.get("type")
     if type(kind) is not str:
         reason = "is missing" if "type" not in payload else f"must be text, got {shown(kind)}"
-        raise MalformedRequest(
-            f"{at}: {reason}; use one of {', '.join(ACTIONS)}",
-            field=at,
-            rule="required",
-            value=kind,
-            nearest=(*ACTIONS,),
-        )
-    found = ACTIONS.get(kind)
-    if found is None:
-        advice = _ADVICE.get(kind, f"use one of {', '.join(ACTIONS)}")
-        raise UnknownAction(
-            f"{at}: {shown(kind)} is not a supported action; {advice}",
-            field=at,
-            rule="supported action",
-            value=kind,
-            nearest=(*ACTIONS,),
-        )
-    return found
+        said = f"{at}: {reason}; use one of {', '.join(known)}"
+        raise MalformedRequest(said, field=at, rule="required", value=kind, nearest=known)
+    if kind not in ACTIONS:
+        advice = _ADVICE.get(kind, f"use one of {', '.join(known)}")
+        said = f"{at}: {shown(kind)} is not a supported action; {advice}"
+        raise UnknownAction(said, field=at, rule="supported action", value=kind, nearest=known)
+    return ACTIONS[kind]
 
 
 _ADVICE = {"revokeAgent": "revoke with approveAgent, the zero address and validitySeconds 0"}
@@ -455,10 +344,6 @@ def parse(payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     {'type': 'cancelOrder', 'cancels': [{'symbolCode': 1, 'ordId': 12}]}
     """
     return declaration(payload, prefix).check(payload, prefix)
-
-
-def _rule_text(rule: Rule) -> str:
-    return rule.accepts.replace("|", "\\|")
 
 
 def reference_table() -> str:
@@ -487,21 +372,10 @@ def _field_rows(fields: tuple[Field, ...], parent: str = "") -> list[str]:
     for entry in fields:
         name = parent + entry.name
         note = entry.note + (f" Alias: {entry.alias}." if entry.alias else "")
-        required = "yes" if entry.required else "no"
-        rows.append(f"| {name} | {required} | {_rule_text(entry.rule)} | {note} |")
+        required, rule = "yes" if entry.required else "no", entry.rule.accepts.replace("|", "\\|")
+        rows.append(f"| {name} | {required} | {rule} | {note} |")
         if isinstance(entry.rule, Items):
             rows += _field_rows(entry.rule.item.fields, f"{name}[].")
         elif isinstance(entry.rule, Object):
             rows += _field_rows(entry.rule.fields, f"{name}.")
     return rows
-
-
-__all__ = [
-    "ACTIONS",
-    "INTERFACE_VERSION",
-    "Action",
-    "TypedData",
-    "declaration",
-    "parse",
-    "reference_table",
-]

@@ -19,10 +19,10 @@ from toolkit import checks, orders
 from toolkit.errors import ActionRejected, CheckFailed, InputError, MalformedRequest
 from toolkit.orders import BUILDER_TYPES, bracket, buy, order, sell
 from toolkit.products import ProductTable
-from toolkit.protocol.reads.info_params import MAX_TIME
+from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.session import Session
 from toolkit.venue import development
-from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import TxCode
 from toolkit.venue.local import LocalVenue
 
 __all__ = ["venue"]

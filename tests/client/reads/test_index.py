@@ -16,7 +16,7 @@ import pytest
 import toolkit
 from toolkit.client.reads import frames
 from toolkit.errors import InputError
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -33,7 +33,7 @@ KEYS = {
     "products.currencies": "currency",
 }
 """Reads with a key as the index by default → the key."""
-SYMBOL_FIRST = ("klines", "ticker", "order_book", "trades", "funding_rate_history")
+SYMBOL_FIRST = ("klines", "ticker", "order_book", "trades")
 
 
 @pytest.fixture(scope="module")

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
-from toolkit.client.io.progress import Progress
 from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.client.io.transport import Retry
-from toolkit.client.reads import candles
+from toolkit.client.reads import candle_reads
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import milliseconds, seconds
 from toolkit.client.reads.reading import Reader
 from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited, UnknownProduct
-from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.progress import Progress
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -219,8 +219,8 @@ def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
 
     reader, driver, _ = stub(send)
     first, last = sorted((BEGIN + 60_000 * one, BEGIN + 60_000 * other))
-    wanted = candles.CandleRequest("BTCUSDC", 60, first, last, BEGIN + 400 * 60_000, False)
-    made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
+    wanted = candle_reads.CandleRequest("BTCUSDC", 60, first, last, BEGIN + 400 * 60_000, False)
+    made = driver.run(candle_reads.read(reader, wanted, None, Progress.silent()))
     assert [int(stamp.timestamp() * 1000) for stamp in made["time"]] == [t for t in there if first <= t <= last]
 
 
@@ -308,9 +308,9 @@ def test_fee_rates_without_an_account_are_the_standard_ones(venue: LocalVenue) -
 def test_missing_minutes_can_be_filled_flat(exact: bool) -> None:
     rows = [kline(BEGIN + 60_000 * at) for at in (0, 1, 4)]
     reader, driver, _ = stub(lambda fetch: answered(rows))
-    wanted = candles.CandleRequest("BTCUSDC", 60, BEGIN, BEGIN + 240_000, BEGIN + 300_000, exact)
-    made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
-    filled = candles.finish(made, wanted, closed=False, fill=True)
+    wanted = candle_reads.CandleRequest("BTCUSDC", 60, BEGIN, BEGIN + 240_000, BEGIN + 300_000, exact)
+    made = driver.run(candle_reads.read(reader, wanted, None, Progress.silent()))
+    filled = candle_reads.finish(made, wanted, closed=False, fill=True)
     assert len(filled) == 5
     assert filled["close"].tolist() == [filled["close"].iloc[at] for at in (0, 1, 1, 1, 4)]
     assert filled["volume"].tolist()[2:4] == [0, 0]
@@ -350,7 +350,7 @@ def test_the_cache_never_keeps_a_candle_that_may_still_change(
 ) -> None:
     session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
     kept, covered = CandleCache(tmp_path, f"local {session.environment.base_url}").load("BTCUSDC", 60)
-    assert covered[-1][1] <= venue.host.now_ms() - candles.GRACE_MS
+    assert covered[-1][1] <= venue.host.now_ms() - candle_reads.GRACE_MS
     assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
     wire.paths.clear()
     fresh = session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)

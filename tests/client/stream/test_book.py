@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client.stream.book import LocalBook
+from toolkit.client.stream.local_book import LocalBook
 from toolkit.errors import FeedError
 
 price = st.integers(1, 40).map(lambda ticks: str(Decimal(ticks) / 4))

@@ -64,7 +64,7 @@ def test_every_channel_has_a_published_message() -> None:
 def test_declarations_say_what_is_published(kind: str) -> None:
     channel, data = wire.CHANNELS[kind], PUBLISHED[kind]["data"]
     assert ("type" in data, "sequence" in data) == (channel.typed, channel.sequenced)
-    items = {channel.key} if channel.key else set(channel.record)
+    items = {channel.key} if channel.key else set(RECORDS[kind].published)
     assert set(data) - {"type", "sequence"} == set(channel.also) | items
 
 
@@ -121,7 +121,7 @@ def test_unknown_fields_and_fewer_fields_are_read(kind: str) -> None:
     peer.client.received(message(kind, 0, new={"x": [1]}), peer.now)
     assert topic.is_live
     rows = topic.data.records()
-    fewer = {name: rows[0][name] for name in (*channel.identity, *channel.record[:1]) if name in rows[0]}
+    fewer = {name: rows[0][name] for name in (*channel.identity, *list(rows[0])[:1]) if name in rows[0]}
     if channel.key and channel.style in ("append", "keyed") and kind != "aopState":
         peer.client.received(message(kind, 1, **{channel.key: [fewer]}), peer.now)
         assert topic.is_live

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.venue.traders import Trader
+from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.live import Live
-from toolkit.client.stream.state import FeedRow
 from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream, interval_text
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused

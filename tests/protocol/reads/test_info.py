@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.enums import ENUMS
-from toolkit.protocol.reads import info
-from toolkit.protocol.reads.info_params import Param
-from toolkit.protocol.reads.record import KINDS
+from toolkit.protocol.reads import info_queries
+from toolkit.protocol.reads.endpoint import Param
+from toolkit.protocol.reads.rows import KINDS
 
 ADDRESS = "0x" + "ab" * 20
 GOOD = {
@@ -24,7 +24,7 @@ GOOD = {
     "text": "anything",
     "flag": "true",
 }
-PARAMS = [(endpoint, param) for endpoint in info.ENDPOINTS.values() for param in endpoint.params.values()]
+PARAMS = [(endpoint, param) for endpoint in info_queries.ENDPOINTS.values() for param in endpoint.params.values()]
 
 
 def good_value(param: Param) -> str:
@@ -33,7 +33,7 @@ def good_value(param: Param) -> str:
     return param.choices[0] if param.choices else str(param.multiple) if param.multiple > 1 else GOOD[param.kind]
 
 
-def good_query(endpoint: info.Endpoint) -> dict[str, str]:
+def good_query(endpoint: info_queries.Endpoint) -> dict[str, str]:
     return {name: good_value(param) for name, param in endpoint.params.items()}
 
 
@@ -42,12 +42,12 @@ def label(value: object) -> str:
 
 
 def test_every_path_of_the_info_table_is_declared_once() -> None:
-    assert len(info.BY_PATH) == len(info.ENDPOINTS)
-    assert all(path.startswith("/info/") for path in info.BY_PATH)
+    assert len(info_queries.BY_PATH) == len(info_queries.ENDPOINTS)
+    assert all(path.startswith("/info/") for path in info_queries.BY_PATH)
 
 
-@pytest.mark.parametrize("endpoint", info.ENDPOINTS.values(), ids=label)
-def test_a_full_query_and_a_minimal_query_pass(endpoint: info.Endpoint) -> None:
+@pytest.mark.parametrize("endpoint", info_queries.ENDPOINTS.values(), ids=label)
+def test_a_full_query_and_a_minimal_query_pass(endpoint: info_queries.Endpoint) -> None:
     full = good_query(endpoint)
     assert set(endpoint.parse(full)) == set(endpoint.params)
     minimal = {name: value for name, value in full.items() if endpoint.params[name].required}
@@ -58,7 +58,7 @@ def test_a_full_query_and_a_minimal_query_pass(endpoint: info.Endpoint) -> None:
 
 
 @pytest.mark.parametrize(("endpoint", "param"), [p for p in PARAMS if p[1].required], ids=label)
-def test_a_missing_parameter_is_named(endpoint: info.Endpoint, param: Param) -> None:
+def test_a_missing_parameter_is_named(endpoint: info_queries.Endpoint, param: Param) -> None:
     query = good_query(endpoint)
     del query[param.wire]
     with pytest.raises(MalformedRequest, match=rf"^{param.wire} is required") as caught:
@@ -68,7 +68,7 @@ def test_a_missing_parameter_is_named(endpoint: info.Endpoint, param: Param) -> 
 
 
 @pytest.mark.parametrize(("endpoint", "param"), PARAMS, ids=label)
-def test_a_parameter_that_breaks_its_rule_is_named(endpoint: info.Endpoint, param: Param) -> None:
+def test_a_parameter_that_breaks_its_rule_is_named(endpoint: info_queries.Endpoint, param: Param) -> None:
     bad = {"integer", "page", "code", "time"}
     low = str((param.low or 0) - 1)
     for value in ("", "x" * 129, *(("1.5", low, "9" * 19, "0x1", "١") if param.kind in bad else ())):
@@ -78,7 +78,7 @@ def test_a_parameter_that_breaks_its_rule_is_named(endpoint: info.Endpoint, para
 
 
 @given(st.sampled_from(PARAMS), st.text(max_size=40))
-def test_any_text_is_accepted_or_refused_by_name(pair: tuple[info.Endpoint, Param], value: str) -> None:
+def test_any_text_is_accepted_or_refused_by_name(pair: tuple[info_queries.Endpoint, Param], value: str) -> None:
     endpoint, param = pair
     try:
         parsed = endpoint.parse(good_query(endpoint) | {param.wire: value})
@@ -89,8 +89,8 @@ def test_any_text_is_accepted_or_refused_by_name(pair: tuple[info.Endpoint, Para
     assert named in (param.wire, "startTime")
 
 
-@pytest.mark.parametrize("endpoint", info.ENDPOINTS.values(), ids=label)
-def test_an_unknown_or_repeated_parameter_is_named(endpoint: info.Endpoint) -> None:
+@pytest.mark.parametrize("endpoint", info_queries.ENDPOINTS.values(), ids=label)
+def test_an_unknown_or_repeated_parameter_is_named(endpoint: info_queries.Endpoint) -> None:
     with pytest.raises(MalformedRequest, match=r"^pagesize .* has no such parameter"):
         endpoint.parse(good_query(endpoint) | {"pagesize": "1"})
     pairs = list(good_query(endpoint).items())
@@ -102,11 +102,11 @@ def test_an_unknown_or_repeated_parameter_is_named(endpoint: info.Endpoint) -> N
 def test_a_window_that_ends_before_it_starts_is_refused() -> None:
     query = {"userAddr": ADDRESS, "startTime": "2", "endTime": "1"}
     with pytest.raises(MalformedRequest, match="startTime must not be after endTime 1"):
-        info.ENDPOINTS["fills"].parse(query)
+        info_queries.ENDPOINTS["fills"].parse(query)
 
 
 def test_page_sizes_have_their_limits() -> None:
-    trades, builders = info.ENDPOINTS["fills"], info.ENDPOINTS["builder_agents"]
+    trades, builders = info_queries.ENDPOINTS["fills"], info_queries.ENDPOINTS["builder_agents"]
     assert trades.parse({"userAddr": ADDRESS})["pageSize"] == 20
     assert trades.parse({"userAddr": ADDRESS, "pageSize": "500"})["pageSize"] == 500
     with pytest.raises(MalformedRequest, match="a whole number from 1 to 500") as caught:
@@ -117,7 +117,7 @@ def test_page_sizes_have_their_limits() -> None:
 
 
 def test_enums_are_read_as_names_and_as_numbers() -> None:
-    states = info.ENDPOINTS["order_states"]
+    states = info_queries.ENDPOINTS["order_states"]
     for given_side in ("1", "BUY", "buy"):
         assert states.parse({"userAddr": ADDRESS, "side": given_side})["side"] == "BUY"
     with pytest.raises(MalformedRequest, match=r"^side 'UP' is not valid: use one of BUY, SELL"):
@@ -126,11 +126,11 @@ def test_enums_are_read_as_names_and_as_numbers() -> None:
 
 def test_addresses_are_read_in_any_case_of_letters() -> None:
     mixed = "0xAbCdEf" + "0" * 34
-    assert info.ENDPOINTS["wallet_balances"].parse({"userAddr": mixed})["userAddr"] == mixed.lower()
+    assert info_queries.ENDPOINTS["wallet_balances"].parse({"userAddr": mixed})["userAddr"] == mixed.lower()
 
 
 def test_each_record_is_well_formed() -> None:
-    for endpoint in info.ENDPOINTS.values():
+    for endpoint in info_queries.ENDPOINTS.values():
         record = endpoint.record
         assert len(record.columns) == len(record.by_wire) == len(record.fields)
         assert set(record.identity) <= set(record.by_wire)
@@ -139,7 +139,7 @@ def test_each_record_is_well_formed() -> None:
 
 
 def test_rows_are_found_in_every_shape_of_answer() -> None:
-    trades, agents, vault = (info.ENDPOINTS[name] for name in ("fills", "builder_agents", "vault"))
+    trades, agents, vault = (info_queries.ENDPOINTS[name] for name in ("fills", "builder_agents", "vault"))
     row = {"id": "1"}
     for data in ([row], {"total": 1, "items": [row]}, {"items": [row]}, {"total": "1", "list": [row]}):
         assert trades.rows(data) == [row]
@@ -155,13 +155,13 @@ def test_rows_are_found_in_every_shape_of_answer() -> None:
 
 
 def test_the_reference_table_names_every_path_and_its_required_parameters() -> None:
-    table = info.reference_table()
-    assert all(f"`{path}`" in table for path in info.BY_PATH)
+    table = info_queries.reference_table()
+    assert all(f"`{path}`" in table for path in info_queries.BY_PATH)
     assert "**userAddr**, currency, includeZero" in table
 
 
 def test_an_interval_is_whole_minutes() -> None:
     query = {"symbol_name": "BTCUSDC", "interval": "90"}
     with pytest.raises(MalformedRequest, match="a multiple of 60 from 60 to 604800") as caught:
-        info.ENDPOINTS["klines_last"].parse(query)
+        info_queries.ENDPOINTS["klines_last"].parse(query)
     assert caught.value.nearest == ("60", "120")

@@ -14,7 +14,8 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.research import data
 from toolkit.research.data.books import BookCursor, BookUpdates
-from toolkit.research.data.events import Events, Kind, empty, grid_of, merge
+from toolkit.research.data.event_array import Kind, empty, grid_of
+from toolkit.research.data.events import Events, merge
 
 FILES = Path(__file__).parent / "excerpts"
 SECOND = 1_000_000_000

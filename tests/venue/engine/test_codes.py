@@ -14,7 +14,7 @@ from toolkit.environments import MAINNET_CHAIN
 from toolkit.errors import EXCHANGE_ERRORS
 from toolkit.venue import development
 from toolkit.venue.api.gateway import Hooks, Incoming
-from toolkit.venue.engine import nonces as nonce_rules
+from toolkit.venue.engine import commands
 from toolkit.venue.engine.commands import Submit, WireError
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
@@ -188,7 +188,7 @@ def test_nonces_follow_the_rule_of_the_largest_kept_ones(nonces: list[int]) -> N
     kept = 6
     account = "0x" + "a1" * 20
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nonce_rules, "KEPT", kept)
+        patch.setattr(commands, "KEPT_NONCES", kept)
         core = Core()
         core.account(account)
         used: list[int] = []

@@ -12,7 +12,6 @@ from tests.venue.floor import ADA, BOB, CYD, Floor
 from toolkit.errors import VenueError
 from toolkit.venue.engine import registry
 from toolkit.venue.engine.commands import Advance
-from toolkit.venue.engine.invariants import fill_violations, order_violations
 from toolkit.venue.model.accounts import Leg, VenueOrder
 from toolkit.venue.model.constants import (
     CANCELED,
@@ -31,6 +30,7 @@ from toolkit.venue.model.constants import (
 )
 from toolkit.venue.model.history import OrderEvent
 from toolkit.venue.risk import ledger
+from toolkit.venue.risk.audit import fill_violations, order_violations
 
 
 @pytest.fixture

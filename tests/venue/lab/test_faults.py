@@ -13,10 +13,7 @@ from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import BroadcastFailed, InputError
 from toolkit.venue.api.gateway import Answer
-from toolkit.venue.lab.armed_faults import SETTINGS
-from toolkit.venue.lab.faults import KINDS, explain
-from toolkit.venue.lab.feed_faults import FEED
-from toolkit.venue.lab.request_faults import AFTER, BEFORE
+from toolkit.venue.lab.faults import AFTER, BEFORE, FEED, KINDS, SETTINGS, explain
 from toolkit.venue.local import LocalVenue
 
 __all__ = ["venue"]

@@ -17,7 +17,7 @@ from toolkit.venue.model.accounts import Leg, Position
 from toolkit.venue.model.constants import ISOLATED, RATE
 from toolkit.venue.model.genesis import default_margin_tables, default_products
 from toolkit.venue.model.risk_index import RiskTable
-from toolkit.venue.risk import account_margin, isolated_fills, ledger
+from toolkit.venue.risk import account_margin, ledger, order_margin
 from toolkit.venue.risk.ledger import BANKRUPTCY
 
 CORE = Core()
@@ -325,7 +325,7 @@ def test_what_closing_gives_back_of_an_isolated_margin(
 ) -> None:
     """An entry value of 1,000 was closed; a step that is left is worth as much, at 20x."""
     position = Position(BTC, 2_000, mode=ISOLATED, assigned=100, long=Leg(size, 1_000 * size))
-    assert isolated_fills.released(position, 1_000, gained, step_micro, opened) == back
+    assert order_margin.released(position, 1_000, gained, step_micro, opened) == back
 
 
 def test_an_isolated_loss_is_paid_by_its_margin(play: Play) -> None:

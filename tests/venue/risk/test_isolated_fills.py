@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.play import BTC, ETH, MICRO, Play
-from toolkit.venue.risk import account_margin, isolated_fills, ledger
+from toolkit.venue.risk import account_margin, ledger, order_margin
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_what_opens_takes_its_margin_and_its_loss_as_far_as_the_balance_has_it(
 ) -> None:
     leave(play, balance * MICRO)
     account, position = play.account("ann"), play.position("ann")
-    found = isolated_fills.margin_of_opened(play.core, account, position, side, 1_000, value * MICRO)
+    found = order_margin.margin_of_opened(play.core, account, position, side, 1_000, value * MICRO)
     assert found == taken * MICRO
 
 
@@ -52,7 +52,7 @@ def test_what_opens_takes_its_margin_and_its_loss_as_far_as_the_balance_has_it(
 def test_what_fills_before_bring_can_be_taken_too(play: Play, freed: int, taken: int) -> None:
     leave(play, 1_000 * MICRO)
     account, position = play.account("ann"), play.position("ann")
-    found = isolated_fills.margin_of_opened(play.core, account, position, 1, 1_000, 60_000 * MICRO, freed * MICRO)
+    found = order_margin.margin_of_opened(play.core, account, position, 1, 1_000, 60_000 * MICRO, freed * MICRO)
     assert found == taken * MICRO
 
 
@@ -64,9 +64,9 @@ def test_what_the_cross_positions_need_is_not_spared(play: Play) -> None:
     kept = -(-figures.maintenance * 10**8 // stop)
     assert kept > figures.maintenance > 0
     leave(play, kept + 70)
-    assert isolated_fills._spare(play.core, account) == 70
-    assert isolated_fills._spare(play.core, account, 5) == 75
-    assert isolated_fills._spare(play.core, account, -71) == 0
+    assert order_margin._spare(play.core, account) == 70
+    assert order_margin._spare(play.core, account, 5) == 75
+    assert order_margin._spare(play.core, account, -71) == 0
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_closing_a_short_frees_its_margin_less_fee_and_loss_against_mark(
     play.trade("bob", "ann", "1", 60_000)
     account, position = play.account("ann"), play.position("ann")
     step = account_margin.mark_step(play.core, BTC)
-    assert isolated_fills._freed(play.core, account, position, side, price * 1_000, step) == freed
+    assert order_margin._freed(play.core, account, position, side, price * 1_000, step) == freed
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_closing_a_long_frees_its_margin_less_fee_and_loss_against_mark(play: Pl
     play.trade("ann", "bob", "1", 60_000)
     account, position = play.account("ann"), play.position("ann")
     step = account_margin.mark_step(play.core, BTC)
-    assert isolated_fills._freed(play.core, account, position, -1, price * 1_000, step) == freed
+    assert order_margin._freed(play.core, account, position, -1, price * 1_000, step) == freed
 
 
 @pytest.mark.parametrize(("more", "enough"), [(-1, False), (0, False), (1, True)])
@@ -109,23 +109,23 @@ def test_an_order_fills_only_with_more_margin_than_where_a_liquidation_stops(
         play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
     leave(play, 1_500 * MICRO + more)
     account, position, value = play.account("ann"), play.position("ann"), 114_000 * MICRO
-    assert isolated_fills.has_margin_for(play.core, account, position, side, 1_900, value) is enough
+    assert order_margin.has_margin_for(play.core, account, position, side, 1_900, value) is enough
     leave(play, 1_400 * MICRO + more)
-    assert isolated_fills.has_margin_for(play.core, account, position, side, 1_900, value, 100 * MICRO) is enough
+    assert order_margin.has_margin_for(play.core, account, position, side, 1_900, value, 100 * MICRO) is enough
 
 
 @pytest.mark.parametrize(("more", "enough"), [(0, False), (1, True)])
 def test_a_loss_against_mark_is_not_margin(play: Play, more: int, enough: bool) -> None:
     leave(play, 1_690 * MICRO + more)
     account, position, value = play.account("ann"), play.position("ann"), 114_190 * MICRO
-    assert isolated_fills.has_margin_for(play.core, account, position, 1, 1_900, value) is enough
+    assert order_margin.has_margin_for(play.core, account, position, 1, 1_900, value) is enough
 
 
 @pytest.mark.parametrize(("steps", "enough"), [(-1, True), (0, True), (1, False)])
 def test_what_opens_nothing_needs_nothing(play: Play, steps: int, enough: bool) -> None:
     leave(play, 0)
     account, position = play.account("ann"), play.position("ann")
-    assert isolated_fills.has_margin_for(play.core, account, position, 1, steps, steps * 60 * MICRO) is enough
+    assert order_margin.has_margin_for(play.core, account, position, 1, steps, steps * 60 * MICRO) is enough
 
 
 # ------------------------------------------------------------------------------------------------ health
@@ -140,7 +140,7 @@ def test_a_position_is_healthy_while_its_equity_is_above_its_maintenance_margin(
     """`equity` is what there is above the maintenance margin of 37.50."""
     play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 3_000, ETH)
     account, position = play.account("ann"), play.position("ann", ETH)
-    need = play.core.risk_index.table(ETH).maintenance(3_000 * MICRO)
+    need = play.core.risk_index.tables[ETH].maintenance(3_000 * MICRO)
     if isolated:
         position.mode, position.assigned = account.positions[BTC].mode, need + equity
     else:
@@ -159,7 +159,7 @@ def test_both_legs_of_a_hedge_need_maintenance_margin(play: Play) -> None:
     play.hedge("hal")
     play.trade("hal", "bob", "1", 3_000, ETH)
     play.trade("bob", "hal", "1", 3_000, ETH)
-    hal, need = play.account("hal"), 2 * play.core.risk_index.table(ETH).maintenance(3_000 * MICRO)
+    hal, need = play.account("hal"), 2 * play.core.risk_index.tables[ETH].maintenance(3_000 * MICRO)
     for balance, healthy in ((need, False), (need + 1, True)):
         hal.balance = balance
         assert account_margin.healthy(play.core, hal) is healthy

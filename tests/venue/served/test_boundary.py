@@ -19,9 +19,8 @@ from websockets.sync.client import connect as open_feed
 from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER, Signer
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served.boundary import Boundary, host_name, is_protected
+from toolkit.venue.served.boundary import Boundary, ServeSettings, host_name, is_protected
 from toolkit.venue.served.server import Served
-from toolkit.venue.served.settings import ServeSettings
 
 __all__ = ["venue"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolkit.benchmarks import market as measured
+from toolkit.benchmarks import market_realism as measured
 from toolkit.benchmarks import own_orders
 from toolkit.venue.engine.commands import Advance
 

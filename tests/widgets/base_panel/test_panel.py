@@ -11,8 +11,7 @@ import toolkit
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.widgets import theme
-from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import Refresher
+from toolkit.widgets.base_panel.panel import Panel, Refresher
 
 
 def press(panel: Panel, do: str, **content: Any) -> None:
@@ -94,9 +93,9 @@ def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch:
 
 def test_an_error_in_a_command_is_shown(session: Session) -> None:
     widget = toolkit.widgets.Blotter(session)
-    press(widget, "cancel", order="999", confirmed=True)
+    press(widget, "cancel", order_id="999", confirmed=True)
     assert widget.problem == "there is no open order 999"
-    press(widget, "cancel", nonsense=1)
+    press(widget, "cancel", nonsense=1, confirmed=True)
     assert "unexpected keyword" in widget.problem
 
 

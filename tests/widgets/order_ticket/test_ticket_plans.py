@@ -220,3 +220,18 @@ def test_a_stop_that_would_open_a_position_says_what_the_venue_takes(session: Se
     assert (Decimal(ticket.quantity), ticket.valid) == (Decimal("0.05"), True)
     ticket.trigger_price = ""
     assert problem(ticket, "trigger_price").missing
+
+
+def test_the_slider_of_a_stop_takes_a_share_of_the_position(session: Session) -> None:
+    session.sell("BTCUSDC", "0.05")
+    ticket = session.ticket("BTCUSDC", order_type="STOP", trigger_price="70000")
+    ticket.take_share(40)
+    assert Decimal(ticket.quantity) == Decimal("0.02")
+    assert ticket.valid
+
+
+def test_a_twap_with_a_limit_previews_the_fees_of_a_taker(session: Session) -> None:
+    fields = {"order_type": "TWAP", "quantity": "0.1", "duration": "10m", "count": "11", "price": "30000"}
+    preview = session.ticket("BTCUSDC", **fields).preview()
+    assert (preview["fills"], preview["notional"]) == (Decimal("0.1"), 3000)
+    assert preview["fee"] == 3000 * preview["taker"] > 3000 * preview["maker"]

@@ -17,8 +17,7 @@ from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
-from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import REFRESHER
+from toolkit.widgets.base_panel.panel import REFRESHER, Panel
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
@@ -83,9 +82,9 @@ def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[b
     widget = toolkit.widgets.Blotter(session)
     order = widget.view["orders"][0]["id"]
     signed.clear()
-    press(widget, "cancel", order=order)
+    press(widget, "cancel", order_id=order)
     assert signed == []
-    press(widget, "cancel", order=order, confirmed=True)
+    press(widget, "cancel", order_id=order, confirmed=True)
     assert len(signed) == 1
     assert widget.view["orders"] == []
     assert session.orders(open=True).empty

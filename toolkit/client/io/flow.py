@@ -36,9 +36,13 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 
 from ...errors import InputError, NotSent
 from ...guards import key_argument, parameter_names, refusal
+from ...suggestions import Suggesting
 
 T = TypeVar("T")
 P = ParamSpec("P")
+Result = TypeVar("Result", covariant=True)
+Twin = TypeVar("Twin", covariant=True)
+Awaited = Callable[P, Coroutine[Any, Any, T]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +274,14 @@ class Asynchronous:
         _bind_flows(cls, _asynchronous)
 
 
-class flow(Generic[P, T]):
-    """Decorator of a method that is written as a flow; see the module. `generator` is the undecorated function."""
+class HasTwin(Generic[Twin]):
+    """Base of results, such as receipts, that have methods of their own: an awaited call returns a `Twin`."""
 
-    def __init__(self, generator: Callable[Concatenate[Any, P], Flow[T]]) -> None:
+
+class FlowMethod(Generic[P, Result]):
+    """A method that is written as a flow; see the module. `generator` is the undecorated function."""
+
+    def __init__(self, generator: Callable[Concatenate[Any, P], Flow[Result]]) -> None:
         self.generator = generator
         # Python names a function by this in errors of its arguments: the class that it is mixed in from says nothing.
         written: Any = inspect.unwrap(generator)
@@ -281,10 +289,13 @@ class flow(Generic[P, T]):
         functools.update_wrapper(self, generator)  # type: ignore[arg-type]
 
     @overload
-    def __get__(self, instance: Synchronous, owner: Any = None) -> Callable[P, T]: ...
+    def __get__(self: FlowMethod[P, HasTwin[Twin]], instance: Asynchronous, owner: Any = None) -> Awaited[P, Twin]: ...
 
     @overload
-    def __get__(self, instance: Asynchronous, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, instance: Asynchronous, owner: Any = None) -> Awaited[P, Result]: ...
+
+    @overload
+    def __get__(self, instance: Synchronous, owner: Any = None) -> Callable[P, Result]: ...
 
     @overload
     def __get__(self, instance: Any, owner: Any = None) -> Any: ...
@@ -295,12 +306,50 @@ class flow(Generic[P, T]):
         return functools.partial(self.generator, instance)
 
 
+def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
+    """Decorate a flow of an object with a `_delivery`: its requests take twice the policy's `total` at most."""
+
+    @functools.wraps(generator)
+    def call(self: Any, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
+        return within(generator(self, *args, **keywords), 2 * self._delivery.retry.total)
+
+    return call
+
+
+TYPE_CHECKING = False
+"""True for type checkers. Jedi, which completes names in notebooks, sees False, and a result that it understands."""
+
+if TYPE_CHECKING:
+
+    def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
+    def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
+    def awaited(method: Callable[Concatenate[Any, P], T]) -> FlowMethod[P, T]: ...
+
+else:
+
+    def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
+        """Decorate a method that is written as a flow; see the module."""
+        return FlowMethod(generator)
+
+    def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
+        """Decorate a method as `flow` does; its call ends in bounded time."""
+        return FlowMethod(bounded(generator))
+
+    def awaited(method: T) -> T:
+        """Return the twin of a synchronous method, in stubs."""
+        return method
+
+
 def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[..., Any]]) -> None:
     """Replace every `@flow` of a class by a real function, so that help() and completion show its signature."""
     for name in dir(cls):
-        member = inspect.getattr_static(cls, name)
-        if isinstance(member, flow):
-            setattr(cls, name, bind(member.generator))
+        member: Any = inspect.getattr_static(cls, name)
+        # A base may have bound it already: the same way, or synchronously, as those of Receipt for AsyncReceipt.
+        method, bound = getattr(member, "flow_method", (member, None))
+        if isinstance(method, FlowMethod) and bound is not bind:
+            call: Any = bind(method.generator)
+            call.flow_method = method, bind
+            setattr(cls, name, call)
 
 
 def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
@@ -406,3 +455,21 @@ def _cut(request: Request, left: float) -> Request:
         case Gather():
             return Gather(tuple(within(each, left) for each in request.flows))
     return request
+
+
+class SessionPart(Suggesting):
+    """Base of the groups: it has what their methods use of the session, synchronous or asynchronous."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._driver: Any = session._driver
+        self._delivery: Any = session._delivery
+        self._account: Any = session._account
+
+    @property
+    def _reader(self) -> Any:
+        return self._session._reader
+
+    def __repr__(self) -> str:
+        methods = ", ".join(name for name in dir(self) if not name.startswith("_"))
+        return f"<{type(self).__name__} on {self._session.environment.name}: {methods}>"

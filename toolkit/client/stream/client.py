@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ...errors import FeedError
 from ...protocol.reads import feed as wire
 from .protocol import FeedProtocol
-from .topic import FeedEvent, Topic
+from .updates import FeedEvent, Topic
 
 Callback = Callable[[], None]
 History = Callable[[Topic], Mapping[str, Any] | None]
@@ -94,12 +94,10 @@ class FeedClient:
             events = self.protocol.events()
             if not events:
                 return False
-            callbacks = [
-                callback
-                for event in events
-                for listener in self._listeners.get(event.topic, ())
-                for callback in listener._on_event(event)
-            ]
+            callbacks: list[Callback] = []
+            for event in events:
+                for listener in self._listeners.get(event.topic, ()):
+                    callbacks += listener._on_event(event)
             self.condition.notify_all()
         for event in events if self.observe is not None else ():
             self.observe(event)  # type: ignore[misc]
@@ -132,7 +130,7 @@ class FeedClient:
         return apply
 
     def listeners(self) -> list[Listener]:
-        """Return all listeners."""
+        """Return all live objects."""
         with self.condition:
             return [listener for listeners in self._listeners.values() for listener in listeners]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
 
+from ..io.flow import monotonic_ms
 from ..io.transport import is_loopback
 
 if TYPE_CHECKING:
@@ -24,24 +25,6 @@ _peers = itertools.count(1)
 
 class ConnectionEnded(Exception):
     """The connection ended; its text says why."""
-
-
-class FeedConnection(Protocol):
-    """One open connection."""
-
-    async def send(self, text: str) -> None:
-        """Send a text. Raises ConnectionEnded when that is no longer possible."""
-
-    async def receive(self) -> str | bytes:
-        """Return the next text. Raises ConnectionEnded when there will be none."""
-
-    async def close(self) -> None:
-        """Close it within a bounded time."""
-
-
-def monotonic_ms() -> int:
-    """Return the milliseconds of the monotonic clock."""
-    return time.monotonic_ns() // 1_000_000
 
 
 def peer_name() -> str:
@@ -71,22 +54,13 @@ class SocketConnection:
         return cls(connection)
 
     async def send(self, text: str) -> None:
-        """Send a text."""
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            await self._connection.send(text)
-        except ConnectionClosed as closed:
-            raise ConnectionEnded(_reason(closed)) from None
+        """Send a text. Raises ConnectionEnded when that is no longer possible."""
+        await _attempted(self._connection.send(text))
 
     async def receive(self) -> str | bytes:
-        """Return the next message."""
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            return await self._connection.recv()
-        except ConnectionClosed as closed:
-            raise ConnectionEnded(_reason(closed)) from None
+        """Return the next message. Raises ConnectionEnded when there will be none."""
+        text: str | bytes = await _attempted(self._connection.recv())
+        return text
 
     async def close(self) -> None:
         """Close the WebSocket, and drop it if the peer does not answer."""
@@ -96,11 +70,17 @@ class SocketConnection:
         self._connection.transport.abort()
 
 
-def _reason(closed: Any) -> str:
-    if closed.rcvd is not None:
-        reason = closed.rcvd.reason or "no reason given"
-        return f"the venue closed the connection: {reason} (code {closed.rcvd.code})"
-    return "the connection broke"
+async def _attempted(doing: Awaitable[Any]) -> Any:
+    """Await what a WebSocket does; raise ConnectionEnded, which says why, where it has ended."""
+    from websockets.exceptions import ConnectionClosed
+
+    try:
+        return await doing
+    except ConnectionClosed as closed:
+        if closed.rcvd is None:
+            raise ConnectionEnded("the connection broke") from None
+        reason = f"{closed.rcvd.reason or 'no reason given'} (code {closed.rcvd.code})"
+        raise ConnectionEnded(f"the venue closed the connection: {reason}") from None
 
 
 class HubConnection:

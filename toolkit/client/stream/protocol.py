@@ -20,8 +20,7 @@ from typing import Any, Literal
 from ...errors import FeedError, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
-from .topic import FeedEvent, Topic, canonical_fields, subscription_fields
-from .updates import UNSEQUENCED, Settings, TopicUpdates, needs_no_data
+from .updates import UNSEQUENCED, FeedEvent, Settings, Topic, TopicUpdates, canonical_fields, subscription_fields
 
 Phase = Literal["idle", "waiting", "connecting", "open"]
 
@@ -196,13 +195,11 @@ class FeedProtocol(TopicUpdates):
 
     def take_fills(self, now_ms: int) -> list[Topic]:
         """Return the topics whose records should be read from the Info API now; `filled` takes each result."""
-        due = [
-            topic
-            for topic in self.topics.values()
-            if topic.fill_due_ms is not None and topic.fill_due_ms <= now_ms and not topic.filling
-        ]
-        for topic in due:
-            topic.fill_due_ms, topic.filling = None, True
+        due = []
+        for topic in self.topics.values():
+            if topic.fill_due_ms is not None and topic.fill_due_ms <= now_ms and not topic.filling:
+                topic.fill_due_ms, topic.filling = None, True
+                due.append(topic)
         return due
 
     def filled(self, topic: Topic, data: Mapping[str, Any] | None, now_ms: int, failure: str = "") -> None:
@@ -271,7 +268,7 @@ class FeedProtocol(TopicUpdates):
                     topic.acknowledged = True
                     if topic.is_live:
                         topic.min_sequence = max(topic.min_sequence, topic.sequence)
-                    elif not topic.has_snapshots and needs_no_data(topic.channel):
+                    elif not topic.has_snapshots and topic.channel.needs_no_data:
                         self._begin(topic, now_ms)
                 return
 

@@ -15,14 +15,16 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ..io.flow import monotonic_ms
 from .client import FeedClient
-from .connections import ConnectionEnded, FeedConnection, monotonic_ms, peer_name
-from .topic import Topic
+from .connections import ConnectionEnded, HubConnection, SocketConnection, peer_name
+from .updates import Topic
 
 STOP_SECONDS = 5.0
 """How long stopping waits for the thread."""
 
-Connector = Callable[[], Awaitable[FeedConnection]]
+Connection = SocketConnection | HubConnection
+Connector = Callable[[], Awaitable[Connection]]
 
 _running: weakref.WeakSet[ThreadShell] = weakref.WeakSet()
 
@@ -146,7 +148,7 @@ class ThreadShell:
             self._client.protocol.lost(self.now_ms(), reason)
         self._client.dispatch()
 
-    async def _communicate(self, connection: FeedConnection) -> str:
+    async def _communicate(self, connection: Connection) -> str:
         """Send and receive until the connection ends or must end; return why."""
         client, protocol = self._client, self._client.protocol
         with client.condition:
@@ -193,7 +195,7 @@ class ThreadShell:
 
         threading.Thread(target=read, name="toolkit-history", daemon=True).start()
 
-    async def _read(self, connection: FeedConnection) -> str:
+    async def _read(self, connection: Connection) -> str:
         """Pass what arrives to the protocol until the connection ends; return why it ended."""
         client, protocol = self._client, self._client.protocol
         assert self._woken is not None

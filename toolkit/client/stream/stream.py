@@ -11,41 +11,36 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ...errors import InputError
+from ...environments import Environment
+from ...errors import InputError, MalformedRequest
 from ...guards import without_keys
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
+from ..reads.conversion import seconds
 from .client import FeedClient
 from .connections import HubConnection, SocketConnection
-from .history import history_reader
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
+from .missed_records import history_reader
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
-from .topic import FeedEvent
-from .updates import Settings
+from .updates import FeedEvent, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 L = TypeVar("L", bound=Live)
 
-_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
 
 class SessionLike(Protocol):
-    """What a stream needs of its session: the address of the feed and of the account."""
-
-    @property
-    def environment(self) -> Any:
-        """The Environment; its feed_url is the WebSocket."""
+    """What a stream needs of its session: the addresses of feed and account, and the venue in this process or None."""
 
     _local: Any
-    """The venue in this process, or None."""
 
     @property
-    def account(self) -> str | None:
-        """The account's address."""
+    def environment(self) -> Environment: ...
+    @property
+    def account(self) -> str | None: ...
 
 
 @without_keys
@@ -94,9 +89,8 @@ class Stream(Suggesting):
 
         `interval` is text such as "1m", "4h", "1d", or seconds.
         """
-        return LiveCandles(
-            self._open(), wire.CHANNELS["candle"], {"symbol": symbol, "interval": interval_text(interval)}
-        )
+        fields = {"symbol": symbol, "interval": interval_text(interval)}
+        return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:
         """Return the wallet of an account (by default the session's): balance, equity, available margin, fee rates."""
@@ -170,9 +164,8 @@ class Stream(Suggesting):
         """Close all live objects, the connection and its thread. The stream can be used again."""
         client, self._client = self._client, None
         if client is not None:
-            for one in client.listeners():
-                if isinstance(one, Live):
-                    one.close()
+            for one in StreamHealth(client).live:
+                one.close()
             client.close()
 
     def __enter__(self) -> Stream:
@@ -375,17 +368,9 @@ def interval_text(interval: str | int) -> str:
 
     Raises InputError for text that is not an interval; the channel checks which ones the venue has.
     """
-    if isinstance(interval, int) and not isinstance(interval, bool):
-        return str(interval)
-    number, unit = (interval[:-1], interval[-1:]) if isinstance(interval, str) else ("", "")
-    if unit in _UNIT_SECONDS and number.isdigit():
-        return str(int(number) * _UNIT_SECONDS[unit])
-    if isinstance(interval, str) and interval.isdigit():
-        return interval
-    raise InputError(
-        f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds',
-        field="interval",
-        rule="interval",
-        value=interval,
-        nearest=("1m", "1h", "1d"),
-    )
+    try:
+        return str(seconds(interval))
+    except MalformedRequest:
+        said = f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds'
+        nearest = ("1m", "1h", "1d")
+        raise InputError(said, field="interval", rule="interval", value=interval, nearest=nearest) from None

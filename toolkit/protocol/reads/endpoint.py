@@ -3,20 +3,155 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from ...errors import MalformedRequest
-from .info_params import Param, ruled
-from .record import Record
+from ..enums import ENUMS
+from ..fields import INT64_MAX, INT64_MIN
+from ..hexbytes import is_address
+from .rows import Record
 
-_COUNT = re.compile("[0-9]{1,18}")
+ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 DataShape = Literal["list", "paged", "one"]
+
 ALWAYS_SENT = ("reason",)
 """Fields that are not published and that the local venue sends in either form: its rules ask for the reason of each
 try of an exit and of each cancellation that the user did not ask for."""
+MAX_TIME = 253_402_300_799_999
+"""Last millisecond of the year 9999, the last that datetime and pandas can show."""
+_COUNT = re.compile("[0-9]{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_HASH = re.compile(r"0[xX][0-9a-fA-F]{64}")
+_SYMBOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,31}")
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_RANGES = {"integer": (0, INT64_MAX), "int64": (INT64_MIN, INT64_MAX), "time": (0, MAX_TIME), "code": (0, 2**31)}
+"""Kind of a parameter → bounds, unless its declaration has others. An int64 is an integer that may be negative."""
 
 
+def _refused(field: str, rule: str, value: Any, words: str, nearest: tuple[str, ...] = ()) -> MalformedRequest:
+    """Return the error for a parameter: its name, followed by what is wrong with it."""
+    return MalformedRequest(f"{field} {words}", field=field, rule=rule, value=value, nearest=nearest)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter of an Info query.
+
+    Attributes: `wire` (name in the query), `name` (name in Python), `kind`, `about`, `required`, `default`, `low` and
+    `high` (bounds of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own
+    account), `multiple` (integers must be multiples of it), `unless` (another parameter; if given, `fill` is skipped).
+    """
+
+    wire: str
+    name: str
+    kind: ParamKind
+    about: str
+    required: bool = False
+    default: Any = None
+    low: int | None = None
+    high: int | None = None
+    choices: tuple[str, ...] = ()
+    enum: str = ""
+    fill: str = ""
+    multiple: int = 1
+    unless: str = ""
+
+    @property
+    def rule(self) -> str:
+        """Description of the accepted values."""
+        if self.kind in ("integer", "page", "code", "time"):
+            noun = {"time": "milliseconds since 1970", "code": "a product code"}.get(self.kind, "a whole number")
+            noun = f"a multiple of {self.multiple}" if self.multiple > 1 else noun
+            low = "" if self.low is None else f" from {self.low}"
+            return noun + low + ("" if self.high is None or self.high > 10**9 else f" to {self.high}")
+        if self.kind in ("choice", "enum"):
+            return "one of " + ", ".join(self.choices or ENUMS[self.enum].names)
+        return {
+            "flag": "true or false",
+            "address": "0x and 40 hex digits",
+            "hash": "0x and 64 hex digits",
+            "symbol": "a product symbol such as BTCUSDC",
+        }.get(self.kind, "text of 1 to 128 characters")
+
+    def parse(self, given: str) -> Any:
+        """Return the typed value of the query's text: int, bool, enum name, lower-case address or hash, or text.
+
+        Raises MalformedRequest that names the parameter, its rule and the value.
+        """
+        value = self._read(given)
+        if value is None:
+            nearest = self.choices or (ENUMS[self.enum].names if self.enum else self._clamped(given))
+            shown = "is empty" if given == "" else f"{str(given)[:80]!r} is not valid"
+            raise _refused(self.wire, self.kind, given, f"{shown}: use {self.rule}", nearest)
+        return value
+
+    def _read(self, given: str) -> Any:
+        """Return the typed value, None for a text that breaks the rule."""
+        match self.kind:
+            case "integer" | "page" | "code" | "time":
+                value = int(given) if _INTEGER.fullmatch(given) else None
+                return value if value is not None and not self._clamped(given) else None
+            case "flag":
+                return _FLAGS.get(given.lower())
+            case "choice":
+                return next((choice for choice in self.choices if choice.lower() == given.lower()), None)
+            case "enum":
+                name = (ENUMS[self.enum].text(given) or "").upper()
+                return name if name in ENUMS[self.enum].names else None
+            case "address":
+                return given.lower() if is_address(given) else None
+            case "hash":
+                return given.lower() if _HASH.fullmatch(given) else None
+            case "symbol":
+                return given if _SYMBOL.fullmatch(given) else None
+        return given if 1 <= len(given) <= 128 and given.isprintable() else None
+
+    def _clamped(self, given: str) -> tuple[str, ...]:
+        """Return the numbers closest to one that is out of bounds or no multiple, () for one that passes."""
+        if not _INTEGER.fullmatch(given):
+            return ()
+        value = int(given)
+        if self.low is not None and value < self.low:
+            return (str(self.low),)
+        if value % self.multiple:
+            below = value // self.multiple * self.multiple
+            return (str(below), str(below + self.multiple))
+        return (str(self.high),) if self.high is not None and value > self.high else ()
+
+
+def param(line: str) -> Param:
+    """Return the parameter that a line `wire name kind[:detail][!] [option=value …] — description` declares.
+
+    `!` is for required; the detail of a kind is the enum's name or the choices. The options are `default`, `range`
+    (low..high), `multiple`, `fill` and `unless`.
+    """
+    head, _, about = line.partition(" — ")
+    wire, name, kind, *options = head.split()
+    given = dict(option.split("=") for option in options)
+    required = kind.endswith("!")
+    kind, _, detail = kind.rstrip("!").partition(":")
+    low, high = map(int, given["range"].split("..")) if "range" in given else _RANGES.get(kind, (None, None))
+    default: Any = given.get("default", False if kind == "flag" else None)
+    return Param(
+        wire,
+        name,
+        cast(ParamKind, "integer" if kind == "int64" else kind),
+        about,
+        required,
+        int(default) if kind in ("integer", "page") and default else default,
+        low,
+        high,
+        choices=tuple(detail.split("|")) if kind == "choice" else (),
+        enum=detail if kind == "enum" else "",
+        fill=given.get("fill", ""),
+        multiple=int(given.get("multiple", 1)),
+        unless=given.get("unless", ""),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Endpoint:
     """One Info query.
 
@@ -26,32 +161,16 @@ class Endpoint:
     `formerly` (an earlier Python name, which stays callable and is listed nowhere).
     """
 
-    __slots__ = ("formerly", "items", "name", "order", "params", "path", "published", "record", "shape", "summary")
-
-    def __init__(
-        self,
-        name: str,
-        path: str,
-        summary: str,
-        record: Record,
-        params: Iterable[Param] = (),
-        *,
-        shape: DataShape = "list",
-        items: str = "items",
-        order: str = "",
-        published: bool = True,
-        formerly: str = "",
-    ) -> None:
-        self.name = name
-        self.path = path
-        self.summary = summary
-        self.record = record
-        self.params = {param.wire: param for param in params}
-        self.shape: DataShape = shape
-        self.items = items
-        self.order = order
-        self.published = published
-        self.formerly = formerly
+    name: str
+    path: str
+    summary: str
+    record: Record
+    params: Mapping[str, Param]
+    shape: DataShape = "list"
+    items: str = "items"
+    order: str = ""
+    published: bool = True
+    formerly: str = ""
 
     @property
     def size_param(self) -> str:
@@ -72,29 +191,23 @@ class Endpoint:
         given: dict[str, str] = {}
         for name, value in pairs:
             if name not in self.params:
-                raise ruled(name, "known", value, f"{self.path} has no such parameter; {self._known()}")
+                taken = ", ".join(self.params) or "none"
+                raise _refused(name, "known", value, f"{self.path} has no such parameter; it takes {taken}")
             if name in given:
-                raise ruled(name, "once", value, "is given more than once")
+                raise _refused(name, "once", value, "is given more than once")
             given[name] = value
         values: dict[str, Any] = {}
         for name, param in self.params.items():
             if name in given:
                 values[name] = param.parse(given[name])
             elif param.required:
-                raise ruled(name, "required", None, f"is required by {self.path}: {param.rule}")
+                raise _refused(name, "required", None, f"is required by {self.path}: {param.rule}")
             else:
                 values[name] = param.default
-        self._check_window(values)
-        return values
-
-    def _known(self) -> str:
-        return f"it takes {', '.join(self.params)}" if self.params else "it takes none"
-
-    @staticmethod
-    def _check_window(values: Mapping[str, Any]) -> None:
         start, end = values.get("startTime"), values.get("endTime")
         if start is not None and end is not None and start > end:
-            raise ruled("startTime", "order", start, f"must not be after endTime {end}")
+            raise _refused("startTime", "order", start, f"must not be after endTime {end}")
+        return values
 
     def rows(self, data: Any) -> list[Any]:
         """Return the rows of a response's `data`, in any of the shapes that the venue is known to use."""
@@ -112,12 +225,8 @@ class Endpoint:
             if self.items in data or "items" in data or "total" in data:
                 return []
             return [data]
-        raise MalformedRequest(
-            f"the data of {self.path} is {type(data).__name__}; an array or an object was expected",
-            field="data",
-            rule="shape",
-            value=data,
-        )
+        said = f"the data of {self.path} is {type(data).__name__}; an array or an object was expected"
+        raise MalformedRequest(said, field="data", rule="shape", value=data)
 
     def as_published(self, data: Any) -> Any:
         """Return an answer's data without the fields that are not published. Its rows are changed in place."""
@@ -132,3 +241,30 @@ class Endpoint:
         """Return the number of rows in all pages, None if the venue does not report it."""
         total = data.get("total") if isinstance(data, Mapping) else None
         return int(total) if isinstance(total, int | str) and _COUNT.fullmatch(str(total)) else None
+
+
+def endpoint(lines: Sequence[str], records: Mapping[str, Record], shared: Mapping[str, Param]) -> Endpoint:
+    """Return the query that its lines declare, see `info_queries`."""
+    head, _, summary = lines[0].partition(" — ")
+    said, _, order = head.partition("; ")
+    name, path, record, *options = said.split()
+    params: list[Param] = []
+    for line in lines[1:]:
+        if " — " in line:
+            params.append(param(line))
+        else:
+            named = [(shared[wire.rstrip("!")], wire.endswith("!")) for wire in line.split()]
+            params += [replace(one, required=one.required or needed) for one, needed in named]
+    shape, _, items = next((one for one in options if not one.startswith(("was:", "["))), "list").partition(":")
+    return Endpoint(
+        name,
+        path,
+        summary,
+        records[record],
+        {one.wire: one for one in params},
+        cast(DataShape, shape),
+        items or "items",
+        order,
+        published="[L]" not in options,
+        formerly=next((one.removeprefix("was:") for one in options if one.startswith("was:")), ""),
+    )

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -104,30 +104,33 @@ class SubscriptionField:
     default: Any = None
 
 
-SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text")
-DEPTH = SubscriptionField("depth", _depth, f"levels per side, 1 to {MAX_DEPTH}", 5)
-INTERVAL = SubscriptionField("interval", _interval, "seconds, as text")
-USER = SubscriptionField("userAddress", _address, "0x address of the account")
+_FIELDS = {
+    one.name: one
+    for one in (
+        SubscriptionField("symbol", _symbol, "product symbol, text"),
+        SubscriptionField("depth", _depth, f"levels per side, 1 to {MAX_DEPTH}", 5),
+        SubscriptionField("interval", _interval, "seconds, as text"),
+        SubscriptionField("userAddress", _address, "0x address of the account"),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
     """One channel: the fields of its subscription, the contents of its data and how messages are applied.
 
-    Attributes: `type` (wire name of subscription and channel); `fields` of the subscription; `style` (see the
-    module); `key` (member of `data` that holds the items, "" if `data` itself is the item); `record` (fields of an
-    item); `identity` (fields that identify an item); `conflate` (a slow reader may get one
-    newer message instead of many); `silence_ms` (a client subscribes again after a longer silence); `quiet` (silence
-    is normal: the data is not called stale then); `also` (further members of `data`); `about` (one sentence for the
-    reference); `typed` and `sequenced` (as published, messages have `type`, `sequence`); `columns` (fields of an item
-    as published, where they are fewer than those of the record).
+    Attributes: `type` (wire name of subscription and channel); `fields` of the subscription; `style` (see the module);
+    `key` (member of `data` that holds the items, "" if `data` itself is the item); `about` (one sentence for the
+    reference); `identity` (fields that identify an item); `conflate` (a slow reader may get one newer message instead
+    of many); `silence_ms` (a client subscribes again after a longer silence); `quiet` (silence is normal: the data is
+    not called stale then); `also` (further members of `data`); `typed` and `sequenced` (as published, messages have
+    `type`, `sequence`); `columns` (fields of an item as published, where they are fewer than those of the record).
     """
 
     type: str
     fields: tuple[SubscriptionField, ...]
     style: Style
     key: str
-    record: tuple[str, ...]
     about: str
     identity: tuple[str, ...] = ()
     conflate: bool = False
@@ -144,9 +147,14 @@ class Channel:
         return self.style == "levels" or self.type == "aopState"
 
     @property
+    def needs_no_data(self) -> bool:
+        """True where a subscription is of use before its first message: records come when something happens."""
+        return self.style == "append" or not self.sequenced
+
+    @property
     def private(self) -> bool:
         """True for channels of one account (subscribed by userAddress)."""
-        return USER in self.fields
+        return _FIELDS["userAddress"] in self.fields
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the checked, canonical subscription fields; MalformedRequest names the field that is wrong."""
@@ -172,8 +180,6 @@ class Channel:
         return {"type": self.type, **{one.name: fields[one.name] for one in self.fields}}
 
 
-KLINE = ("symbolName", "timestamp", "intrvl", "open", "high", "low", "close", "volume", "turnover", "tradeCount")
-TICKER = ("s", "p", "op", "mp", "mid", "oi", "fr", "lfr", "o", "h", "l", "v", "tv", "P")
 AOP_KEYS: dict[str, tuple[str, ...]] = {
     "accounts": ("userAddr", "currency"),
     "orders": ("ordId",),
@@ -184,183 +190,53 @@ AOP_KEYS: dict[str, tuple[str, ...]] = {
 CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
 """Order states in an aopState increment that remove the order from the open orders."""
 
-CHANNELS: dict[str, Channel] = {
-    one.type: one
-    for one in (
-        Channel(
-            "orderBook",
-            (SYMBOL, DEPTH),
-            "levels",
-            "book",
-            ("bids", "asks"),
-            "Best levels of a product's book, best first, as text `[price, quantity]`.",
-            conflate=True,
-            silence_ms=15_000,
-            also=("symbolCode", "symbol", "block", "depth", "timestamp"),
-            typed=True,
-            sequenced=True,
-        ),
-        Channel(
-            "candle",
-            (SYMBOL, INTERVAL),
-            "keyed",
-            "",
-            KLINE,
-            "The current candle; a snapshot also has the previous candles in `recent` [L].",
-            identity=("timestamp",),
-            conflate=True,
-            silence_ms=120_000,
-        ),
-        Channel(
-            "trades",
-            (SYMBOL,),
-            "append",
-            "trades",
-            ("symbol", "ordSide", "filledPx", "filledQty", "transactionTime", "txHash"),
-            "Public trades, oldest first; the side is the taker's.",
-            silence_ms=120_000,
-            also=("symbol",),
-            typed=True,
-            sequenced=True,
-        ),
-        Channel(
-            "ticker",
-            (SYMBOL,),
-            "latest",
-            "ticker",
-            TICKER,
-            "Prices, open interest, funding and 24 h statistics of a product.",
-            conflate=True,
-            silence_ms=15_000,
-            also=("timestamp", "symbol"),
-            typed=True,
-            sequenced=True,
-        ),
-        Channel(
-            "allTickers",
-            (),
-            "keyed",
-            "tickers",
-            TICKER,
-            "Tickers of all products; an increment has those that changed.",
-            identity=("s",),
-            conflate=True,
-            silence_ms=15_000,
-            also=("timestamp",),
-            typed=True,
-            sequenced=True,
-            columns=("s", "p", "mp", "v"),
-        ),
-        Channel(
-            "block",
-            (),
-            "append",
-            "",
-            ("blockHeight", "blockTime", "txCount"),
-            "Each block; a snapshot also has the previous blocks in `recent` [L].",
-            silence_ms=120_000,
-            identity=("blockHeight",),
-        ),
-        Channel(
-            "blockHeight",
-            (),
-            "latest",
-            "",
-            ("blockHeight", "timestamp"),
-            "Height of the newest block.",
-            conflate=True,
-            silence_ms=120_000,
-        ),
-        Channel(
-            "tx",
-            (),
-            "append",
-            "",
-            ("blockHeight", "txHash", "user", "actionType", "status"),
-            "Each transaction; a snapshot also has the previous transactions in `recent` [L].",
-            quiet=True,
-            identity=("txHash",),
-        ),
-        Channel(
-            "aopState",
-            (USER,),
-            "keyed",
-            "aop",
-            ("accounts", "orders", "positions", "settings"),
-            "Wallets, open orders, positions and leverage settings of an account; an increment has what changed.",
-            conflate=True,
-            quiet=True,
-            also=("userAddr", "timestamp"),
-            typed=True,
-            sequenced=True,
-        ),
-        Channel(
-            "orderHist",
-            (USER,),
-            "append",
-            "orderHists",
-            (
-                *("userAddr", "symbol", "ordId", "execId", "clOrdId", "transactionTime", "ordType", "ordSide"),
-                *("execStatus", "ordPx", "execPx", "triggerPx", "execQty", "ordQty", "reduceOnly", "slippagePct"),
-            ),
-            "Order events of an account, oldest first.",
-            quiet=True,
-            typed=True,
-            identity=("ordId", "execId", "execStatus", "ordPx", "ordQty"),
-        ),
-        Channel(
-            "userFilled",
-            (USER,),
-            "append",
-            "userFills",
-            (
-                *("userAddr", "symbol", "ordId", "execId", "clOrdId", "ordSide", "execStatus", "ordPx"),
-                *("filledPx", "execQty", "ordQty", "ordType", "openFee", "closeFee", "posLongTerm", "posShortTerm"),
-                *("txHash", "transactionTime"),
-            ),
-            "Fills of an account, oldest first.",
-            quiet=True,
-            typed=True,
-            identity=("ordId", "execId"),
-        ),
-        Channel(
-            "closedPosition",
-            (USER,),
-            "append",
-            "closedPositions",
-            (
-                *("userAddr", "symbolCode", "symbol", "side", "term", "size", "ordPx", "closePx", "closedPnl"),
-                *("tradingFees", "fundingFees", "realisedPnl", "roi", "leverage", "openTime", "closedTime"),
-            ),
-            "Closed positions of an account, oldest first.",
-            quiet=True,
-            typed=True,
-            identity=("symbolCode", "side", "term"),
-        ),
-        Channel(
-            "userFunding",
-            (USER,),
-            "append",
-            "funding",
-            ("userAddr", "symbol", "posSize", "posSide", "fundingRate", "fundingFee", "transactionTime"),
-            "Funding payments of an account, oldest first; a negative fee was paid by the account.",
-            quiet=True,
-            typed=True,
-            identity=("symbol", "posSide", "transactionTime"),
-        ),
-        Channel(
-            "userEvent",
-            (USER,),
-            "append",
-            "events",
-            ("eventType", "event"),
-            "Events of an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.",
-            also=("userAddr", "timestamp"),
-            quiet=True,
-            sequenced=True,
-        ),
-    )
-}
+_CHANNELS = """
+orderBook symbol depth: levels book; also symbolCode symbol block depth timestamp;
+    conflate; typed; sequenced; silence 15000
+    — Best levels of a product's book, best first, as text `[price, quantity]`.
+candle symbol interval: keyed; identity timestamp; conflate; silence 120000
+    — The current candle; a snapshot also has the previous candles in `recent` [L].
+trades symbol: append trades; also symbol; typed; sequenced; silence 120000
+    — Public trades, oldest first; the side is the taker's.
+ticker symbol: latest ticker; also timestamp symbol; conflate; typed; sequenced; silence 15000
+    — Prices, open interest, funding and 24 h statistics of a product.
+allTickers: keyed tickers; identity s; also timestamp; columns s p mp v; conflate; typed; sequenced; silence 15000
+    — Tickers of all products; an increment has those that changed.
+block: append; identity blockHeight; silence 120000
+    — Each block; a snapshot also has the previous blocks in `recent` [L].
+blockHeight: latest; identity blockHeight; conflate; silence 120000
+    — Height of the newest block.
+tx: append; identity txHash; quiet
+    — Each transaction; a snapshot also has the previous transactions in `recent` [L].
+aopState userAddress: keyed aop; also userAddr timestamp; conflate; quiet; typed; sequenced
+    — Wallets, open orders, positions and leverage settings of an account; an increment has what changed.
+orderHist userAddress: append orderHists; identity ordId execId execStatus ordPx ordQty; quiet; typed
+    — Order events of an account, oldest first.
+userFilled userAddress: append userFills; identity ordId execId; quiet; typed
+    — Fills of an account, oldest first.
+closedPosition userAddress: append closedPositions; identity symbolCode side term; quiet; typed
+    — Closed positions of an account, oldest first.
+userFunding userAddress: append funding; identity symbol posSide transactionTime; quiet; typed
+    — Funding payments of an account, oldest first; a negative fee was paid by the account.
+userEvent userAddress: append events; also userAddr timestamp; quiet; sequenced
+    — Events of an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.
+"""
+"""A channel is `type fields of the subscription: style [key]; options — about`, see `Channel`."""
+
+
+def _channel(declared: str) -> Channel:
+    text, _, about = " ".join(declared.split()).partition(" — ")
+    subscription, _, said = text.partition(": ")
+    kind, *fields = subscription.split()
+    (style, key), *others = [option.partition(" ")[::2] for option in said.split("; ")]
+    options = dict(others)
+    given: dict[str, Any] = {name: name in options for name in ("conflate", "quiet", "typed", "sequenced")}
+    given |= {name: tuple(options.get(name, "").split()) for name in ("identity", "also", "columns")}
+    given["silence_ms"] = int(options.get("silence", 60_000))
+    return Channel(kind, tuple(_FIELDS[name] for name in fields), cast(Style, style), key, about, **given)
+
+
+CHANNELS: dict[str, Channel] = {one.type: one for one in map(_channel, re.split(r"\n(?=\w)", _CHANNELS.strip()))}
 """Every channel by its wire name."""
 
 
@@ -402,13 +278,10 @@ def parse(text: str | bytes) -> ClientMessage:
     channel = CHANNELS.get(given.get("type", "")) if isinstance(given.get("type"), str) else None
     if channel is None:
         known = ", ".join(CHANNELS)
-        raise _bad(
-            "subscription.type", f"subscription.type {given.get('type')!r} is none of {known}", given.get("type")
-        )
+        kind = given.get("type")
+        raise _bad("subscription.type", f"subscription.type {kind!r} is none of {known}", kind)
     fields = channel.parse(given)
-    return ClientMessage(
-        "subscribe" if method == "subscribe" else "unsubscribe", channel, fields, channel.subject(fields)
-    )
+    return ClientMessage(cast(Method, method), channel, fields, channel.subject(fields))
 
 
 _UNREADABLE = (ValueError, RecursionError)

@@ -1,40 +1,37 @@
-"""Records of the feed, declared as in `info_records`.
+"""Records of the feed, declared as in `info_records`, and its messages exactly as published.
 
-A field marked [L] is not published: only a local venue with wire="extended" sends it.
+A field marked [L] is not published: only a local venue with wire="extended" sends it. A message as published leaves it
+out. Source: docs/published.md, "WebSocket": one published message of each channel. The forms of values are taken from
+there: ids are numbers, hashes come without 0x, and enums as names, except for a transaction's status.
 """
 
 from __future__ import annotations
 
-from .feed import CHANNELS
-from .info_records import FUNDING_PAYMENT, KLINE, ORDER_EVENT, POSITION, TRADE, TRANSACTION, WALLET
-from .record import Record, field_table, record
+from collections.abc import Mapping
+from typing import Any
 
-BOOK = record(
-    "OrderBook",
+from ..enums import ENUMS
+from .feed import AOP_KEYS, CHANNELS, Channel, encode
+from .info_records import RECORDS as INFO_RECORDS
+from .rows import Record, field_table, records
+
+_DECLARED = records(
     """
+OrderBook
     side side text — BUY for a bid level, SELL for an ask level
     level level integer — distance from the best price; 1 is the best
     price price price — price of the level
     quantity quantity quantity — total quantity of the orders at this price
-    """,
-)
 
-PUBLIC_TRADE = record(
-    "PublicTrade",
-    """
+PublicTrade: time transactionTime
     transactionTime time ms — time of the trade
     symbol symbol symbol — product symbol
     ordSide side enum:order_side — side of the taker: BUY or SELL
     filledPx price price — price of the trade
     filledQty quantity quantity — quantity of the trade
-    txHash tx_hash hash — hash of the transaction
-    """,
-    time="transactionTime",
-)
+    txHash
 
-TICKER = record(
-    "Ticker",
-    """
+Ticker: identity s
     s symbol symbol — product symbol
     p last price — price of the last trade
     mp mark_price price — mark price
@@ -49,83 +46,46 @@ TICKER = record(
     v volume quantity — quantity traded in the last 24 hours
     tv turnover money — value traded in the last 24 hours
     P change ratio — price change of the last 24 hours
-    """,
-    identity="s",
-)
 
-BLOCK = record(
-    "Block",
-    """
-    blockHeight block integer — block height
+Block: identity blockHeight; time blockTime
+    blockHeight
     blockTime time ms — time at which the block ended
     txCount transactions integer — number of transactions in the block
-    """,
-    identity="blockHeight",
-    time="blockTime",
-)
 
-HEIGHT = record(
-    "BlockHeight",
-    """
-    blockHeight block integer — block height
+BlockHeight
+    blockHeight
     timestamp time ms — time at which the block ended
-    """,
-)
 
-FEED_TRANSACTION = record(
-    "FeedTransaction",
-    """
+FeedTransaction like Transaction: identity txHash
     blockHeight txHash user actionType
     status status enum:transaction_status — SUCCESS or FAILED
-    """,
-    base=TRANSACTION,
-    identity="txHash",
-)
 
-FEED_WALLET = record(
-    "FeedWallet",
-    """
+FeedWallet like AccountWallet: identity userAddr currency
     userAddr currency balance availableBalance availableTransferBalance equity status
     makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
     blockHeight block integer — block height of the last change [L]
     blockTime time ms — time of the last change [L]
-    """,
-    base=WALLET,
-    identity="userAddr currency",
-)
 
-FEED_ORDER = record(
-    "FeedOrder",
-    """
-    ordId order_id id — order id, assigned by the venue
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+FeedOrder like OrderState: identity ordId
+    ordId clOrdId
     symbol symbol symbol — product symbol
-    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    ordSide
     ordType type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
     ordStatus status enum:order_status — NEW, PARTIALLY_FILLED, or ORDER_STATUS_UNTRIGGERED before its trigger
-    ordPx price price — limit price; 0 for a market order
-    ordQty quantity quantity — ordered quantity
-    filledQty filled quantity — quantity filled so far
-    leavesQty remaining quantity — quantity that is still open
-    cumFilledValue filled_value money — sum of price × quantity over all fills
+    ordPx ordQty filledQty leavesQty cumFilledValue
     cumFee fee money — sum of trading fees paid; negative if received [L]
     triggerPx trigger_price price — trigger price; 0 or missing without a trigger
     tpslTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE [L]
-    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+    timeInForce
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION; missing for NONE
     parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one [L]
-    createTime created ms — time at which the order was placed [L]
+    createTime
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code [L]
-    userAddr account address — address of the account
-    """,
-    identity="ordId",
-)
+    userAddr
 
-FEED_POSITION = record(
-    "FeedPosition",
-    """
+FeedPosition like Position: identity userAddr symbolCode
     symbol symbol symbol — product symbol
     longSize shortSize longEntryValue shortEntryValue leverage
     posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
@@ -135,61 +95,40 @@ FEED_POSITION = record(
     createTime created ms — time at which the position was first opened [L]
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code
-    userAddr account address — address of the account
-    """,
-    base=POSITION,
-    identity="userAddr symbolCode",
-)
+    userAddr
 
-FEED_ORDER_EVENT = record(
-    "FeedOrderEvent",
-    """
+FeedOrderEvent like OrderEvent: time transactionTime
     transactionTime time ms — time of the event
     ordId clOrdId
     symbol symbol symbol — product symbol
-    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    ordType execStatus ordPx ordQty
+    ordSide ordType execStatus ordPx ordQty
     execPx fill_price price — price of this fill
-    execQty fill_quantity quantity — quantity of this fill
+    execQty
     leavesQty remaining quantity — quantity that is still open [L]
     execId triggerPx
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
     slippagePct slippage ratio — largest slippage that the market order allows
-    reason reason text — reason of a cancellation or rejection, in words [L]
+    reason
     txHash tx_hash hash — hash of the transaction [L]
-    userAddr account address — address of the account
-    """,
-    base=ORDER_EVENT,
-    time="transactionTime",
-)
+    userAddr
 
-FEED_FILL = record(
-    "FeedFill",
-    """
+FeedFill like Trade: time transactionTime
     transactionTime time ms — time of the fill
     symbol symbol symbol — product symbol
-    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    filledPx execQty role
+    ordSide filledPx execQty role
     realizedPnl realized_pnl money — PnL realised by this fill, before fees [L]
-    openFee closeFee
-    ordId order_id id — order id, assigned by the venue
+    openFee closeFee ordId
     clOrdId client_order_id id — client order id, chosen by the client; 0 without one [L]
-    execId exec_id id — id of the trade, the same for maker and taker
+    execId
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
-    execStatus status enum:exec_status — status of the order after this fill
+    execStatus
     ordPx order_price price — limit price; 0 for a market order
     ordQty order_quantity quantity — ordered quantity
     posLongTerm long_term integer — number of the long position, counted from flat to flat
     posShortTerm short_term integer — number of the short position, counted from flat to flat
     txHash userAddr
-    """,
-    base=TRADE,
-    time="transactionTime",
-)
 
-FEED_CLOSED_POSITION = record(
-    "FeedClosedPosition",
-    """
+FeedClosedPosition: time closedTime
     closedTime time ms — time at which the position was closed
     symbol symbol symbol — product symbol
     side side text — direction of the position: LONG or SHORT
@@ -201,66 +140,49 @@ FEED_CLOSED_POSITION = record(
     fundingFees funding money — funding received; negative if paid
     realisedPnl realized_pnl money — PnL after fees and funding
     roi roi ratio — PnL after fees and funding ÷ initial margin at entry
-    leverage leverage ratio x — leverage setting of the product
+    leverage
     openTime opened ms — time at which the position was opened
     term term integer — number of the position, counted from flat to flat
     symbolCode symbol_code integer — product code
-    userAddr account address — address of the account
-    """,
-    time="closedTime",
-)
+    userAddr
 
-FEED_FUNDING = record(
-    "FeedFunding",
-    """
+FeedFunding like FundingPayment: time transactionTime
     transactionTime time ms — time of the settlement
     symbol symbol symbol — product symbol
     posSide posSize fundingRate fundingFee userAddr
-    """,
-    base=FUNDING_PAYMENT,
-    time="transactionTime",
-)
 
-FEED_EVENT = record(
-    "FeedEvent",
-    """
+FeedEvent
     eventType kind text — kind of event: perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
     event event object — content of the event, unchanged
-    """,
-)
 
-FEED_SETTING = record(
-    "FeedSetting",
-    """
-    symbol symbol symbol — product symbol
-    posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
-    leverage leverage ratio x — leverage setting of the product
-    """,
-    identity="symbol",
+FeedSetting like FeedPosition: identity symbol
+    symbol posMode leverage
+""",
+    INFO_RECORDS,
 )
 
 RECORDS: dict[str, Record] = {
-    "orderBook": BOOK,
-    "candle": KLINE,
-    "trades": PUBLIC_TRADE,
-    "ticker": TICKER,
-    "allTickers": TICKER,
-    "block": BLOCK,
-    "blockHeight": HEIGHT,
-    "tx": FEED_TRANSACTION,
-    "orderHist": FEED_ORDER_EVENT,
-    "userFilled": FEED_FILL,
-    "closedPosition": FEED_CLOSED_POSITION,
-    "userFunding": FEED_FUNDING,
-    "userEvent": FEED_EVENT,
+    "orderBook": _DECLARED["OrderBook"],
+    "candle": _DECLARED["Kline"],
+    "trades": _DECLARED["PublicTrade"],
+    "ticker": _DECLARED["Ticker"],
+    "allTickers": _DECLARED["Ticker"],
+    "block": _DECLARED["Block"],
+    "blockHeight": _DECLARED["BlockHeight"],
+    "tx": _DECLARED["FeedTransaction"],
+    "orderHist": _DECLARED["FeedOrderEvent"],
+    "userFilled": _DECLARED["FeedFill"],
+    "closedPosition": _DECLARED["FeedClosedPosition"],
+    "userFunding": _DECLARED["FeedFunding"],
+    "userEvent": _DECLARED["FeedEvent"],
 }
 """Channel → record of its items. The channel aopState has a record for each of its parts, see AOP_RECORDS."""
 
 AOP_RECORDS: dict[str, Record] = {
-    "accounts": FEED_WALLET,
-    "orders": FEED_ORDER,
-    "positions": FEED_POSITION,
-    "settings": FEED_SETTING,
+    "accounts": _DECLARED["FeedWallet"],
+    "orders": _DECLARED["FeedOrder"],
+    "positions": _DECLARED["FeedPosition"],
+    "settings": _DECLARED["FeedSetting"],
 }
 
 
@@ -284,3 +206,70 @@ def reference_table() -> str:
     for one_record in {shown.name: shown for shown in (*RECORDS.values(), *AOP_RECORDS.values())}.values():
         lines += field_table(one_record)
     return "\n".join(lines) + "\n"
+
+
+Data = dict[str, Any]
+
+_EVENT_FIELDS = ("ordId", "clOrdId", "symbol", "ordSide", "execStatus", "ordPx", "execQty", "leavesQty")
+"""Fields of a perpOrder in userEvent. Those of other events are not published."""
+_OMITTED = {"triggerPx": "0", "reduceOnly": "NONE"}
+"""Fields of an open order in aopState that are left out with these values."""
+
+
+def published_message(channel: Channel, kind: str, sequence: int, data: Mapping[str, Any]) -> str | None:
+    """Return a data message as published, None where nothing is: a snapshot of a channel that has none."""
+    if kind == "snapshot" and not (channel.typed and channel.sequenced):
+        return None
+    body: Data = {"type": kind} if channel.typed else {}
+    if channel.sequenced:
+        body["sequence"] = sequence
+    body |= {name: data[name] for name in channel.also if name in data}
+    if channel.type == "orderBook":
+        body["book"] = data["book"]
+    elif channel.type == "aopState":
+        body["aop"] = {
+            part: [_part(part, row) for row in data["aop"][part]] for part in AOP_KEYS if part in data["aop"]
+        }
+    elif channel.type == "userEvent":
+        body["events"] = [_event(event) for event in data["events"]]
+    elif channel.key:
+        rows, record = data[channel.key], RECORDS[channel.type]
+        columns = channel.columns or record.published
+        body[channel.key] = (
+            [_row(record, columns, row) for row in rows] if isinstance(rows, list) else _row(record, columns, rows)
+        )
+    else:
+        record = RECORDS[channel.type]
+        body |= _row(record, record.published, data)
+        if not body:  # there is no block or candle yet
+            return None
+    return encode({"channel": channel.type, "data": body})
+
+
+def _part(part: str, row: Mapping[str, Any]) -> Data:
+    record = AOP_RECORDS[part]
+    if part == "settings":
+        return {"symbol": row["symbol"], "leverage": row["leverage"]}
+    shown = _row(record, record.published, row)
+    return {name: value for name, value in shown.items() if part != "orders" or _OMITTED.get(name) != value}
+
+
+def _event(event: Mapping[str, Any]) -> Data:
+    if event["eventType"] != "perpOrder":
+        return dict(event)
+    return {**event, "event": [_row(RECORDS["orderHist"], _EVENT_FIELDS, row) for row in event["event"]]}
+
+
+def _row(record: Record, columns: tuple[str, ...], row: Mapping[str, Any]) -> Data:
+    fields = record.by_wire
+    return {name: _form(fields[name].kind, fields[name].enum, row[name]) for name in columns if name in row}
+
+
+def _form(kind: str, enum: str, value: Any) -> Any:
+    if kind == "id":
+        return int(value)
+    if kind == "hash":
+        return str(value).removeprefix("0x").upper()
+    if enum == "transaction_status":
+        return ENUMS[enum].number_of[value]
+    return ENUMS[enum].text(value) if enum else value

@@ -1,12 +1,11 @@
-"""Records of the Info API, declared as `record.record` reads them. Source: docs/published.md, "Info API"."""
+"""Records of the Info API, declared as `rows.records` reads them. Source: docs/published.md, "Info API"."""
 
 from __future__ import annotations
 
-from .record import record
+from .rows import Record, records
 
-PRODUCT = record(
-    "ProductMeta",
-    """
+RECORDS: dict[str, Record] = records("""
+ProductMeta: identity code
     symbol symbol symbol — product symbol, such as BTCUSDC
     code code integer — product code, used in orders
     name name text — display name of the product
@@ -30,38 +29,22 @@ PRODUCT = record(
     quoteCurrency quote_currency text — currency of prices
     settleCurrency settle_currency text — currency in which profit and fees are settled
     currencyCode currency_code integer — number of the settlement currency; 1 is USDC
-    """,
-    identity="code",
-)
 
-MARGIN_TIER = record(
-    "MarginTier",
-    """
+MarginTier: identity tableId minimumValue
     tableId table integer — number of the margin table, as in a product's margin_table
     minimumValue floor money — notional above which the tier applies
     maintainMarginRatio maintenance_rate ratio — maintenance margin as a fraction of the notional
     maxLeverage max_leverage ratio x — highest leverage of a position in this tier
-    """,
-    identity="tableId minimumValue",
-)
 
-CURRENCY_META = record(
-    "Currency",
-    """
+Currency: identity code
     currency currency text — name of the currency, such as USDC
     code code integer — number of the currency; 1 is USDC
     name name text — display name of the currency
     walletPrecision wallet_precision integer decimals — decimals of balances
     displayPrecision display_precision integer decimals — decimals to show
-    """,
-    identity="code",
-)
 
-WALLET = record(
-    "AccountWallet",
-    """
-    userAddr account address — address of the account
-    currency currency currency — currency of the balance; always USDC
+AccountWallet: identity userAddr currency
+    userAddr currency
     balance balance money — cash balance, without the margin of isolated positions
     availableBalance available money — margin available for new positions and orders
     availableTransferBalance withdrawable money — amount that can be withdrawn
@@ -69,13 +52,8 @@ WALLET = record(
     status status enum:account_status — NORMAL, or LIQUIDATING while the account is being liquidated
     blockHeight block integer — block height of the last change
     blockTime time ms — time of the last change
-    """,
-    identity="userAddr currency",
-)
 
-ACCOUNT_AGENT = record(
-    "AccountAgent",
-    """
+AccountAgent: identity id; time approvedAt
     id id key — id of the approval
     agentName name text — name under which the agent was approved
     agentAddress agent address — address of the agent wallet
@@ -89,19 +67,12 @@ ACCOUNT_AGENT = record(
     revokedAt revoked_at ms — time of the revocation
     revokedBlock revoked_block integer — block height of the revocation
     revokeTx revoke_tx hash — hash of the transaction of the revocation
-    """,
-    identity="id",
-    time="approvedAt",
-)
 
-ORDER_STATE = record(
-    "OrderState",
-    """
-    ordId order_id id — order id, assigned by the venue
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+OrderState: identity ordId; time blockTime; changing
+    ordId clOrdId
     parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
     symbol symbol code — product symbol
-    side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    side
     type type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
     status status enum:order_status — NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
     price price price — limit price; 0 for a market order
@@ -110,61 +81,40 @@ ORDER_STATE = record(
     leaveQty remaining quantity — quantity that is still open
     cumFilledValue filled_value money — sum of price × quantity over all fills
     cumFee fee money — sum of trading fees paid; negative if received
-    triggerPx trigger_price price — trigger price; 0 without a trigger
+    triggerPx
     conditionalOrderTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
-    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+    timeInForce
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
     createTime created ms — time at which the order was placed [L]
     blockTime time ms — time of the last change
     blockHeight block integer — block height of the last change
-    userAddr account address — address of the account
+    userAddr
     id id key — id of the record
-    """,
-    identity="ordId",
-    time="blockTime",
-    changing=True,
-)
 
-ORDER_EVENT = record(
-    "OrderEvent",
-    """
+OrderEvent: identity id; time blockTime
     id id key — id of the event
     blockTime time ms — time of the event
-    ordId order_id id — order id, assigned by the venue
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    ordId clOrdId
     symbol symbol code — product symbol
-    side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    side ordType
     execStatus status enum:exec_status — status of the order after this event
-    ordPx price price — limit price; 0 for a market order
-    ordQty quantity quantity — ordered quantity
+    ordPx ordQty
     filledPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
-    leavesQty remaining quantity — quantity that is still open
+    leavesQty
     execId exec_id id — id of the trade; 0 if the event is not a fill
     realizedPnl realized_pnl money — PnL realised by this fill, before fees
-    openFee open_fee money — fee for the part that opened a position
-    closeFee close_fee money — fee for the part that closed a position
-    triggerPx trigger_price price — trigger price; 0 without a trigger
-    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+    openFee closeFee triggerPx timeInForce
     reason reason text — reason of a cancellation or rejection, in words [L]
-    txHash tx_hash hash — hash of the transaction
-    blockHeight block integer — block height
-    userAddr account address — address of the account
-    """,
-    identity="id",
-    time="blockTime",
-)
+    txHash blockHeight userAddr
 
-POSITION = record(
-    "Position",
-    """
+Position: identity userAddr symbolCode
     symbolCode symbol code — product symbol
     longSize long_size quantity — size of the long position
     shortSize short_size quantity — size of the short position, as a positive number
     longEntryValue long_entry_value money — entry price × size of the long position
     shortEntryValue short_entry_value money — entry price × size of the short position
-    leverage leverage ratio x — leverage setting of the product
+    leverage
     positionMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
     positionMarginMode margin_mode enum:margin_mode — margin mode of the position: CROSS or ISOLATED
     assignedPosBalance assigned_margin money — margin assigned to an isolated position
@@ -174,14 +124,9 @@ POSITION = record(
     cumTransactionFee fees money — sum of trading fees paid so far
     createTime created ms — time at which the position was first opened
     blockTime time ms — time of the last change
-    userAddr account address — address of the account
-    """,
-    identity="userAddr symbolCode",
-)
+    userAddr
 
-TRADE = record(
-    "Trade",
-    """
+Trade like OrderEvent: identity id; time blockTime
     id id key — id of the record
     blockTime time ms — time of the fill
     symbol side
@@ -197,15 +142,8 @@ TRADE = record(
     leavesQty realizedPnl openFee closeFee
     builderFee builder_fee money — fee paid to the builder of the order [L]
     txHash blockHeight userAddr
-    """,
-    base=ORDER_EVENT,
-    identity="id",
-    time="blockTime",
-)
 
-KLINE = record(
-    "Kline",
-    """
+Kline: identity timestamp; time timestamp
     timestamp time s — start of the candle
     open open price — price of the first trade
     high high price — highest price traded
@@ -216,14 +154,8 @@ KLINE = record(
     tradeCount trades integer — number of trades
     intrvl interval integer seconds — length of the candle
     symbolName symbol symbol — product symbol
-    """,
-    identity="timestamp",
-    time="timestamp",
-)
 
-LEDGER_ENTRY = record(
-    "LedgerEntry",
-    """
+LedgerEntry: identity id; time blockTime; [L]
     id id id — id of the entry
     blockTime time ms — time of the change
     bizType kind text — kind of change, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
@@ -232,19 +164,9 @@ LEDGER_ENTRY = record(
     symbol symbol code — product symbol; missing if the change belongs to no product
     reference reference text — id or address that the change belongs to: order, vault, destination, …
     counterparty counterparty address — other account; missing for deposits, withdrawals and isolated margin
-    currency currency currency — currency of the balance; always USDC
-    txHash tx_hash hash — hash of the transaction
-    blockHeight block integer — block height
-    userAddr account address — address of the account
-    """,
-    identity="id",
-    time="blockTime",
-    known=False,
-)
+    currency txHash blockHeight userAddr
 
-FUNDING_RATE = record(
-    "FundingRate",
-    """
+FundingRate: identity symbol; [L]
     symbol symbol code — product symbol
     fundingRate funding_rate ratio per interval — funding rate if the interval ended now
     lastFundingRate last_funding_rate ratio per interval — funding rate of the last settlement
@@ -254,49 +176,28 @@ FUNDING_RATE = record(
     oraclePx oracle_price price — index price (oracle)
     premium premium ratio — time-weighted mean premium of the interval so far
     blockTime time ms — time of the response
-    """,
-    identity="symbol",
-    known=False,
-)
 
-FUNDING_RATE_POINT = record(
-    "FundingRatePoint",
-    """
+FundingRatePoint: identity symbol fundingTime; time fundingTime; [L]
     fundingTime time ms — time of the settlement
     symbol symbol code — product symbol
-    fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+    fundingRate
     premium premium ratio — time-weighted mean premium of the interval
     markPx mark_price price — mark price used for the settlement
     oraclePx oracle_price price — index price (oracle)
     fundingInterval funding_interval integer seconds — length of the funding interval
-    """,
-    identity="symbol fundingTime",
-    time="fundingTime",
-    known=False,
-)
 
-FUNDING_PAYMENT = record(
-    "FundingPayment",
-    """
+FundingPayment: identity id; time fundingTime; [L]
     id id id — id of the payment
     fundingTime time ms — time of the settlement
     symbol symbol code — product symbol
     posSide side enum:position_side — direction of the position: LONG or SHORT
     posSize size quantity — size of the position
-    fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+    fundingRate
     fundingFee amount money — funding received; negative if paid
-    txHash tx_hash hash — hash of the transaction
-    userAddr account address — address of the account
-    """,
-    identity="id",
-    time="fundingTime",
-    known=False,
-)
+    txHash userAddr
 
-VAULT = record(
-    "Vault",
-    """
-    vaultAddress vault address — address of the vault
+Vault: identity vaultAddress
+    vaultAddress
     vaultName name text — name of the vault
     ownerAddress owner address — address of the owner (leader)
     tvl tvl money — total value of the vault's assets
@@ -309,14 +210,9 @@ VAULT = record(
     totalShares total_shares quantity shares — number of shares of all depositors [L]
     parentAddress parent address — address of the parent vault; missing unless it is a sub-vault [L]
     createTime created ms — time of creation [L]
-    """,
-    identity="vaultAddress",
-)
 
-USER_VAULT = record(
-    "UserVault",
-    """
-    vaultAddress vault address — address of the vault
+UserVault: identity vaultAddress userAddress; [L]
+    vaultAddress
     vaultName name text — name of the vault
     userAddress account address — address of the depositor
     shares shares quantity shares — number of shares held
@@ -326,72 +222,38 @@ USER_VAULT = record(
     price price price per share — net asset value of one share
     lockedUntil locked_until ms — time from which the shares can be withdrawn
     status status text — OPEN or CLOSED
-    """,
-    identity="vaultAddress userAddress",
-    known=False,
-)
 
-VAULT_POINT = record(
-    "VaultPoint",
-    """
+VaultPoint: identity timestamp; time timestamp; [L]
     timestamp time ms — time of the value
     value value money — total value of the vault, or its PnL
-    """,
-    identity="timestamp",
-    time="timestamp",
-    known=False,
-)
 
-VAULT_EVENT = record(
-    "VaultEvent",
-    """
+VaultEvent like UserVault: identity id; time blockTime; [L]
     id id id — id of the event
     blockTime time ms — time of the event
     type kind text — kind of event: CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE, …
     userAddress account address — address of the account that caused the event
     amount amount money — amount of USDC moved
     shares shares quantity shares — number of shares issued or redeemed
-    price price price per share — net asset value of one share
+    price
     leaderFee leader_fee money — owner's share of a withdrawn profit
-    txHash tx_hash hash — hash of the transaction
-    vaultAddress vault address — address of the vault
-    """,
-    identity="id",
-    time="blockTime",
-    known=False,
-)
+    txHash vaultAddress
 
-VAULT_DEPOSITOR = record(
-    "VaultDepositor",
-    """
+VaultDepositor like UserVault: identity userAddress; [L]
     userAddress shares
     shareRatio share ratio — fraction of all shares
     deposits currentValue pnl
     joinTime joined ms — time of the first deposit
-    vaultAddress vault address — address of the vault
-    """,
-    base=USER_VAULT,
-    identity="userAddress",
-    known=False,
-)
+    vaultAddress
 
-REFERRAL_CODE = record(
-    "ReferralCode",
-    """
-    userAddr account address — address of the account
+ReferralCode: identity userAddr; [L]
+    userAddr
     referralCode code text — referral code of the account
     inviterAddress inviter address — address of the inviter; missing without one
     inviterCode inviter_code text — referral code that was used
     bindTime bound_at ms — time of the invitation
-    """,
-    identity="userAddr",
-    known=False,
-)
 
-REFERRAL_SUMMARY = record(
-    "ReferralSummary",
-    """
-    userAddr account address — address of the account
+ReferralSummary: identity userAddr; [L]
+    userAddr
     period period text — period of the summary: 24h, 7d, 30d or all-time
     inviteeCount invitees integer — number of accounts invited
     secondTierCount second_tier_invitees integer — number of accounts invited by the invitees
@@ -401,57 +263,31 @@ REFERRAL_SUMMARY = record(
     secondTierReward second_tier_reward money — rewards for the fees of the accounts they invited
     totalReward total_reward money — sum of both rewards
     rewardRate reward_rate ratio — current reward rate: fraction of the invitees' fees
-    """,
-    identity="userAddr",
-    known=False,
-)
 
-REFERRAL = record(
-    "Referral",
-    """
+Referral: identity userAddr; time joinTime; [L]
     userAddr account address — address of the invitee
     joinTime joined ms — time at which the invitee joined
     volume volume money — traded value of the invitee
     fees fees money — trading fees of the invitee
     reward reward money — reward of the inviter
     inviteeCount invitees integer — number of accounts that the invitee invited
-    """,
-    identity="userAddr",
-    time="joinTime",
-    known=False,
-)
 
-PAYOUT = record(
-    "ReferralPayout",
-    """
+ReferralPayout: identity id; time blockTime; [L]
     id id id — id of the payout
     blockTime time ms — time of the payout
     amount amount money — reward paid
     tier tier integer — 1 for an invitee's fee, 2 for the fee of an account that an invitee invited
     userAddr account address — address of the account that was paid
     fromAddress source address — address of the account whose fee is shared
-    txHash tx_hash hash — hash of the transaction
-    """,
-    identity="id",
-    time="blockTime",
-    known=False,
-)
+    txHash
 
-REFERRAL_TIER = record(
-    "ReferralTier",
-    """
+ReferralTier: identity tier; [L]
     tier tier integer — number of the tier
     minVolume min_volume money — 30-day volume of the invitees from which the tier applies
     rewardRate reward_rate ratio — fraction of the invitees' fees
     secondTierRate second_tier_rate ratio — fraction of the fees of accounts that the invitees invited
-    """,
-    identity="tier",
-    known=False,
-)
 
-BUILDER_AGENT = record(
-    "BuilderAgent",
-    """
+BuilderAgent: identity wallet agent builder expiresAt approveState
     wallet wallet address — address of the trader
     agent agent address — address of the authorised agent wallet
     builder builder address — address of the builder's master wallet
@@ -459,15 +295,9 @@ BUILDER_AGENT = record(
     expiresAt expires_at s — time at which the authorisation expires
     approveState approve_state text — APPROVED or REVOKED
     expired expired bool — true after the authorisation expired
-    """,
-    identity="wallet agent builder expiresAt approveState",
-)
 
-TRANSACTION = record(
-    "Transaction",
-    """
-    txHash tx_hash hash — hash of the transaction
-    blockHeight block integer — block height
+Transaction: identity txHash; time blockTime; [L]
+    txHash blockHeight
     blockTime time ms — time of the transaction
     actionType action text — type of the action, such as placeOrder
     user account address — address of the account that the action was for
@@ -477,8 +307,7 @@ TRANSACTION = record(
     txCode tx_code integer — 0, or the code of the failure
     txMsg message text — message of the failure
     data data object — what the action returned, where its answer came before its execution
-    """,
-    identity="txHash",
-    time="blockTime",
-    known=False,
-)
+""")
+"""Name → record."""
+
+KLINE, PRODUCT = RECORDS["Kline"], RECORDS["ProductMeta"]

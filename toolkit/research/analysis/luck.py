@@ -110,11 +110,8 @@ def overfitting(returns: Values, parts: int | None = None) -> float:
         return NAN
     parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
     if parts < 2 or parts % 2 or parts > rows // 2:
-        raise InputError(
-            f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}",
-            field="parts",
-            value=parts,
-        )
+        text = f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}"
+        raise InputError(text, field="parts", value=parts)
     blocks = np.array_split(returns[: rows // parts * parts], parts)
     sums = np.array([block.sum(axis=0) for block in blocks])
     squares = np.array([(block**2).sum(axis=0) for block in blocks])
@@ -186,10 +183,8 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
     needed = min_track_record(sharpe, skew, kurtosis)
     return {
         "sharpe": sharpe * math.sqrt(periods),
-        "sharpe_low": sharpe_range[0],
-        "sharpe_high": sharpe_range[1],
-        "return_low": return_range[0],
-        "return_high": return_range[1],
+        **dict(zip(("sharpe_low", "sharpe_high"), sharpe_range, strict=True)),
+        **dict(zip(("return_low", "return_high"), return_range, strict=True)),
         "observations": count,
         "period": pd.Timedelta(step, unit="ms"),
         "skew": skew,

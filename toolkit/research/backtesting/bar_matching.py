@@ -373,7 +373,7 @@ class BarMatcher:
 
         The rate of the highest tier and two ticks of tolerance keep the bound on the safe side of the exact price.
         """
-        table = self.core.risk_index.table(state.code)
+        table = self.core.risk_index.tables[state.code]
         rate_e8 = table.rows[0][1]
         margin_micro = position.assigned if position.mode == ISOLATED else self.account.balance
         if position.long.size:
@@ -393,7 +393,7 @@ class BarMatcher:
         bars_by_code = {self.states[bar.symbol].code: bar for bar in bars}
         equity_micro, maintenance_micro = self.account.balance, 0
         for code, position in self.account.positions.items():
-            table = self.core.risk_index.table(code)
+            table = self.core.risk_index.tables[code]
             state, bar = self.by_code[code], bars_by_code.get(code)
             high = low = state.price
             if bar is not None:

@@ -24,10 +24,10 @@ from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
-from ...venue.model.history import FundingPayment, OrderEvent
+from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
 from ...venue.risk import account_margin, ledger
 from ...venue.trading import lifecycle, settlement
-from ...venue.trading.positions import position_of
+from ...venue.trading.lifecycle import position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
 from ..market_data import BarHistory, BookSnapshot
@@ -284,10 +284,8 @@ class SimulatedBroker(BarMatcher):
         market.last = price
         market.trades += 1
         placed_order.leaves = 0
-        value = price * steps * unit
-        settlement.settle(
-            core, product, market, account, position, placed_order, price, steps, value, TAKER, exec_id
-        )  # fmt: skip
+        trade = PublicTrade(exec_id, core.state.time, state.code, side, price, steps, NO_HASH)
+        settlement.settle(core, account, position, placed_order, trade, TAKER)
         lifecycle.end(core, account, position, placed_order, FILLED)
         return True
 

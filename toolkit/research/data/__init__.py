@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_LAZY = {"Events": "events", "Kind": "events", "check": "quality", "load": "loading"}
+_LAZY = {"Events": "events", "Kind": "event_array", "check": "quality", "load": "loading"}
 """Public name → module that holds it; loaded on first use, because they need pandas."""
 
 __all__ = sorted(_LAZY)
 
 if TYPE_CHECKING:
+    from .event_array import Kind as Kind
     from .events import Events as Events
-    from .events import Kind as Kind
     from .loading import load as load
     from .quality import check as check
 

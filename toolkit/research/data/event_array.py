@@ -147,3 +147,15 @@ def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
     for name, values in columns.items():
         array[name] = values
     return array
+
+
+def with_clears(array: NDArray[Any], starts: NDArray[np.int64], **fields: Any) -> NDArray[Any]:
+    """Return events with a CLEAR before each row of `starts`, which has its times and id, and `fields`."""
+    clears = empty(len(starts))
+    for name in ("exchange_ns", "local_ns", "id"):
+        clears[name] = array[name][starts]
+    for name, values in {"kind": Kind.CLEAR, **fields}.items():
+        clears[name] = values
+    # the sort is stable and the CLEARs stand first, so that each comes before the row it begins
+    order = np.argsort(np.concatenate([starts, np.arange(len(array))]), kind="stable")
+    return np.concatenate([clears, array])[order]

@@ -12,21 +12,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from ...errors import InputError
 from ...extras import need
-from .event_array import (
-    BOOK_KINDS,
-    EVENT,
-    MS,
-    ORDER_KINDS,
-    PRICED,
-    EventArray,
-    Kind,
-    bars_of_trades,
-    empty,
-    from_columns,
-    grid_of,
-    whole_units_of,
-)
+from .event_array import EventArray, Kind, bars_of_trades, from_columns
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,15 +24,10 @@ if TYPE_CHECKING:
 
     from .replaying import Tape
 
-__all__ = [
-    "BOOK_KINDS", "EVENT", "METADATA", "MS", "ORDER_KINDS", "PRICED", "Events", "Kind", "empty", "from_columns",
-    "grid_of", "merge", "to_arrow", "whole_units_of",
-]  # fmt: skip
-
 METADATA = b"toolkit.events"
 """Key of the description in a Parquet file's metadata."""
+DESCRIPTION = ("symbol", "exchange", "source", "notes")
 ROW_GROUP = 100_000
-_SIDES = {1: "buy", -1: "sell"}
 
 
 class Events(EventArray):
@@ -79,15 +62,8 @@ class Events(EventArray):
         return self._with(self.array[rows])
 
     def _with(self, array: NDArray[Any]) -> Events:
-        return Events(
-            array,
-            symbol=self.symbol,
-            exchange=self.exchange,
-            source=self.source,
-            notes=self.notes,
-            tick_size=self.tick_size,
-            step_size=self.step_size,
-        )
+        about: dict[str, Any] = {name: getattr(self, name) for name in (*DESCRIPTION, "tick_size", "step_size")}
+        return Events(array, **about)
 
     def between(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Events:
         """Return the events whose local time is from `start` on and before `end` (UTC)."""
@@ -111,12 +87,36 @@ class Events(EventArray):
         price and quantity (float64), id and previous (Int64).
         """
         text = pd.StringDtype()
-        made: pd.DataFrame = to_arrow(self).to_pandas()
+        made: pd.DataFrame = self.arrow().to_pandas()
         return made.astype({"kind": text, "side": text, "id": "Int64", "previous": "Int64"})
 
     def arrow(self) -> pa.Table:
-        """Return the events as an Arrow table, as `save` writes them."""
-        return to_arrow(self)
+        """Return the events as an Arrow table, as `save` writes them.
+
+        Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text; side is null where
+        there is none), price, quantity (double), id, previous (int64; null for none).
+        """
+        need("pyarrow")
+        import pyarrow as pa
+
+        fields = {name: np.ascontiguousarray(self.array[name]) for name in self.array.dtype.names or ()}
+        places = np.zeros(256, dtype="int8")
+        for number, kind in enumerate(Kind):
+            places[kind] = number
+        sides = pa.array((fields["side"] < 0).astype("int8"), mask=fields["side"] == 0)
+        columns = {
+            "exchange_time": pa.array(fields["exchange_ns"], pa.timestamp("ns", "UTC")),
+            "local_time": pa.array(fields["local_ns"], pa.timestamp("ns", "UTC")),
+            "kind": pa.DictionaryArray.from_arrays(places[fields["kind"]], [kind.name.lower() for kind in Kind]),
+            "side": pa.DictionaryArray.from_arrays(sides, ["buy", "sell"]),
+            "price": pa.array(fields["price"]),
+            "quantity": pa.array(fields["quantity"]),
+            "id": pa.array(fields["id"], mask=fields["id"] == 0),
+            "previous": pa.array(fields["previous"], mask=fields["previous"] == 0),
+        }
+        about = {name: getattr(self, name) for name in DESCRIPTION}
+        grid = {name: str(getattr(self, name)) for name in ("tick_size", "step_size")}
+        return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode({**about, **grid})})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file, which `load`, pandas, DuckDB and others read; an existing file is replaced."""
@@ -125,7 +125,7 @@ class Events(EventArray):
 
         target = Path(path)
         temporary = target.with_name(f"{target.name}.tmp")  # a crash leaves no half of a file under its name
-        pq.write_table(to_arrow(self), temporary, row_group_size=ROW_GROUP, compression="zstd")
+        pq.write_table(self.arrow(), temporary, row_group_size=ROW_GROUP, compression="zstd")
         os.replace(temporary, target)
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
@@ -152,44 +152,6 @@ class Events(EventArray):
         return f"<Events {self.symbol} {local[0]} to {local[1]} UTC: {counts}; tick {self.tick_size}>"
 
 
-def to_arrow(events: Events) -> pa.Table:
-    """Return events as an Arrow table.
-
-    Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text; side is null where
-    there is none), price, quantity (double), id, previous (int64; null for none).
-    """
-    need("pyarrow")
-    import pyarrow as pa
-
-    array = events.array
-    kinds = [kind.name.lower() for kind in Kind]
-    places = np.zeros(256, dtype="int8")
-    for number, kind in enumerate(Kind):
-        places[kind] = number
-    unknown_id = np.ascontiguousarray(array["id"]) == 0
-    columns = {
-        "exchange_time": pa.array(np.ascontiguousarray(array["exchange_ns"]), pa.timestamp("ns", "UTC")),
-        "local_time": pa.array(np.ascontiguousarray(array["local_ns"]), pa.timestamp("ns", "UTC")),
-        "kind": pa.DictionaryArray.from_arrays(places[array["kind"]], kinds),
-        "side": pa.DictionaryArray.from_arrays(
-            pa.array((array["side"] < 0).astype("int8"), mask=array["side"] == 0), list(_SIDES.values())
-        ),
-        "price": pa.array(np.ascontiguousarray(array["price"])),
-        "quantity": pa.array(np.ascontiguousarray(array["quantity"])),
-        "id": pa.array(np.ascontiguousarray(array["id"]), mask=unknown_id),
-        "previous": pa.array(np.ascontiguousarray(array["previous"]), mask=array["previous"] == 0),
-    }
-    about = {
-        "symbol": events.symbol,
-        "exchange": events.exchange,
-        "source": events.source,
-        "notes": list(events.notes),
-        "tick_size": str(events.tick_size),
-        "step_size": str(events.step_size),
-    }
-    return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode(about)})
-
-
 def merge(parts: Iterable[Events]) -> Events:
     """Return the events of several files of one product as one, in the order they were received.
 
@@ -211,3 +173,78 @@ def _utc_ns(when: str | datetime) -> int:
     stamp = pd.Timestamp(when)
     stamp = stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp.tz_convert("UTC")
     return int(stamp.as_unit("ns").value)
+
+
+def holds_events(path: Path) -> bool:
+    """Return whether a file has the columns of events. Raises InputError when it is no Parquet file."""
+    need("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return {"exchange_time", "local_time", "kind", "price", "quantity"} <= set(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: expected a Parquet file; {error}", field="path", value=str(path)) from None
+
+
+def read_events(path: Path) -> Events:
+    """Read a file for which `holds_events` is true. Raises InputError for kinds and sides that are not known."""
+    need("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return _events(path, pq.read_table(path, partitioning=None))
+    except InputError:
+        raise
+    except (
+        pa.ArrowException,
+        msgspec.MsgspecError,
+        ArithmeticError,
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+    ) as error:
+        text = f"{path}: expected a Parquet file of events, as Events.save writes it; {error}"
+        raise InputError(text, field="path", value=str(path)) from None
+
+
+def _events(path: Path, table: pa.Table) -> Events:
+    import pyarrow as pa
+
+    about = msgspec.json.decode((table.schema.metadata or {}).get(METADATA, b"{}"))
+    kinds = _numbers_of(path, table, "kind", {kind.name.lower(): kind.value for kind in Kind}, "trade")
+    if "side" not in table.column_names:
+        table = table.append_column("side", pa.nulls(table.num_rows, pa.string()))
+    sides = _numbers_of(path, table, "side", {"buy": 1, "sell": -1, "": 0}, "")
+    values = {name: table[name].fill_null(0).to_numpy() for name in ("id", "previous") if name in table.column_names}
+    for name in ("exchange_time", "local_time", "price", "quantity"):
+        if table[name].null_count:
+            row = int(np.argmax(table[name].is_null().to_numpy()))
+            raise InputError(f"{path}, row {row + 1}: expected a {name}; it has none", field=name, rule="a value")
+        values[name] = table[name].to_numpy()
+    for name in ("exchange", "local"):
+        stamps = table[f"{name}_time"].cast(pa.timestamp("ns", "UTC")).cast(pa.int64())
+        values[f"{name}_ns"] = stamps.to_numpy()
+        del values[f"{name}_time"]
+    array = from_columns({**values, "kind": kinds, "side": sides}, table.num_rows)
+    known = {name: about[name] for name in DESCRIPTION if name in about}
+    known |= {name: Decimal(about[name]) for name in ("tick_size", "step_size") if name in about}
+    return Events(array, **known)
+
+
+def _numbers_of(path: Path, table: pa.Table, column: str, codes: dict[str, int], null: str) -> NDArray[np.int64]:
+    """Return a column of names as their numbers; `null` is the name of a missing one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = table[column].cast(pa.string()).fill_null(null)
+    places = pc.index_in(names, pa.array(list(codes)))
+    if places.null_count:
+        row = int(np.argmax(places.is_null().to_numpy()))
+        got, known = names[row].as_py(), ", ".join(filter(None, codes))
+        text = f"{path}, row {row + 1}: expected a {column} of {known}, not {got!r}"
+        raise InputError(text, field=column, value=got, nearest=tuple(codes))
+    found: NDArray[np.int64] = np.array(list(codes.values()), dtype=np.int64)[places.to_numpy()]
+    return found

@@ -7,19 +7,35 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
-from .events import Events, merge
-from .formats.candles import read_frame
-from .formats.files import BOM, Damaged, TextFile
-from .formats.tables import COMMENT, delimiter_of
+from .events import Events, holds_events, merge
+from .formats import bybit, hftbacktest, recordings, tardis
+from .formats.binance import BinanceReader
+from .formats.candle_files import read_csv, read_frame, read_freqtrade, read_parquet
+from .formats.text_files import BOM, COMMENT, TextFile, delimiter_of
 from .recording_store import JOURNAL
 
-FORMATS = ("binance-usdm", "tardis", "bybit", "hftbacktest", "freqtrade", "csv", "parquet", "recording")
+
+def _read_binance(source: TextFile) -> dict[str, Events]:
+    return BinanceReader(source).read()
+
+
+FORMATS: dict[str, Callable[[TextFile], Mapping[str, Any]]] = {
+    "binance-usdm": _read_binance,
+    "tardis": tardis.read,
+    "bybit": bybit.read,
+    "hftbacktest": hftbacktest.read,
+    "freqtrade": read_freqtrade,
+    "csv": read_csv,
+    "parquet": read_parquet,
+    "recording": recordings.read,
+}
+"""Format → what reads a file of it, by symbol."""
 PathLike = str | os.PathLike[str]
 
 
@@ -29,7 +45,7 @@ def load(
     *,
     symbol: str | None = None,
     columns: Mapping[str, str] | None = None,
-    damaged: Damaged = "raise",
+    damaged: Literal["raise", "skip"] = "raise",
     progress: bool | None = None,
 ) -> Any:
     """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
@@ -55,13 +71,8 @@ def load(
     Raises InputError, which names file and line and says what was expected there.
     """
     if format is not None and format not in FORMATS:
-        raise InputError(
-            f"format {format!r} is not known; known are {', '.join(FORMATS)}",
-            field="format",
-            rule="known",
-            value=format,
-            nearest=FORMATS,
-        )
+        text = f"format {format!r} is not known; known are {', '.join(FORMATS)}"
+        raise InputError(text, field="format", rule="known", value=format, nearest=tuple(FORMATS))
     if damaged not in ("raise", "skip"):
         raise InputError(f"damaged is {damaged!r}; it is raise or skip", field="damaged", nearest=("raise", "skip"))
     table = to_pandas(path, "path") if not isinstance(path, str | os.PathLike) else None
@@ -73,7 +84,10 @@ def load(
         if chosen is None:
             chosen = guess_format(file)
             print(f"{file.name}: read as {chosen} (guessed)")
-        for name, part in _read(file, chosen, columns, damaged, progress).items():
+        if file.is_dir() != (chosen == "recording"):
+            kind = "directory" if file.is_dir() else "file"
+            raise InputError(f"{file} is a {kind}, which the format {chosen} is not", field="path", value=str(file))
+        for name, part in FORMATS[chosen](TextFile(file, columns, skips=damaged == "skip", progress=progress)).items():
             found.setdefault(name, []).append(part)
     if not found:
         raise InputError(f"{path}: expected market data; there is none", field="path", rule="not empty")
@@ -82,8 +96,6 @@ def load(
 
 def guess_format(path: Path) -> str:
     """Return the format of a file by its name and first bytes. Raises InputError when it is none that is known."""
-    from .formats.event_files import holds_events
-
     if path.is_dir():
         return "recording"
     name = path.name.lower()
@@ -107,13 +119,9 @@ def guess_format(path: Path) -> str:
         return "bybit"
     if len(names) > 1:
         return "csv"
-    raise InputError(
-        f"{path}, line 1: expected the beginning of one of the formats {', '.join(FORMATS)}; got"
-        f" {first[:60].decode(errors='replace')!r}. Name it with format=",
-        field="format",
-        value=str(path),
-        nearest=FORMATS,
-    )
+    expected, got = f"the beginning of one of the formats {', '.join(FORMATS)}", first[:60].decode(errors="replace")
+    text = f"{path}, line 1: expected {expected}; got {got!r}. Name it with format="
+    raise InputError(text, field="format", value=str(path), nearest=tuple(FORMATS))
 
 
 def _files(path: PathLike | Iterable[PathLike], format: str | None) -> list[Path]:
@@ -145,37 +153,6 @@ def _unfolded(path: Path) -> list[Path]:
     return found
 
 
-def _read(
-    path: Path, format: str, columns: Mapping[str, str] | None, damaged: Damaged, progress: bool | None
-) -> Mapping[str, Any]:
-    """Return what one file holds, by symbol."""
-
-    from .formats import binance, bybit, candles, event_files, hftbacktest, recordings, tardis
-
-    if path.is_dir() != (format == "recording"):
-        kind = "directory" if path.is_dir() else "file"
-        raise InputError(f"{path} is a {kind}, which the format {format} is not", field="path", value=str(path))
-    source = TextFile(path, damaged=damaged, progress=progress)
-    readers: dict[str, Callable[[TextFile], Mapping[str, Events]]] = {
-        "binance-usdm": binance.read,
-        "bybit": bybit.read,
-        "tardis": tardis.read,
-    }
-    if format in readers:
-        return readers[format](source)
-    if format == "recording":
-        return recordings.read(path)
-    if format == "hftbacktest":
-        return {"": hftbacktest.read(path)}
-    if format == "freqtrade":
-        return {candles.symbol_of(path.name): candles.read_freqtrade(source)}
-    if format == "parquet" and event_files.holds_events(path):
-        events = event_files.read(path)
-        return {events.symbol: events}
-    frame = candles.read_csv(source, columns) if format == "csv" else candles.read_table_file(path, columns)
-    return {"": frame}
-
-
 def _joined(name: str, parts: list[Any]) -> Any:
     if all(isinstance(part, Events) for part in parts):
         return merge(parts)
@@ -183,9 +160,8 @@ def _joined(name: str, parts: list[Any]) -> Any:
         return parts[0]
     forms = {"events" if isinstance(part, Events) else "rates" if "rate" in part else "candles" for part in parts}
     if len(forms) > 1:
-        raise InputError(
-            f"{name}: the files hold {' and '.join(sorted(forms))}; load each kind by itself", field="path"
-        )
+        held = " and ".join(sorted(forms))
+        raise InputError(f"{name}: the files hold {held}; load each kind by itself", field="path")
     frames: list[pd.DataFrame] = sorted(parts, key=lambda part: part["time"].min())
     joined = pd.concat(frames, ignore_index=True)
     joined.attrs["notes"] = [note for part in parts for note in part.attrs.get("notes", ())]
@@ -203,10 +179,6 @@ def _only(found: dict[str, Any], symbol: str | None) -> Any:
             return first
         found = {str(name): part.reset_index(drop=True) for name, part in first.groupby("symbol", sort=False)}
     if symbol not in found:
-        raise InputError(
-            f"{symbol} is not in the data; it has {', '.join(found)}",
-            field="symbol",
-            value=symbol,
-            nearest=tuple(found),
-        )
+        text = f"{symbol} is not in the data; it has {', '.join(found)}"
+        raise InputError(text, field="symbol", value=symbol, nearest=tuple(found))
     return found[symbol]

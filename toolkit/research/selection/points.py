@@ -99,15 +99,12 @@ def run_point(
 def _values(outcome: Any) -> Mapping[str, Any]:
     if isinstance(outcome, Results):
         return outcome.measures()
-    if isinstance(outcome, pd.Series):
-        return {str(name): value for name, value in outcome.items()}
-    if isinstance(outcome, Mapping):
-        return outcome
+    if isinstance(outcome, pd.Series | Mapping):
+        return dict(outcome.items())
     if isinstance(outcome, int | float):
         return {"value": outcome}
-    raise InputError(
-        f"the task returned {type(outcome).__name__}; return Results, a mapping, a Series or a number", field="task"
-    )
+    got = type(outcome).__name__
+    raise InputError(f"the task returned {got}; return Results, a mapping, a Series or a number", field="task")
 
 
 def plain_value(value: Any) -> Any:
@@ -159,11 +156,8 @@ class RecordFile:
                 if record["status"] == "ok" or not retry_failed:
                     self.known[record["key"]] = record
             except (ValueError, KeyError, TypeError):
-                raise InputError(
-                    f"{self.path} line {number} is not a point of a sweep; choose another results file",
-                    field="results",
-                    value=str(self.path),
-                ) from None
+                text = f"{self.path} line {number} is not a point of a sweep; choose another results file"
+                raise InputError(text, field="results", value=str(self.path)) from None
 
     def __enter__(self) -> RecordFile:
         if self.path is not None:

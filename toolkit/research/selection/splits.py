@@ -54,6 +54,7 @@ def make_splits(
     stride = test if step is None else _size(step, "step")
     move = _advance(index)
     end = len(index)
+    edges = index.append(index[-1:] + pd.Timedelta(1, unit="ms"))
     splits: list[Split] = []
     begin = 0
     while True:
@@ -62,18 +63,15 @@ def make_splits(
         test_end = move(test_start, test, "test") if test_start is not None else None
         if train_end is None or test_start is None or test_end is None or test_start >= end:
             break
-        splits.append(_split(index, len(splits), 0 if anchored else begin, train_end, test_start, test_end))
+        rows = (0 if anchored else begin, train_end, test_start, test_end)
+        splits.append(Split(len(splits), *rows, *(edges[row] for row in rows)))
         following = move(begin, stride, "step")
         if following is None or following >= end:
             break
         begin = following
     if not splits:
-        raise InputError(
-            f"{end} rows do not hold one training part of {train} and one test part of {test}",
-            field="train",
-            rule="fits",
-            value=train,
-        )
+        text = f"{end} rows do not hold one training part of {train} and one test part of {test}"
+        raise InputError(text, field="train", rule="fits", value=train)
     return splits
 
 
@@ -100,9 +98,8 @@ def _row_index(data: Any) -> pd.DatetimeIndex:
             return time_index(row_times("data", data, names))
     index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
     if not isinstance(index, pd.DatetimeIndex):
-        raise InputError(
-            "splits need times: a DatetimeIndex, or a frame with a column 'time'", field="data", rule="times"
-        )
+        text = "splits need times: a DatetimeIndex, or a frame with a column 'time'"
+        raise InputError(text, field="data", rule="times")
     return index
 
 
@@ -119,9 +116,8 @@ def _size(size: Any, name: str) -> int | pd.Timedelta:
             raise ValueError("not a whole number of rows")
         return pd.Timedelta(size)
     except ValueError as error:
-        raise InputError(
-            f"{name} is {size!r}: {error}; give rows (500) or a length of time ('30D')", field=name, value=str(size)
-        ) from None
+        text = f"{name} is {size!r}: {error}; give rows (500) or a length of time ('30D')"
+        raise InputError(text, field=name, value=str(size)) from None
 
 
 def _positive(size: int | pd.Timedelta) -> bool:
@@ -144,23 +140,6 @@ def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelt
         return int(index.searchsorted(until, side="left")) if end is not None and until <= end else None
 
     return move
-
-
-def _split(index: pd.DatetimeIndex, number: int, first: int, train_end: int, test_start: int, test_end: int) -> Split:
-    def time(position: int) -> pd.Timestamp:
-        return index[position] if position < len(index) else index[-1] + pd.Timedelta(1, unit="ms")
-
-    return Split(
-        number,
-        first,
-        train_end,
-        test_start,
-        test_end,
-        time(first),
-        time(train_end),
-        time(test_start),
-        time(test_end),
-    )
 
 
 def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, warm_up: int = 0) -> Any:

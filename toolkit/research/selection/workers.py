@@ -17,6 +17,9 @@ import cloudpickle  # type: ignore[import-untyped]
 from ...errors import InputError
 from .points import Point, Record, execute, make_record
 
+Lost = dict[Point, str]
+"""Points whose worker died → how."""
+
 
 def pack(task: Any, data: Any, options: Mapping[str, Any]) -> bytes:
     """Return task, data and options as bytes; classes and functions of a notebook travel by value."""
@@ -64,81 +67,65 @@ def runner(
     `workers` and `client` as in `sweep`.
     """
     if client is not None:
-        yield partial(on_cluster, client, pack(task, data, options))
+        yield partial(_retried, partial(_on_cluster, client, pack(task, data, options)))
     elif workers == 0:
         yield partial(map, partial(execute, (task, data, options)))
     else:
-        with _Processes(pack(task, data, options), workers or os.cpu_count() or 1) as processes:
-            yield processes.run
+        processes = _Processes(pack(task, data, options), workers or os.cpu_count() or 1)
+        try:
+            yield partial(_retried, processes.run)
+        finally:
+            processes.pool.shutdown()
+
+
+def _retried(run: Callable[[Sequence[Point], Lost], Iterator[Record]], points: Sequence[Point]) -> Iterator[Record]:
+    """Yield records as they finish. Points lost with a dead worker are retried one at a time, to find the cause."""
+    lost: Lost = {}
+    yield from run(points, lost)
+    for point in lost:
+        dead: Lost = {}
+        yield from run([point], dead)
+        if dead:
+            yield make_record(point, {}, f"WorkerDied: {dead[point]}")
 
 
 class _Processes:
-    """Processes of this machine, which start when there is work."""
+    """Processes of this machine, which start when there is work: spawned, which is safe with threads on all systems."""
 
     def __init__(self, payload: bytes, workers: int) -> None:
-        self._payload, self._workers = payload, workers
-        self._pool = _pool(payload, workers)
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise InputError(
+                'sweep was called while a worker imports this script; put the call under if __name__ == "__main__":',
+                field="workers",
+                rule="main module",
+            )
+        context = multiprocessing.get_context("spawn")
+        self._make = partial(
+            ProcessPoolExecutor, workers, mp_context=context, initializer=_begin_worker, initargs=(payload,)
+        )
+        self.pool = self._make()
 
-    def run(self, points: Sequence[Point]) -> Iterator[Record]:
-        """Yield records as they finish. Points lost with a dead worker are retried one at a time, to find the cause."""
-        lost: list[Point] = []
-        yield from self._gather(self._pool, points, lost.append)
-        if lost:
-            self._pool = _pool(self._payload, self._workers)  # one with a dead worker takes no more
-        for point in lost:
-            with _pool(self._payload, 1) as pool:
-                dead: list[Point] = []
-                yield from self._gather(pool, [point], dead.append)
-                if dead:
-                    yield make_record(point, {}, "WorkerDied: the process that ran this point ended without a result")
-
-    def _gather(
-        self, pool: ProcessPoolExecutor, points: Sequence[Point], lose: Callable[[Point], None]
-    ) -> Iterator[Record]:
-        futures = {pool.submit(_local_point, point): point for point in points}
+    def run(self, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
+        """Yield records as they finish, and add the points whose process died to `lost`."""
+        futures = {self.pool.submit(_local_point, point): point for point in points}
         try:
             for future in as_completed(futures):
                 try:
                     record = future.result()
                 except BrokenProcessPool:
-                    lose(futures[future])
+                    lost[futures[future]] = "the process that ran this point ended without a result"
                     continue
                 yield record
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            self.pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-    def __enter__(self) -> _Processes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
+        if lost:
+            self.pool.shutdown()
+            self.pool = self._make()  # one with a dead worker takes no more
 
 
-def _pool(payload: bytes, workers: int) -> ProcessPoolExecutor:
-    """Return a pool of spawned processes: the same on all systems, and safe with threads."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise InputError(
-            'sweep was called while a worker imports this script; put the call under if __name__ == "__main__":',
-            field="workers",
-            rule="main module",
-        )
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(payload,))
-
-
-def on_cluster(client: Any, payload: bytes, points: Sequence[Point]) -> Iterator[Record]:
-    """Yield records as they finish. Points of dead workers, which held the data, are retried one at a time."""
-    lost: dict[Point, str] = {}
-    yield from _submitted(client, payload, points, lost)
-    for point in lost:
-        dead: dict[Point, str] = {}
-        yield from _submitted(client, payload, [point], dead)
-        if dead:
-            yield make_record(point, {}, dead[point])
-
-
-def _submitted(client: Any, payload: bytes, points: Iterable[Point], lost: dict[Point, str]) -> Iterator[Record]:
+def _on_cluster(client: Any, payload: bytes, points: Iterable[Point], lost: Lost) -> Iterator[Record]:
+    """Yield records as they finish, and add the points of dead workers to `lost`; the data is sent each time."""
     from distributed import as_completed as completed
 
     shared = client.scatter(payload, broadcast=True, hash=False)
@@ -148,7 +135,7 @@ def _submitted(client: Any, payload: bytes, points: Iterable[Point], lost: dict[
             try:
                 record = future.result()
             except Exception as failure:
-                lost[futures[future]] = f"WorkerDied: {type(failure).__name__}: {failure}"
+                lost[futures[future]] = f"{type(failure).__name__}: {failure}"
                 continue
             yield record
             future.release()

@@ -1,1 +1,1 @@
-"""Requests and queries as plain values: gateway, admission, Info answers, the in-process transport."""
+"""Requests and queries as plain values: gateway, Info answers, the in-process transport."""

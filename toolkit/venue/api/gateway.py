@@ -7,8 +7,10 @@ lock; only the command itself is applied under it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
@@ -18,11 +20,20 @@ from ...environments import LOCAL, Chain
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import BY_PATH
-from ..engine.codes import MALFORMED, SIGNATURE, UNSUPPORTED
-from ..engine.commands import Outcome, WireError
+from ...protocol.reads.info_queries import BY_PATH
+from ..engine.commands import (
+    BANNED,
+    DISABLED,
+    LOCATION,
+    MALFORMED,
+    RATE_LIMITED,
+    SIGNATURE,
+    UNSUPPORTED,
+    Outcome,
+    WireError,
+)
 from ..engine.core import Core
-from .admission import Admission
+from ..programs import permissions
 
 T = TypeVar("T")
 
@@ -68,12 +79,18 @@ class Incoming:
     vault: str = ""
     """The address in vaultAddress, in lower case."""
     exempt_from_faults: bool = False
-    """True for the second copy of a request and for one that a fault delayed: no fault applies to them again."""
-    notes: dict[str, Any] = field(default_factory=dict)
+    """True for a request that came while no fault was armed, and for the second copy of one and one that a fault
+    delayed: no fault applies to them again."""
+    accounts: tuple[str, ...] = ()
+    """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
 
     def exempt_copy(self) -> Incoming:
         """Return the request as it came in, to be executed without faults."""
         return Incoming(self.method, self.path, self.query, self.body, self.peer, exempt_from_faults=True)
+
+
+Route = Callable[[Incoming], Answer]
+"""The function that answers the requests of one path."""
 
 
 class Submission(NamedTuple):
@@ -88,18 +105,6 @@ class Submission(NamedTuple):
     admit: Callable[[Core], None] | None
 
 
-Flow = Generator[Submission, Outcome, Answer]
-"""The answering of one request: yields a submission, is sent its outcome, returns the answer."""
-
-
-class Started(NamedTuple):
-    """A request that was read, with what it waits for, a submission, or its answer."""
-
-    flow: Flow
-    submission: Submission | None = None
-    answer: Answer | None = None
-
-
 class HttpRequest(NamedTuple):
     """One HTTP request as plain values; see `Gateway.handle`."""
 
@@ -110,16 +115,32 @@ class HttpRequest(NamedTuple):
     peer: str = ""
 
 
-class GatewayVenue(Protocol):
-    """What the gateway needs of the venue."""
+class Started(NamedTuple):
+    """A request that was read, with its submission, whose outcome it waits for, or its answer."""
 
+    incoming: Incoming
+    submission: Submission | None
+    answer: Answer | None
+
+
+class Host(Protocol):
+    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core; a revert replaces it."""
+
+    @property
+    def core(self) -> Core: ...
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def now_ms(self) -> int: ...
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
     def query(self, question: Callable[[Core], T]) -> T: ...
-    def now_ms(self) -> int: ...
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
+    def catch_up(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
 
 
 class RequestInterceptor(Protocol):
-    """What the gateway calls around each request while `active`; scripted faults are one (`lab.request_faults`)."""
+    """What the gateway calls around each request while `active`; scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:
@@ -189,7 +210,7 @@ class Gateway:
     """
 
     def __init__(
-        self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
+        self, venue: Host, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
     ) -> None:
         self.venue = venue
         self.faults = faults
@@ -198,7 +219,7 @@ class Gateway:
         """Whether answers have the fields that are not published; see `LocalVenue`, `wire`."""
         self.hooks = Hooks()
         self.admission = Admission()
-        self.routes: dict[str, Callable[[Incoming], Answer]] = {}
+        self.routes: dict[str, Route] = {}
         """Further paths, path → function; a venue that is served with controls registers them here."""
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
@@ -214,100 +235,106 @@ class Gateway:
 
     def start(self, request: HttpRequest) -> Started:
         """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
-        return _resumed(self._answer_in_time(request), None)
+        query = request.query
+        pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
+        incoming = Incoming(request.method.upper(), request.path, pairs, request.body, request.peer)
+        found = self._begin(incoming)
+        if isinstance(found, Submission):
+            return Started(incoming, found, None)
+        return Started(incoming, None, self._respond(incoming, found))
 
     def finish(self, group: Sequence[Started]) -> list[Answer]:
         """Answer requests that were started, as `handle_many` does."""
-        answers: list[Answer | None] = [started.answer for started in group]
-        waiting = [(number, started) for number, started in enumerate(group) if started.submission is not None]
-        while waiting:
-            submissions = [started.submission for _, started in waiting if started.submission is not None]
-            outcomes = self.venue.submit_many(submissions)
-            steps = [(number, _resumed(one.flow, got)) for (number, one), got in zip(waiting, outcomes, strict=True)]
-            for number, started in steps:
-                answers[number] = started.answer
-            waiting = [(number, started) for number, started in steps if started.submission is not None]
-        return [answer for answer in answers if answer is not None]
-
-    def _answer_in_time(self, request: HttpRequest) -> Flow:
-        action = signer = ""
-        try:
-            query = request.query
-            pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
-            incoming = Incoming(request.method.upper(), request.path, pairs, request.body, request.peer)
-            answer = yield from self._handle_with_faults(incoming) if self.faults.active else self._answer(incoming)
-            action, signer = incoming.action, incoming.signer
-        except Exception as error:
-            answer = refusal(error)
-        headers = {**answer.headers, "x-venue-time": str(self.venue.now_ms())}
-        return answer._replace(headers=headers, action=action, signer=signer)
-
-    def _handle_with_faults(self, incoming: Incoming) -> Flow:
-        self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they arrive
-        again = incoming.exempt_copy()
-        try:
-            self.faults.on_request(incoming)
-            answer = yield from self._answer(incoming)
-        except FaultTriggered as fault:
-            return fault.answer
-        return self.faults.on_response(incoming, answer, lambda: self._answer_now(again))
+        submissions = [started.submission for started in group if started.submission is not None]
+        outcomes = iter(self.venue.submit_many(submissions) if submissions else ())
+        return [
+            self._respond(started.incoming, next(outcomes)) if started.answer is None else started.answer
+            for started in group
+        ]
 
     def execute_delayed(self, now_ms: int) -> None:
         """Execute the requests that a fault held back until now; their answers are dropped."""
         for delayed in self.faults.due(now_ms):
-            self._answer_now(delayed)
+            self._answer_alone(delayed)
 
-    def _answer_now(self, incoming: Incoming) -> Answer:
-        """Run the flow of a request that belongs to no group."""
-        flow = self._answer(incoming)
+    def _answer_alone(self, incoming: Incoming) -> Answer:
+        """Answer a request that belongs to no group."""
+        found = self._begin(incoming)
+        if isinstance(found, Submission):
+            [outcome] = self.venue.submit_many([found])
+            return self._respond(incoming, outcome)
+        return self._respond(incoming, found)
+
+    def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
+        """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
         try:
-            submission = next(flow)
-            while True:
-                [outcome] = self.venue.submit_many([submission])
-                submission = flow.throw(outcome) if isinstance(outcome, Exception) else flow.send(outcome)
-        except StopIteration as done:
-            answer: Answer = done.value
-            return answer
+            incoming.exempt_from_faults |= not self.faults.active  # a control's own fault must not meet its answer
+            if not incoming.exempt_from_faults:
+                self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they come
+                self.faults.on_request(incoming)
+            answer = self.hooks.on_request(incoming)
+            if answer is not None:
+                return answer
+            found = self._route(incoming)
+            return found if isinstance(found, Submission) else self.hooks.on_response(incoming, found)
+        except FaultTriggered as fault:
+            return fault
+        except Exception as error:
+            return refusal(error)
 
-    def _answer(self, incoming: Incoming) -> Flow:
-        answer = self.hooks.on_request(incoming)
-        if answer is None:
-            answer = self.hooks.on_response(incoming, (yield from self._route(incoming)))
-        return answer
+    def _respond(self, incoming: Incoming, found: Answer | Outcome | Exception) -> Answer:
+        """Return the answer to deliver, from that of `_begin` or from what became of the submission."""
+        try:
+            if isinstance(found, Outcome):
+                found = enveloped(found.status, found.code, found.message, found.data)
+                found = self.hooks.on_response(incoming, found)
+            elif isinstance(found, Exception) and not isinstance(found, FaultTriggered):
+                found = self.hooks.on_response(incoming, refusal(found))
+            if isinstance(found, FaultTriggered):
+                answer = found.answer
+            elif not incoming.exempt_from_faults:
+                again = incoming.exempt_copy()
+                answer = self.faults.on_response(incoming, found, lambda: self._answer_alone(again))
+            else:
+                answer = found
+        except Exception as error:
+            answer = refusal(error)
+        headers = {**answer.headers, "x-venue-time": str(self.venue.now_ms())}
+        return answer._replace(headers=headers, action=incoming.action, signer=incoming.signer)
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
-        if self.faults.active and not incoming.exempt_from_faults:
+        if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
 
-    def _route(self, incoming: Incoming) -> Flow:
+    def _route(self, incoming: Incoming) -> Submission | Answer:
         try:
             path = incoming.path
             if len(incoming.body) > MAX_BODY:
                 return too_large(len(incoming.body))
             if path == EXCHANGE_PATH:
-                return _wrong_method(incoming, "POST") or (yield from self._exchange(incoming))
+                return wrong_method(incoming, "POST") or self._exchange(incoming)
             if path in self.routes:
                 return self.routes[path](incoming)
             endpoint = BY_PATH.get(path)
             if endpoint is not None:
-                return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
+                return wrong_method(incoming, "GET") or self._info(endpoint, incoming)
         except FaultTriggered:
-            raise  # `_handle_with_faults` answers it; below it would become a 400
+            raise  # its answer is not to become a 400
         except Exception as error:
             return refusal(error)
         return enveloped(
             404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
         )
 
-    def _exchange(self, incoming: Incoming) -> Flow:
+    def _exchange(self, incoming: Incoming) -> Submission:
         request = envelope.parse(incoming.body)
         incoming.action = request.type
         verified = signing.verify(request, self.chain)
         incoming.signer = verified.signer
         incoming.vault = (request.vault_address or "").lower()
-        outcome = yield Submission(
+        return Submission(
             request.action,
             verified.signer,
             request.nonce,
@@ -316,10 +343,9 @@ class Gateway:
             verified.digest,
             lambda core: self._admit(incoming, core),
         )
-        return enveloped(outcome.status, outcome.code, outcome.message, outcome.data)
 
     def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
-        from . import info
+        from ..api import info
 
         values = endpoint.parse(incoming.query)
 
@@ -331,16 +357,6 @@ class Gateway:
         if endpoint.name in info.LONG:  # without the lock, which all commands need
             found = info.answer(found, endpoint.name, values)
         return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
-
-
-def _resumed(flow: Flow, outcome: Outcome | Exception | None) -> Started:
-    """Return where a flow is after it was sent an outcome, or the exception in its place; None begins it."""
-    try:
-        if isinstance(outcome, Exception):
-            return Started(flow, flow.throw(outcome))
-        return Started(flow, flow.send(outcome))  # type: ignore[arg-type]
-    except StopIteration as done:
-        return Started(flow, None, done.value)
 
 
 def refusal(error: Exception) -> Answer:
@@ -358,8 +374,63 @@ def refusal(error: Exception) -> Answer:
     return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")
 
 
-def _wrong_method(incoming: Incoming, method: str) -> Answer | None:
+def taking(method: str, answer: Route) -> Route:
+    """Return a route that refuses requests with another method."""
+    return lambda incoming: wrong_method(incoming, method) or answer(incoming)
+
+
+def wrong_method(incoming: Incoming, method: str) -> Answer | None:
+    """Return the answer to a request that has not this method, None for one that has."""
     if incoming.method == method:
         return None
     answer = enveloped(405, 405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
     return answer._replace(headers={**JSON_HEADERS, "allow": method})
+
+
+class Admission:
+    """Refuses requests before the check of authority: closed locations, banned addresses, disabled actions, limits.
+
+    The rules are part of the state (`simulation.interventions`). The counters of requests are not: they belong to the
+    process and start from zero with it. Used under the venue's lock.
+    """
+
+    def __init__(self) -> None:
+        self._requests_ms: dict[tuple[str, str], deque[int]] = {}
+        """Times of the last requests, by action and account."""
+
+    def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
+        """Raise WireError 40006, 40281, 40280 or 40220 for a request that is refused.
+
+        `action` is "" for a query; `vault` is the address in vaultAddress.
+        """
+        lab = core.state.laboratory
+        if lab.closed and ("" in lab.closed or peer in lab.closed):
+            raise WireError(LOCATION, "location is not supported")
+        if lab.banned and signer:
+            for address in (signer, *permissions.acts_for(core, action, signer), vault):
+                if address in lab.banned:
+                    raise WireError(BANNED, f"address {address} is banned")
+        if action in lab.disabled:
+            raise WireError(DISABLED, f"{action} is switched off for now")
+        if lab.limits:
+            self._count(core, peer, action, signer)
+
+    def _count(self, core: Core, peer: str, action: str, signer: str) -> None:
+        limits, name = core.state.laboratory.limits, action or "info"
+        limit = limits.get(name) or (limits.get("") if action else None)
+        if limit is None:
+            return
+        now = core.state.time
+        # an agent counts towards its master's limit, a query towards its peer's
+        account = (*permissions.acts_for(core, action, signer), signer)[0] if signer else peer
+        requests_ms = self._requests_ms.setdefault((name, account), deque())
+        # a time after now was counted before a revert set the clock back
+        while requests_ms and (requests_ms[0] <= now - limit.span or requests_ms[0] > now):
+            requests_ms.popleft()
+        if len(requests_ms) >= limit.count:
+            wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
+            raise WireError(
+                RATE_LIMITED,
+                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms",
+            )
+        requests_ms.append(now)

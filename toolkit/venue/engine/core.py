@@ -13,18 +13,32 @@ from collections.abc import Callable, Iterator
 from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
-from ..model.book import Books
+from ..model.book import Books, Triggers
 from ..model.constants import ENDED
 from ..model.genesis import Genesis
-from ..model.history import Transaction
+from ..model.history import Block, Transaction
 from ..model.risk_index import RiskIndex
 from ..model.state import State, Unsettled, first_state
-from ..model.triggers import Triggers
-from . import codec, nonces, registry
+from . import codec, registry
 from . import events as ev
 from .arguments import check_types
-from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
-from .commands import ActionContext, Command, Control, Outcome, Refused, Submit, WireError
+from .commands import (
+    REFUSED,
+    SIGNATURE,
+    UNSIGNED_NONCES,
+    UNSUPPORTED,
+    ActionContext,
+    Command,
+    Control,
+    Outcome,
+    Refused,
+    Submit,
+    TxCode,
+    WireError,
+    check_nonce,
+    use_nonce,
+)
+from .registry import process
 
 Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
@@ -95,12 +109,10 @@ class Core:
 
     def account(self, address: str) -> VenueAccount:
         """Return the account of an address, opening it when it is new."""
-        address = address.lower()
-        found = self.state.accounts.get(address)
-        if found is None:
-            found = VenueAccount(address, created=self.state.time, updated=self.state.time)
-            self.state.accounts[address] = found
-        return found
+        address, state = address.lower(), self.state
+        if address not in state.accounts:
+            state.accounts[address] = VenueAccount(address, created=state.time, updated=state.time)
+        return state.accounts[address]
 
     def product(self, code: int) -> Product:
         """Return the product of a code. Raises Refused, which names the known codes, when there is none."""
@@ -131,10 +143,6 @@ class Core:
     def block_hash(self, height: int) -> str:
         """Return the hash of a complete block without transactions (the history has those of the others)."""
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
-
-    def context(self, account: VenueAccount) -> ActionContext:
-        """Return a context for an action the venue itself takes for an account (market, liquidation)."""
-        return ActionContext(account, "", 0, self.state.time, self.tx_hash())
 
     def wake(self, name: str, time: int) -> None:
         """Make a process due at `time`, or earlier if it already is."""
@@ -217,64 +225,57 @@ class Core:
                 raise WireError(UNSUPPORTED, f"action type {action!r} is not supported here")
             # A request that may not act must not use up a nonce, so its sender is checked first.
             context = self.authorize(self, submit)
-            nonces.check(self.state, submit)
+            check_nonce(self.state, submit)
         except WireError as error:
             return Outcome(error.code, error.message, error.data, error.status)
-        if action not in nonces.UNSIGNED:
-            nonces.use(self.state, submit)
+        if action not in UNSIGNED_NONCES:
+            use_nonce(self.state, submit)
         delay = self.state.settings.get("settleDelay", 0)
         if delay:
             return self._postpone(context, submit, delay)
         outcome = self.execute(context, submit, action)
-        if action in nonces.UNSIGNED and outcome.code == 0:
-            nonces.use(self.state, submit)
+        if action in UNSIGNED_NONCES and outcome.code == 0:
+            use_nonce(self.state, submit)
         return outcome
 
     def execute(self, context: ActionContext, submit: Submit, action: str, *, late: bool = False) -> Outcome:
         """Execute an action whose sender is authorized, and record its transaction; `late`: it was answered before."""
-        code, message = 0, ""
         try:
             if context.vault is not None:
                 self.enter_vault(self, context, action)
             result = self.handlers[action](self, context, submit.action)
+            outcome = result if isinstance(result, Outcome) else Outcome(data=result)
+            code, message = (outcome.code, outcome.message) if outcome.code else (0, "")
         except Refused as refusal:
             code, message = refusal.code, refusal.reason
             outcome = Outcome(REFUSED, message, {})
         except WireError as error:
             code, message = error.code, error.message
             outcome = Outcome(error.code, message, error.data, error.status)
-        else:
-            outcome = result if isinstance(result, Outcome) else Outcome(data=result)
-            if outcome.code:
-                code, message = outcome.code, outcome.message
         returned = None
         if late and outcome.data:
             returned = {name: value for name, value in outcome.data.items() if name != "results"} or None
-        done = Transaction(
-            self.state.transactions, self.height, self.state.time, self.tx_hash(), submit.signer,
-            context.account.address, action, submit.nonce, code, message, returned,
-        )  # fmt: skip
-        self._record(done)
+        step, address = (self.state.transactions, self.height, self.state.time, self.tx_hash()), context.account.address
+        done = Transaction(*step, submit.signer, address, action, submit.nonce, code, message, returned)
+        self.state.history.transactions.add(done.address, done)
+        if "blocks" not in self.state.schedule:
+            self.state.schedule["blocks"] = self.state.genesis_time + done.height * self.state.block_ms
+        self.emit(ev.TxDone(done))
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
 
     def _postpone(self, context: ActionContext, submit: Submit, delay: int) -> Outcome:
-        state, tx_hash = self.state, self.tx_hash()
-        due = state.time + delay
-        account, builder = context.account.address, context.builder
-        state.unsettled.append(
-            Unsettled(due, tx_hash, submit.action, submit.signer, submit.nonce, account, submit.vault, builder)
-        )
+        due, who = self.state.time + delay, (submit.signer, submit.nonce, context.account.address)
+        waiting = Unsettled(due, self.tx_hash(), submit.action, *who, submit.vault, context.builder)
+        self.state.unsettled.append(waiting)
         self.wake("settle", due)
-        return Outcome(data={"txHash": tx_hash, "txCode": 0, "txMsg": ""})
+        return Outcome(data={"txHash": waiting.tx_hash, "txCode": 0, "txMsg": ""})
 
     def execute_unsettled(self, waiting: Unsettled) -> None:
         """Execute an action that was answered before; a refusal shows in its transaction and order events."""
         self.step_hash, now = waiting.tx_hash, self.state.time  # the answer already named this hash
-        account = self.state.accounts[waiting.account]
-        context = ActionContext(
-            account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder
-        )
+        who = self.state.accounts[waiting.account], waiting.signer, waiting.nonce
+        context = ActionContext(*who, now, waiting.tx_hash, waiting.vault, waiting.builder)
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
         self.execute(context, submit, str(waiting.action["type"]), late=True)
         self.run_hooks()
@@ -282,9 +283,8 @@ class Core:
     def _control(self, control: Control) -> Outcome:
         rule = self.controls.get(control.name)
         if rule is None:
-            return Outcome(
-                UNSUPPORTED, f"there is no control {control.name!r}; known: {', '.join(sorted(self.controls))}"
-            )
+            known = ", ".join(sorted(self.controls))
+            return Outcome(UNSUPPORTED, f"there is no control {control.name!r}; known: {known}")
         self.open_step()
         try:
             check_types(rule, control.args)
@@ -300,19 +300,6 @@ class Core:
         self.state.transactions += 1
         self._digest = digest
         self.step_hash = ""
-
-    def _open_process(self, name: str) -> None:
-        """Begin the step of a process. Its hash is that of its name and instant, however many steps came before."""
-        self._digest = name, self.state.time
-        self.step_hash = ""
-
-    def _record(self, done: Transaction) -> None:
-        state = self.state
-        state.history.transactions.add(done.address, done)
-        if "blocks" not in state.schedule:
-            state.schedule["blocks"] = state.genesis_time + done.height * state.block_ms
-        if self.recording:
-            self.events.append(ev.TxDone(done))
 
     def advance(self, until: int) -> None:
         """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""
@@ -334,7 +321,8 @@ class Core:
             for name, rule in self.processes:
                 # Looked up for each process, because those before it may have woken or stopped it at this instant.
                 if schedule.get(name) == due:
-                    self._open_process(name)
+                    # the hash is that of name and instant, however many steps came before
+                    self._digest, self.step_hash = (name, due), ""
                     following = rule(self, due)
                     if following is None:
                         schedule.pop(name, None)
@@ -379,3 +367,28 @@ class Core:
         for transfer in transfers[booked:] if len(transfers) > booked else ():
             # The rounding account gets what the receiver does not; it never pays.
             assert 0 <= transfer.received <= transfer.paid, f"a transfer does not balance: {transfer}"
+
+
+@process("settle")
+def settle(core: Core, time: int) -> int | None:
+    """Execute the answered actions whose settlement delay is over."""
+    waiting = core.state.unsettled
+    while waiting and waiting[0].due <= time:
+        core.execute_unsettled(waiting.pop(0))
+    return waiting[0].due if waiting else None
+
+
+@process("blocks")
+def close_block(core: Core, time: int) -> int | None:
+    """Close the open block at its end. The process sleeps until the next transaction, so empty blocks cost nothing."""
+    state = core.state
+    records = state.history.transactions.records
+    first = state.block_first
+    if first < len(records):
+        height = records[first].height
+        digest = hashlib.sha256(core.block_hash(height).encode())
+        for record in records[first:]:
+            digest.update(record.hash.encode())
+        state.history.blocks.append(Block(height, time, "0x" + digest.hexdigest(), first, len(records) - first))
+        state.block_first = len(records)
+    return None

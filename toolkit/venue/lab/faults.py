@@ -11,33 +11,351 @@ with an `action` or `account` trigger once those are known: after the signature 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
+from ...protocol.reads.feed import GOING_AWAY
+from ..api.gateway import Answer, FaultTriggered, Host, Incoming, enveloped
 from ..clocks import milliseconds
-from .armed_faults import SETTINGS, ArmedFaults, Fault
-from .feed_faults import FEED, FeedFaults
-from .request_faults import AFTER, BEFORE, RequestFaults
+from ..programs import permissions
 
 if TYPE_CHECKING:
     from ..engine.core import Core
-    from ..feed.hub import Hub
+    from ..feed.hub import FeedConnection, Hub, Subject
 
+BEFORE = {
+    "refuse": "the connection is refused; nothing left the client",
+    "lose-request": "the request gets lost; no answer ever comes",
+    "cut-request": "the connection breaks before the venue received the request",
+    "late-request": "no answer comes, and the request arrives `delay` later",
+    "code": "the venue answers with `code` and does nothing (default 40231)",
+    "status": "an HTTP `status` without the venue's envelope (default 503); nothing is done",
+}
+AFTER = {
+    "lose-answer": "the request is executed; its answer never comes",
+    "cut-answer": "the request is executed, then the connection breaks",
+    "late-answer": "the request is executed; its answer comes `delay` later",
+    "status-after": "the request is executed; the answer is an HTTP `status` (default 503)",
+    "garbage": "the request is executed; the answer is half of its bytes",
+    "duplicate": "the request arrives twice; the client gets the first answer",
+    "repeat": "the request arrives twice; the client gets the second answer, as behind a proxy that retries",
+}
+FEED = {
+    "feed-drop": "messages of a `channel` get lost",
+    "feed-duplicate": "messages come twice",
+    "feed-skip": "a sequence number is left out",
+    "feed-freeze": "nothing arrives any more, until `clear`",
+    "feed-cut": "the connection that a message is for is closed",
+}
 KINDS = {**BEFORE, **AFTER, **FEED}
 """Every kind of fault and what it does."""
 
+_ACCOUNTS = ("userAddr", "userAddress", "user", "wallet")
+"""Parameters of queries that name the account that is asked about."""
+_BROKEN = {
+    "refuse": "refused",
+    "lose-request": "timeout",
+    "late-request": "timeout",
+    "cut-request": "disconnect",
+    "lose-answer": "timeout",
+    "cut-answer": "disconnect",
+}
+"""Kind of fault → how the connection fails; see `Answer.broken`."""
 
-class FaultyVenue(Protocol):
+
+class FaultyVenue(Host, Protocol):
     """What faults need of the venue."""
 
     @property
-    def core(self) -> Core: ...
-    @property
     def feed(self) -> Hub: ...
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Fault(AbstractContextManager["Fault"]):
+    """One armed fault; as a context manager it is removed at the end of the block.
+
+    Attributes: `kind`; what it matches: `path` (with * and ?), `action`, `account` (master, signer, or the account a
+    query asks about), `peer`, `channel` ("" for all); `after` (matches that still pass first); `count` (how often it
+    triggers, None for always); `chance` (of each match, 0 to 1); `delay` (ms); `status` (HTTP); `code` (of the venue);
+    `struck` (how often it has triggered).
+    """
+
+    kind: str
+    path: str = ""
+    action: str = ""
+    account: str = ""
+    peer: str = ""
+    channel: str = ""
+    after: int = 0
+    count: int | None = 1
+    chance: float = 1.0
+    delay: int = 1_000
+    status: int = 503
+    code: int = 40231
+    _random: random.Random = field(default_factory=random.Random)
+    struck: int = field(default=0, init=False)
+    _armed_in: ArmedFaults | None = field(default=None, init=False)
+
     @property
-    def lock(self) -> AbstractContextManager[Any]: ...
-    def now_ms(self) -> int: ...
+    def done(self) -> bool:
+        """True once it has triggered `count` times; a freeze lasts until it is removed."""
+        return self.count is not None and self.struck >= self.count and self.kind != "feed-freeze"
+
+    @property
+    def needs_sender(self) -> bool:
+        """True for a fault that matches an action or an account, which are known after the signature check."""
+        return bool(self.action or self.account)
+
+    def triggers(self) -> bool:
+        """Count one match; return True when the fault applies to it."""
+        if self.done:
+            return False
+        if self.after:
+            self.after -= 1
+            return False
+        if self.chance < 1 and self._random.random() >= self.chance:
+            return False
+        self.struck += 1
+        return True
+
+    def remove(self) -> None:
+        """Disarm the fault; removing it again does nothing."""
+        if self._armed_in is not None:
+            self._armed_in.remove(self)
+
+    def __repr__(self) -> str:
+        words = [f"{name}={getattr(self, name)}" for name, usual in SETTINGS.items() if getattr(self, name) != usual]
+        return f"<Fault {' '.join([self.kind, *words]).replace('count=None', 'count=all')}; struck {self.struck}>"
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+SETTINGS: dict[str, Any] = {
+    one.name: one.default for one in fields(Fault) if one.name not in ("kind", "struck") and one.name[0] != "_"
+}
+"""Settings of a fault and their defaults, in the order of its repr."""
+
+
+class ArmedFaults:
+    """The armed faults of one kind of traffic, in the order they were added; guarded by the venue's lock."""
+
+    def __init__(self, venue: FaultyVenue) -> None:
+        self._venue = venue
+        self._armed: list[Fault] = []
+
+    @property
+    def active(self) -> bool:
+        """True while a fault is armed."""
+        return bool(self._armed)
+
+    def __len__(self) -> int:
+        return len(self._armed)
+
+    def arm(self, fault: Fault) -> None:
+        """Add a fault."""
+        with self._venue.lock:
+            self._armed.append(fault)
+            fault._armed_in = self
+
+    def remove(self, fault: Fault) -> None:
+        """Disarm one fault; one that is not armed any more is no error."""
+        with self._venue.lock:
+            self._armed = [one for one in self._armed if one is not fault]
+
+    def clear(self) -> None:
+        """Disarm all faults."""
+        with self._venue.lock:
+            self._armed = []
+
+    def triggered(self, kinds: Container[str], matches: Callable[[Fault], bool]) -> Iterator[Fault]:
+        """Yield the matching faults of these kinds that trigger, counting each match; under the lock.
+
+        A fault that has triggered `count` times is disarmed.
+        """
+        for fault in self._armed:  # `remove` makes a new list, so this one does not change here
+            if fault.kind in kinds and matches(fault) and fault.triggers():
+                if fault.done:
+                    self.remove(fault)
+                yield fault
+
+
+class RequestFaults(ArmedFaults):
+    """The faults of requests; `gateway.RequestInterceptor` says when each method is called."""
+
+    def __init__(self, venue: FaultyVenue) -> None:
+        super().__init__(venue)
+        self._late: list[tuple[int, Incoming]] = []
+
+    @property
+    def active(self) -> bool:
+        """True while a fault is armed or a held-back request has yet to arrive."""
+        return bool(self._armed or self._late)
+
+    def on_request(self, incoming: Incoming) -> None:
+        """Raise FaultTriggered for a fault that matches by path and peer alone."""
+        self._before(incoming, needs_sender=False)
+
+    def on_authenticated(self, core: Core, incoming: Incoming) -> None:
+        """Raise FaultTriggered for a fault of this action or account, before the command is applied."""
+        signer = incoming.signer.lower()
+        if signer:
+            incoming.accounts = (signer, *permissions.acts_for(core, incoming.action, signer))
+        else:
+            incoming.accounts = tuple(value.lower() for name, value in incoming.query if name in _ACCOUNTS)
+        self._before(incoming, needs_sender=True)
+
+    def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
+        """Return the answer as the faults leave it; `again` executes the same request a second time."""
+        for fault in self._triggered(AFTER, lambda fault: _matches(fault, incoming)):
+            answer = _altered(fault, answer, again)
+        return answer
+
+    def due(self, now_ms: int) -> list[Incoming]:
+        """Remove and return the held-back requests that arrive by now."""
+        with self._venue.lock:
+            found = [incoming for time, incoming in self._late if time <= now_ms]
+            if found:
+                self._late = [one for one in self._late if one[0] > now_ms]
+        return found
+
+    def _before(self, incoming: Incoming, *, needs_sender: bool) -> None:
+        def matches(fault: Fault) -> bool:
+            return fault.needs_sender is needs_sender and _matches(fault, incoming)
+
+        for fault in self._triggered(BEFORE, matches):
+            if fault.kind == "late-request":
+                self._late.append((self._venue.now_ms() + fault.delay, incoming.exempt_copy()))
+            if fault.kind == "code":
+                raise FaultTriggered(enveloped(200, fault.code, f"code {fault.code} (scripted fault)"))
+            raise FaultTriggered(_failed(fault))
+
+    def _triggered(self, kinds: Container[str], matches: Callable[[Fault], bool]) -> list[Fault]:
+        with self._venue.lock:  # a list, so that every matching fault is counted before the first one takes effect
+            return list(self.triggered(kinds, matches))
+
+
+def _matches(fault: Fault, incoming: Incoming) -> bool:
+    """Return whether a fault is for a request; a fault of an action or account needs these to be known."""
+    return (
+        (not fault.path or fnmatchcase(incoming.path, fault.path))
+        and fault.peer in ("", incoming.peer)
+        and fault.action in ("", incoming.action)
+        and (not fault.account or fault.account in incoming.accounts)
+    )
+
+
+def _failed(fault: Fault) -> Answer:
+    """Return the answer in place of the venue's: a broken connection, or a page without the venue's envelope."""
+    if fault.kind in _BROKEN:
+        return Answer(0, b"", broken=_BROKEN[fault.kind])
+    headers = {"content-type": "text/html"}
+    if fault.status == 429:
+        headers["retry-after"] = str(-(-fault.delay // 1000))  # whole seconds, rounded up: never too early
+    return Answer(fault.status, b"<html>scripted fault</html>", headers)
+
+
+def _altered(fault: Fault, answer: Answer, again: Callable[[], Answer]) -> Answer:
+    if fault.kind == "late-answer":
+        return answer._replace(delay=answer.delay + fault.delay / 1000)
+    if fault.kind == "garbage":
+        return answer._replace(body=answer.body[: len(answer.body) // 2])
+    if fault.kind in ("duplicate", "repeat"):
+        second = again()
+        return second if fault.kind == "repeat" else answer
+    return _failed(fault)
+
+
+class FeedFaults(ArmedFaults):
+    """The faults of the feed: `venue.host.feed.faults.add("drop", channel="orderBook", count=3)`.
+
+    A freeze holds back every message, answers to pings included, until it is removed.
+    """
+
+    def __init__(self, venue: FaultyVenue) -> None:
+        super().__init__(venue)
+        self._held: list[tuple[FeedConnection, Subject | None, str]] = []
+
+    def add(self, kind: str, *, channel: str = "", peer: str = "", after: int = 0, count: int | None = 1) -> Fault:
+        """Arm a fault: drop, duplicate, skip, freeze or cut. Raises InputError for another kind."""
+        if f"feed-{kind}" not in FEED:
+            kinds = tuple(known.removeprefix("feed-") for known in FEED)
+            raise InputError(f"fault {kind!r} is none of {', '.join(kinds)}", field="kind", value=kind, nearest=kinds)
+        fault = Fault(f"feed-{kind}", channel=channel, peer=peer, after=after, count=count)
+        self.arm(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        """Disarm one fault; the end of the last freeze delivers what was held back."""
+        with self._venue.lock:
+            super().remove(fault)
+            if fault.kind == "feed-freeze" and not self._freezes():
+                self._release()
+
+    def clear(self) -> None:
+        """Disarm all faults, and deliver what was held back."""
+        with self._venue.lock:
+            super().clear()
+            self._release()
+
+    def thaw(self) -> None:
+        """End all freezes: what was held back is delivered, in order."""
+        for fault in self._freezes():
+            self.remove(fault)
+
+    def cut(self, reason: str = "cut (scripted fault)", *, peer: str = "") -> int:
+        """Close connections at once, all or those of a peer; return how many."""
+        found = [one for one in self._venue.feed.open_connections if not one.closed and peer in ("", one.peer)]
+        for connection in found:
+            connection.close(reason, GOING_AWAY)
+        return len(found)
+
+    # called by the hub, under the lock
+
+    def skipped(self, subject: Subject) -> int:
+        """Return how many sequence numbers to leave out before the next increment of a subject, whoever its peers."""
+        return sum(1 for _ in self.triggered(("feed-skip",), lambda fault: fault.channel in ("", subject.channel.type)))
+
+    def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> list[str]:
+        """Return the texts to send for one data message: none, itself, or itself twice."""
+
+        def matches(fault: Fault) -> bool:
+            return fault.channel in ("", subject.channel.type) and fault.peer in ("", connection.peer)
+
+        def hit(kind: str) -> bool:
+            # further faults of a kind do not count this message
+            return next(self.triggered((kind,), matches), None) is not None
+
+        if hit("feed-freeze"):
+            self._held.append((connection, subject, text))
+            return []
+        if hit("feed-cut"):
+            connection.close_locked("cut (scripted fault)", GOING_AWAY)
+            return []
+        if hit("feed-drop"):
+            return []
+        return [text, text] if hit("feed-duplicate") else [text]
+
+    def holds(self, connection: FeedConnection, text: str) -> bool:
+        """Hold back an answer to a connection's own message if everything to it is frozen; return whether it was."""
+        frozen = any(
+            not fault.channel and not fault.after and fault.peer in ("", connection.peer) for fault in self._freezes()
+        )
+        if frozen:
+            self._held.append((connection, None, text))
+        return frozen
+
+    def _freezes(self) -> list[Fault]:
+        return [fault for fault in self._armed if fault.kind == "feed-freeze"]
+
+    def _release(self) -> None:
+        held, self._held = self._held, []
+        for connection, subject, text in held:
+            connection.put(text, subject)
 
 
 class Faults:
@@ -45,8 +363,8 @@ class Faults:
 
     def __init__(self, venue: FaultyVenue) -> None:
         self._venue = venue
-        self.requests = RequestFaults(venue.lock, venue.now_ms)
-        self.feed = FeedFaults(venue.lock, lambda: venue.feed)
+        self.requests = RequestFaults(venue)
+        self.feed = FeedFaults(venue)
         self._added = 0
 
     @property

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
+
+from ...progress import late_bar
 
 TICK_MS = 200
 LOCK_SECONDS = 0.1
@@ -85,3 +88,28 @@ class Ticker:
         self._stopped.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
+
+
+DELAY_SECONDS = 5.0
+"""Seconds after which the bar appears."""
+LEAST_MS = 600_000
+"""A shorter advance never takes long; it is spared the bar."""
+
+
+def _nothing(time_ms: int) -> None:
+    """Count nothing."""
+
+
+@contextmanager
+def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is called with each time reached (Unix ms); `shown` as in `LocalVenue.advance`."""
+    if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
+        yield _nothing
+        return
+    minutes = (target_ms - start_ms) / 60_000
+    with late_bar(shown, DELAY_SECONDS, desc="advance", total=minutes, unit=" min", unit_scale=True) as bar:
+
+        def moved(time_ms: int) -> None:
+            bar.update((time_ms - start_ms) / 60_000 - bar.n)
+
+        yield moved

@@ -7,20 +7,17 @@ opposite positions with the highest scores, at the bankruptcy price (auto-deleve
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from ... import margin
-from ..model.accounts import VenueAccount
-from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE
+from ...products import MICRO
+from ..engine.core import Core
+from ..engine.registry import post_command, process
+from ..model.accounts import Position, VenueAccount
+from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
 from ..risk import account_margin, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
-from ..risk.deposits import MICRO
-from ..trading import matching
-from .losses import cover, grant
+from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 
 def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
@@ -28,7 +25,7 @@ def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_s
     config, account = core.state.config, group.account
     position, side, leg = target
     code = position.product
-    vault, table = core.state.accounts[ledger.LP_VAULT], core.risk_index.table(code)
+    vault, table = core.state.accounts[ledger.LP_VAULT], core.risk_index.tables[code]
     mark_ticks = core.state.markets[code].mark
     equity = group.equity_of(core, target)
     deficit_a_step = max(0, -(equity // leg.size))
@@ -85,7 +82,7 @@ def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: 
     account = group.account
     position, side, _ = target
     code = position.product
-    product, unit = core.products[code], core.risk_index.table(code).unit
+    product, unit = core.products[code], core.risk_index.tables[code].unit
     mark_ticks = core.state.markets[code].mark
     for step in margin.adl_order(_counterparties(core, account, code, side), quantity_steps):
         other, steps = core.state.accounts[step.account], int(step.quantity)
@@ -126,3 +123,75 @@ def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> 
         score = margin.adl_score(-side, size, max(entry, product.tick_size), mark, bankruptcy)
         found.append({"account": address, "size": leg.size, "score": score})
     return found
+
+
+def settle_debt(core: Core, account: VenueAccount) -> None:
+    """Pay the debt of an account without cross positions from the equity of its isolated ones, then cover the rest."""
+    for position in account.positions.values():
+        if position.mode == ISOLATED and account.balance < 0:
+            equity = max(0, account_margin.isolated_margin(core, position).equity)
+            ledger.assign(core, account, position, -min(equity, -account.balance))
+    if account.balance < 0:
+        cover(core, account, None, -account.balance)
+
+
+def cover(core: Core, account: VenueAccount, position: Position | None, amount_micro: int) -> None:
+    """Pay what a margin group lacks: the LP vault from its balance, INSURANCE the rest, if need be below 0."""
+    vault = core.state.accounts[ledger.LP_VAULT]
+    from_vault = min(amount_micro, max(0, vault.balance)) if vault is not account else 0
+    grant(core, vault, account, position, from_vault)
+    grant(core, core.state.accounts[ledger.INSURANCE], account, position, amount_micro - from_vault)
+
+
+def grant(core: Core, payer: VenueAccount, account: VenueAccount, position: Position | None, amount_micro: int) -> None:
+    """Move money to an account for a loss of `position` (None = its cross balance); isolated margin receives it."""
+    product = position.product if position is not None else 0
+    ledger.move(core, payer, account, amount_micro, ledger.BANKRUPTCY, product)
+    if position is not None and position.mode == ISOLATED:
+        ledger.assign(core, account, position, amount_micro)
+
+
+@process("unwind")
+def unwind(core: Core, time: int) -> int | None:
+    """Replace the vault's orders by the next slices; it sleeps once the vault is flat."""
+    config, vault = core.state.config, core.state.accounts[ledger.LP_VAULT]
+    for order in list(vault.orders.values()):
+        lifecycle.cancel(core, vault, order, "its minute is over")
+    for code, position in sorted(vault.positions.items()):
+        market, product = core.state.markets[code], core.products[code]
+        size_steps = position.long.size or position.short.size
+        if not size_steps or market.paused:
+            continue
+        slice_steps = min(-(-config.lp_slice // account_margin.mark_step(core, code)), size_steps, product.max_steps)
+        side = -1 if position.long.size else 1
+        placing.submit(core, vault, product, side, slice_steps, market.mark, reduce=REDUCE_ONLY)
+    if vault.orders:
+        interval = config.price_interval
+        core.wake("quotes", (time // interval + 1) * interval)
+    held = any(position.long.size or position.short.size for position in vault.positions.values())
+    return time + config.lp_pause if held else None
+
+
+@process("quotes")
+def quote(core: Core, time: int) -> int | None:
+    """Move the vault's orders with the new prices; it sleeps while there are none."""
+    follow_mark(core)
+    return time + core.state.config.price_interval if core.state.accounts[ledger.LP_VAULT].orders else None
+
+
+@post_command("unwind")
+def follow_mark(core: Core) -> bool:
+    """Move the vault's orders that the mark has passed to the mark; True when there were any."""
+    vault, moved = core.state.accounts[ledger.LP_VAULT], False
+    if not vault.orders:
+        return False
+    for order in list(vault.orders.values()):
+        market, position = core.state.markets[order.product], vault.positions[order.product]
+        if (order.price - market.mark) * order.side <= 0 or market.paused:
+            continue
+        lifecycle.remove_from_book(core, position, order)
+        order.price = market.mark
+        lifecycle.record(core, vault, order, "it follows the mark")
+        matching.process_order(core, vault, position, order, order.price)
+        moved = True
+    return moved

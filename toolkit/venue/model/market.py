@@ -1,10 +1,13 @@
 """`Market`: every number of the simulated market, as one value that can be varied and is saved with the venue.
 
+The state of such a market (index, makers and takers of each product) stands below it.
+
 Units are in the names: ppm are millionths, a "log" is a natural logarithm in millionths, values are in USDC.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -43,15 +46,6 @@ class Maker(msgspec.Struct, frozen=True):
     """Value of the best level; each further one is larger by a third of it."""
     refill_ms: int
     """Time after which it has replaced what was taken."""
-
-
-def _makers() -> tuple[Maker, ...]:
-    return (
-        Maker(60, 105, 130, 3, 12_500, 700),
-        Maker(240, 140, 260, 6, 14_000, 3_000),
-        Maker(900, 240, 900, 5, 40_000, 9_000),
-        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
-    )
 
 
 class Scales(msgspec.Struct, frozen=True):
@@ -102,7 +96,12 @@ class Market(msgspec.Struct, frozen=True):
     """Mean time between jumps that all products share; each product's own are as frequent."""
     jump_ppm: int = 3_400
     """Typical size of a jump of a product with 2.4 % volatility a day."""
-    makers: tuple[Maker, ...] = msgspec.field(default_factory=_makers)
+    makers: tuple[Maker, ...] = (
+        Maker(60, 105, 130, 3, 12_500, 700),
+        Maker(240, 140, 260, 6, 14_000, 3_000),
+        Maker(900, 240, 900, 5, 40_000, 9_000),
+        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
+    )
     inventory_usdc: int = 1_000_000
     skew_ppm: int = 60
     """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
@@ -125,25 +124,18 @@ class Market(msgspec.Struct, frozen=True):
     def named(cls, name: str) -> Market:
         """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
         if name not in REGIMES:
-            raise InputError(
-                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market",
-                field="market",
-                rule="known",
-                value=name,
-                nearest=REGIMES,
+            reason = (
+                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market"
             )
+            raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 
     def vary(self, **changes: Any) -> Market:
         """Return a market with some numbers changed. Raises InputError for a name or value that it can't have."""
         unknown = sorted(changes.keys() - set(self.__struct_fields__))
         if unknown:
-            raise InputError(
-                f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}",
-                field=unknown[0],
-                rule="known",
-                value=unknown,
-            )
+            reason = f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}"
+            raise InputError(reason, field=unknown[0], rule="known", value=unknown)
         changed = market_of(msgspec.structs.replace(self, **changes))
         assert changed is not None
         return changed
@@ -213,9 +205,79 @@ def _check(market: Market) -> None:
         "momentum_ppm": market.momentum_ppm >= 0 and market.hedging_ppm >= 0 and market.forced_ppm >= 0
         and market.momentum_ppm + market.hedging_ppm + market.forced_ppm <= 1_000_000,
     }  # fmt: skip
-    for field, holds in rules.items():
+    for name, holds in rules.items():
         if not holds:
-            value = getattr(market, field)
-            raise InputError(
-                f"Market.{field} {shown(value)} is outside of its bounds", field=field, rule="bounds", value=value
-            )
+            value = getattr(market, name)
+            message = f"Market.{name} {shown(value)} is outside of its bounds"
+            raise InputError(message, field=name, rule="bounds", value=value)
+
+
+@dataclass(slots=True)
+class MakerState:
+    """One maker in one product. Quantities in steps."""
+
+    taken_bids: int = 0
+    """What was taken of its bids since it last filled them up, best first, and when it does so again (ms)."""
+    bids_until: int = 0
+    taken_asks: int = 0
+    asks_until: int = 0
+    inventory: int = 0
+    """Its position, trades that are not booked yet included."""
+
+
+@dataclass(slots=True)
+class SimulatedProduct:
+    """The simulated market of one product. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9."""
+
+    start: int
+    """Index price at genesis in ticks, for the past before it."""
+    index: int
+    """Index price, fine."""
+    time: int
+    """News up to and including this time (ms) are in the index."""
+    traded: int
+    """Orders up to and including this time have come."""
+    ticked: int
+    """What it last gave as oracle price, in ticks; another oracle price is somebody else's."""
+    seen: int = 0
+    """Public trades whose impact is in the index."""
+    regime: str = "usual"
+    plan: list[tuple[int, str]] = field(default_factory=list)
+    """Regimes that begin later: (time, name), in order."""
+    heat: int = 0
+    """Mean size of the latest news."""
+    pressure: int = 0
+    """Distance of the makers' prices from index and premium after trades; it fades."""
+    basis: int = 0
+    """Premium over the index that comes from outside."""
+    surprise: int = 0
+    """Mean of the participants' latest sides, millionths: what of the next one is expected."""
+    flow: int = 0
+    """What others have lately bought, less sold, from the makers or each other, in thousandths of USDC; it fades."""
+    hedged: int = 0
+    """Steps of the makers' inventory that they have from others than the participants, and hedge elsewhere."""
+    trend: int = 0
+    """Slower means of the index, fine: over about 2 and 15 minutes."""
+    drift: int = 0
+    views: list[tuple[int, int]] = field(default_factory=list)
+    """Latest changes of the fair price: (time, fine price from then on), oldest first."""
+    skew: int = 0
+    """How far the makers shift their quotes against their inventory."""
+    makers: list[MakerState] = field(default_factory=list)
+    pending: dict[str, list[int]] = field(default_factory=dict)
+    """Participant → steps bought and micro-USDC paid, less sold and received, that its position does not have yet."""
+    booked: int = 0
+    """When pending trades were last booked."""
+    busy: bool = False
+    """True while other orders rest in the book: the makers' orders are then ordinary resting orders as well."""
+
+
+class Simulation(msgspec.Struct):
+    """The simulated market: its numbers, and its products by code."""
+
+    market: Market
+    products: dict[int, SimulatedProduct] = {}
+
+    def scales(self, code: int) -> Scales:
+        """Return what the present regime of a product multiplies."""
+        return self.market.scales(self.products[code].regime)

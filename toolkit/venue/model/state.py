@@ -4,7 +4,8 @@ Only ints, strings, bools, None and containers of them. Units: prices in ticks, 
 micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths; addresses are
 lower-case 0x text. The Core keeps what can be rebuilt from it (books, trigger queues, Product objects).
 
-A room of the venue that needs state adds its own class to this room, and a field with a default to `State`.
+Vault shares are counted in millionths. Rules that need state add a class of their own here, and a field with a default
+to `State`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,205 @@ import msgspec
 from .accounts import VenueAccount
 from .genesis import Config, Genesis
 from .history import History
-from .program_state import PermissionState, Referrals, Vault
-from .simulation_state import Laboratory, RecordedMarket, Simulation
+from .market import Simulation
+
+
+class Approval(msgspec.Struct):
+    """One approveAgent: `agent` may trade for `master` until `expires`, unless it was ended before."""
+
+    id: int
+    master: str
+    agent: str
+    name: str
+    approved: int
+    height: int
+    tx_hash: str
+    expires: int
+    ended: int = 0
+    """Time it was revoked or replaced, 0 = neither."""
+    ended_height: int = 0
+    ended_tx: str = ""
+    replaced: bool = False
+    """True when another approval of the same name ended it."""
+
+    def active(self, now: int) -> bool:
+        """Return whether the agent may act at `now`."""
+        return not self.ended and now <= self.expires
+
+
+class Grant(msgspec.Struct):
+    """One approveAgentToBuilder: the builder's `agent` may place orders for `trader`, for at most `cap` a fill."""
+
+    id: int
+    trader: str
+    agent: str
+    builder: str
+    cap: int
+    approved: int
+    tx_hash: str
+    expires: int
+    ended: int = 0
+    ended_tx: str = ""
+    replaced: bool = False
+
+    def active(self, now: int) -> bool:
+        """Return whether the builder's agent may act at `now`."""
+        return not self.ended and now <= self.expires
+
+
+class Builder(msgspec.Struct):
+    """One registered builder."""
+
+    address: str
+    name: str
+    registered: int
+
+
+class PermissionState(msgspec.Struct):
+    """All approvals, grants and builders; the lists only grow, the indexes hold positions in them."""
+
+    approvals: list[Approval] = []
+    by_agent: dict[str, list[int]] = {}
+    by_master: dict[str, list[int]] = {}
+    grants: list[Grant] = []
+    grants_by_agent: dict[str, list[int]] = {}
+    grants_by_trader: dict[str, list[int]] = {}
+    grants_by_builder: dict[str, list[int]] = {}
+    builders: dict[str, Builder] = {}
+
+
+class Holding(msgspec.Struct):
+    """The shares of one depositor in one vault."""
+
+    shares: int = 0
+    cost: int = 0
+    """Amount paid for the shares, at average cost."""
+    since: int = 0
+    """First deposit."""
+    locked_until: int = 0
+
+
+class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One deposit, withdrawal or other step in the life of a vault."""
+
+    id: int
+    time: int
+    height: int
+    tx_hash: str
+    kind: str
+    address: str
+    amount: int
+    shares: int
+    price: int
+    """Of a share after it, micro-USDC; when it ended the last shares, what these got."""
+    fee: int = 0
+    """The leader's part of the gain."""
+
+
+class Vault(msgspec.Struct):
+    """One vault; its cash and positions are the account of the same address."""
+
+    address: str
+    owner: str
+    name: str
+    description: str
+    created: int
+    parent: str = ""
+    """The vault that this one is a part of, "" for a vault of its own."""
+    children: list[str] = []
+    closed: int = 0
+    is_lp: bool = False
+    shares: int = 0
+    holders: dict[str, Holding] = {}
+    reserve: int = 0
+    """Cash set aside for withdrawals. The venue's account `vaults` holds it, so it is no margin for positions."""
+    events: list[VaultEvent] = []
+    samples: list[tuple[int, int, int, int]] = []
+    """Hourly (time, net asset value, price of a share in micro-USDC, profit since creation)."""
+    paid_in: int = 0
+    """Deposits − withdrawals (of a sub-vault: received − given); net asset value minus this is profit."""
+
+
+class ReferredDay(msgspec.Struct, array_like=True, gc=False):
+    """One invitee's volume and fees of one UTC day, and the rewards of its inviter and of the inviter's inviter."""
+
+    volume: int = 0
+    fees: int = 0
+    reward: int = 0
+    second_reward: int = 0
+
+
+class Referral(msgspec.Struct):
+    """One account as inviter and invitee."""
+
+    code: str
+    inviter: str = ""
+    bound: int = 0
+    invited: list[str] = []
+    days: dict[int, ReferredDay] = {}
+    """UTC day number → its volume, fees and rewards as an invitee."""
+    due: dict[str, int] = {}
+    """Payer of fees → rebates earned from it and not yet paid out."""
+    rate_day: int = -1
+    rate: int = 0
+    """Rebate rate of the first tier, parts of RATE, computed on the day `rate_day`."""
+
+
+class Payout(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One part of a daily payment of referral rebates: `tier` 1 is for own invitees, 2 for theirs."""
+
+    id: int
+    time: int
+    address: str
+    source: str
+    tier: int
+    amount: int
+    tx_hash: str
+
+
+class Referrals(msgspec.Struct):
+    """All invitations, and the rewards paid for them."""
+
+    accounts: dict[str, Referral] = {}
+    codes: dict[str, str] = {}
+    """Code → account."""
+    payouts: list[Payout] = []
+    by_account: dict[str, list[int]] = {}
+
+
+class RecordedMarket(msgspec.Struct):
+    """A market whose prices, levels and trades come from a recording or from another venue, by product code."""
+
+    products: list[int] = []
+    queue: str = "risk-averse"
+    """Queue model of the orders that wait among recorded ones."""
+    fronts: dict[int, tuple[int, int]] = {}
+    """Order id → what is ahead of it and what was traded there since the level changed, in 1e-6 steps."""
+    marks: dict[int, int] = {}
+    """Recorded mark prices in ticks; a product without one has the venue's own."""
+    indexes: dict[int, int] = {}
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """At most `count` requests in `span` ms."""
+
+    count: int
+    span: int
+
+
+class Laboratory(msgspec.Struct):
+    """Interventions that stay in force until they are taken back."""
+
+    disabled: list[str] = []
+    """Action types that are switched off (code 40280)."""
+    banned: list[str] = []
+    """Addresses whose every request is refused (code 40281)."""
+    closed: list[str] = []
+    """Peers (addresses of callers, "" for everybody) that are not served (code 40006)."""
+    limits: dict[str, Limit] = {}
+    """Action type, "info" or "" (each action without its own) → limit of each address (code 40220)."""
+    scripts: dict[int, list[tuple[int, int]]] = {}
+    """Product → future (time, oracle price in ticks), in order; price 0 releases the oracle."""
 
 
 @dataclass(slots=True)

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import VenueAccount
 from ..model.constants import ISOLATED, OWN, RATE
-from ..model.history import EquityPoint
+from ..model.genesis import Genesis
+from ..model.history import EquityPoint, LedgerEntry
 from . import account_margin, ledger
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..model.accounts import VenueAccount
-    from ..model.genesis import Genesis
-    from ..model.history import EquityPoint, LedgerEntry
 
 _SAMPLED_BEFORE, _BOOKED, _SAMPLED_AFTER = range(3)
 """Order of rows of one instant: a sample taken before anything was booked, the bookings, a sample after them."""

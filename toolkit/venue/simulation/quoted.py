@@ -7,17 +7,13 @@ root of the traded value, the volatility of the product, and the size of the lat
 from __future__ import annotations
 
 from math import isqrt
-from typing import TYPE_CHECKING
 
+from ...products import Product
+from ..engine.core import Core
 from ..model.accounts import VenueOrder
-from ..model.market import Market
-from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
+from ..model.market import MakerState, Market, SimulatedProduct, Simulation
 from . import flow
 from .flow import PARTS, FlowBlock, FlowSource
-
-if TYPE_CHECKING:
-    from ...products import Product
-    from ..engine.core import Core
 
 FINE_BITS = 16
 FINE = 1 << FINE_BITS

@@ -8,22 +8,21 @@ side's best price reaches them. What users take from a recorded level is back wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine import arguments
+from ..engine.commands import ActionContext, Refused, TxCode
+from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import FILLED, GTC, IOC, LIMIT
-from ..model.simulation_state import RecordedMarket
-from ..risk import ledger
+from ..model.constants import FILLED, GTC, HEDGE, IOC, ISOLATED, LIMIT
+from ..model.state import RecordedMarket
+from ..risk import ledger, prices
+from ..simulation import quoting
 from ..trading import lifecycle, matching, settlement
-from ..trading.positions import position_of
-from . import quoting
+from ..trading.lifecycle import position_of
+from ..trading.placing import place
 from .queues import QueueEntry, queue_model
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 RECORDED = "0x00000000000000000000000000000000000000ba"
 CAPITAL = 10**17
@@ -45,7 +44,9 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
     recorded = core.state.recorded
     if recorded is None or code not in recorded.products:
         return quoting.index_source(core, code, time)
-    return recorded.indexes.get(code) or core.books[code].mid2 // 2, 0
+    book = core.books[code]
+    bid, ask = book.bids.best, book.asks.best
+    return recorded.indexes.get(code) or ((bid + ask) // 2 if bid and ask else 0), 0
 
 
 @controls("open_recorded")
@@ -54,13 +55,10 @@ def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -
     queue_model(queue, 1.0)
     for code in products:
         core.product(code)
-    account = core.account(RECORDED)
+    account = ledger.open_house(core, RECORDED, CAPITAL)
+    account.maker_rate = account.taker_rate = 0
     for order in list(account.orders.values()):
         lifecycle.cancel(core, account, order)
-    if account.kind != "market":
-        account.kind = "market"
-        account.maker_rate = account.taker_rate = 0
-        ledger.deposit(core, account, CAPITAL)
     core.state.recorded = RecordedMarket(sorted(products), queue)
     attach(core)
     core.wake("recorded", core.state.schedule.get("prices", core.state.time + core.state.config.price_interval))
@@ -73,7 +71,7 @@ def keep_marks(core: Core, time: int) -> int | None:
     if recorded is None:
         return None
     for code, mark in recorded.marks.items():
-        _set_mark(core, code, mark)
+        prices.set_mark(core, core.state.markets[code], mark)
     return time + core.state.config.price_interval
 
 
@@ -90,10 +88,8 @@ def play_recorded(core: Core, product: int, changes: list[list[int]], whole: boo
         kind, side, price, steps = change if len(change) == 4 else (-1, 0, 0, 0)
         sided = side in (1, -1) if kind in (LEVEL, TRADE) else kind in (MARK, INDEX)
         if not sided or price <= 0 or steps < (kind == TRADE):
-            raise Refused(
-                TxCode.BAD_ARGUMENT,
-                f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}",
-            )
+            reason = f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}"
+            raise Refused(TxCode.BAD_ARGUMENT, reason)
     _Player(core, recorded, product).play(changes, whole)
 
 
@@ -104,7 +100,7 @@ class _Player:
         self.core = core
         self.recorded = recorded
         self.product = core.products[code]
-        self.book = core.books[code]
+        self.book, self.market = core.books[code], core.state.markets[code]
         self.account: VenueAccount = core.state.accounts[RECORDED]
         self.position: Position = position_of(core, self.account, self.product)
         self.model = queue_model(recorded.queue, float(self.product.step_size))
@@ -123,10 +119,10 @@ class _Player:
                 self._trade(side, price, steps)
             elif kind == MARK:
                 self.recorded.marks[self.product.code] = price
-                _set_mark(self.core, self.product.code, price)
+                prices.set_mark(self.core, self.market, price)
             else:
                 self.recorded.indexes[self.product.code] = price
-                self.core.state.markets[self.product.code].oracle = price
+                self.market.oracle = price
 
     def _forget_ended(self) -> None:
         """Drop the places of orders that have left the book, now and then."""
@@ -149,11 +145,11 @@ class _Player:
             self._clear_crossed(side, price)
         if own is None:
             if steps:
-                self._rest(side, price, steps)
+                lifecycle.add_to_book(self.core, self.position, self._order(side, price, steps, GTC))
         elif not steps:
             lifecycle.cancel(self.core, self.account, own)
         elif own.leaves != steps:
-            lifecycle.reduce_leaves(self.core, self.position, own, steps)
+            lifecycle.take_from_resting(self.core, self.position, own, own.leaves - steps)
             own.quantity = own.filled + steps
 
     def _clear_crossed(self, side: int, price: int) -> None:
@@ -184,9 +180,7 @@ class _Player:
                 if quantity > 0:
                     left -= self._fill(order, quantity)
         if left > 0:
-            market = self.core.state.markets[self.product.code]
-            value = price * left * self.product.unit
-            settlement.publish_trade(self.core, self.product, market, taker, price, left, value)
+            settlement.publish_trade(self.core, self.product, taker, price, left)
 
     def _orders_at(self, side: int, price: int) -> tuple[VenueOrder | None, list[VenueOrder]]:
         """Return the recorded order of a level, and the users' orders there, first come first."""
@@ -205,10 +199,6 @@ class _Player:
     def _keep(self, order: VenueOrder, entry: QueueEntry) -> None:
         self.recorded.fronts[order.id] = round(entry.front * FINE), round(entry.traded * FINE)
 
-    def _rest(self, side: int, price: int, steps: int) -> None:
-        order = self._order(side, price, steps, GTC)
-        lifecycle.add_to_book(self.core, self.account, self.position, order)
-
     def _order(self, side: int, price: int, steps: int, tif: int) -> VenueOrder:
         order = VenueOrder(0, RECORDED, self.product.code, side, False, LIMIT, tif, 0, price, steps, steps)
         lifecycle.accept(self.core, self.account, self.position, order)
@@ -217,7 +207,7 @@ class _Player:
     def _fill(self, maker: VenueOrder, steps: int) -> int:
         """Fill a user's order at its price; return the steps that were filled."""
         order = self._order(-maker.side, maker.price, steps, IOC)
-        matching.fill_maker(self.core, self.account, self.position, order, maker, steps)
+        matching.fill_maker(self.core, self.account, self.position, order, maker)
         filled = steps - order.leaves
         if order.leaves:
             lifecycle.cancel(self.core, self.account, order)
@@ -228,8 +218,83 @@ class _Player:
         return filled
 
 
-def _set_mark(core: Core, code: int, mark: int) -> None:
-    market = core.state.markets[code]
-    if mark != market.mark:
-        market.mark = mark
-        core.risk_index.moved.add(code)
+@controls("copy_account")
+def copy_account(
+    core: Core,
+    address: str,
+    balance: int,
+    positions: list[list[int]],
+    leverages: list[list[int]] | None = None,
+    hedge: bool = False,
+) -> None:
+    """Give an account without positions a balance, positions and settings, against the recorded market, without fees.
+
+    Amounts are in micro-USDC. A position is [product, side, steps, entry value, leverage in hundredths, 1 if isolated,
+    margin assigned]; `leverages` are [product, leverage in hundredths] of products without one.
+    """
+    account = core.account(arguments.address(address))
+    if account.kind != "user" or any(held.long.size or held.short.size for held in account.positions.values()):
+        raise Refused(TxCode.BAD_ARGUMENT, f"{address} has positions already; copy into an account without any")
+    if core.state.recorded is None:
+        raise Refused(TxCode.BAD_ARGUMENT, "there is no recorded market that could hold the other side")
+    if balance < 0 or any(
+        len(row) != 7 or row[1] not in (1, -1) or min(row[2:]) < 0 or not row[2] for row in positions
+    ):
+        raise Refused(TxCode.BAD_ARGUMENT, "a position is seven whole numbers, and no amount is below 0")
+    for row in (*positions, *(leverages or ())):
+        core.product(row[0])
+    cash = balance + sum(row[6] for row in positions if row[5]) - account.balance
+    if cash > 0:
+        ledger.deposit(core, account, cash)
+    elif cash < 0:
+        ledger.withdraw(core, account, -cash)
+    if hedge or len({row[0] for row in positions}) < len(positions):
+        account.position_mode = HEDGE
+    for code, leverage in leverages or ():
+        position_of(core, account, core.products[code]).leverage = leverage
+    rates = account.maker_rate, account.taker_rate
+    account.maker_rate = account.taker_rate = 0
+    for row in positions:
+        _copy_position(core, account, row)
+    account.maker_rate, account.taker_rate = rates
+
+
+def _copy_position(core: Core, account: VenueAccount, row: list[int]) -> None:
+    code, side, steps, value, leverage, isolated, margin = row
+    product, house = core.products[code], core.state.accounts[RECORDED]
+    position = position_of(core, account, product)
+    position.leverage = leverage or position.leverage
+    position.mode = ISOLATED if isolated else position.mode
+    # an average entry price lies between two ticks, so it is made of trades at both
+    price, rest = divmod(value, steps * product.unit)
+    above = rest // product.unit
+    for quantity, ticks in ((steps - above, price), (above, price + 1)):
+        if quantity and ticks:
+            buyer, seller = (account, house) if side > 0 else (house, account)
+            matching.trade_off_book(core, product, buyer, seller, quantity, ticks, LIMIT, account, opens=True)
+    if isolated:
+        ledger.assign(core, account, position, margin - position.assigned)
+
+
+@controls("copy_orders")
+def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Place orders of a followed venue for an account; return why each could not be placed ("" if it was), `refusals`.
+
+    An order is an item as on the wire, with `ordId`, its id there; a `parentOrdId` is one of these ids. Conditional
+    orders, which a builder has placed there, are placed without a builder's fee.
+    """
+    account = core.account(arguments.address(address))
+    placed: dict[int, int] = {}
+    refusals = []
+    for given in orders:
+        item = {name: value for name, value in given.items() if name not in ("ordId", "parentOrdId")}
+        if parent := placed.get(int(given.get("parentOrdId") or 0)):
+            item["parentOrdId"] = parent
+        # the rules let only builders have conditional orders
+        builder = None if item.get("ordType") in ("LIMIT", "MARKET") else account.address
+        try:
+            placed[int(given["ordId"])] = place(core, ActionContext(account, builder=builder), item).id
+            refusals.append("")
+        except Refused as refused:
+            refusals.append(refused.reason)
+    return {"refusals": refusals}

@@ -7,16 +7,13 @@ is what only others would notice: events, triggers, and whom the mark liquidates
 from __future__ import annotations
 
 from heapq import heapify, heapreplace
-from typing import TYPE_CHECKING
 
+from ..engine.core import Core
+from ..model.genesis import Genesis
 from ..risk import equity_curve, funding, prices
 from . import participants
 from .quoted import Quoted
 from .quoting import Quotes, index_source
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..model.genesis import Genesis
 
 _OWN = ("prices", "market", "funding", "samples")
 """The processes whose part is done here; the last one has none while nobody holds a position."""

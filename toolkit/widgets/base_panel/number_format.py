@@ -33,6 +33,12 @@ def grouped(value: Decimal | None) -> str:
     return MISSING if value is None else minus(f"{value:,f}")
 
 
+def mean_text(price: Decimal, places: int) -> str:
+    """Return a mean price with grouping and at most so many decimals."""
+    # Adding 0 undoes the exponent that `normalize` gives round numbers: 6E+4 becomes 60000 again.
+    return grouped(price.quantize(Decimal(1).scaleb(-places)).normalize() + Decimal(0))
+
+
 def in_units(value: Decimal | None, unit: Decimal) -> str:
     """Return a number with grouping and the decimals of its unit (a tick or step), so that columns line up."""
     return MISSING if value is None else grouped(value.quantize(unit, ROUND_HALF_EVEN, WIDE))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...errors import CheckFailed, ExchangeError, LimitReached, OutcomeUnknown, TransportError, WalletError
+from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
+from ...orders import Order
 from .panel import Panel, can_sign
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
+    from ...products import Product
     from ...session import Session
 
 EXPIRY_MARGIN_MS = 2_000
@@ -53,7 +56,6 @@ class ReviewedPanel(Panel):
         prepared = self._confirmable(typed)
         # Cleared before sending: a second click finds no review, so nothing is sent twice.
         self._prepared = None
-        self._before_sending(prepared)
         self.set_trait("phase", "sending")
         self.refresh()
         try:
@@ -78,6 +80,27 @@ class ReviewedPanel(Panel):
         self.refresh()
         return self._prepared
 
+    def _start_review(self) -> None:
+        """End the review before, and raise unless a request may be signed."""
+        self._end_review()
+        self._check_review()
+
+    def _review_replacement(
+        self, product: Product, order_id: int | str, *, price: str = "", quantity: str = ""
+    ) -> Prepared:
+        """Review moving an open order to `price` (of a trigger order: its trigger), or to `quantity`.
+
+        Raises InputError without the order, CheckFailed when the new one breaks a rule.
+        """
+        old = open_order(self._session, product.symbol, order_id)
+        moved = "trigger_price" if old.trigger_price else "price"
+        changes: dict[str, Any] = {name: text for name, text in ((moved, price), ("quantity", quantity)) if text}
+        new = dataclasses.replace(old, **changes).check(product)
+        payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly"), "ordId": int(order_id)}
+        steps = (f"{name.replace('_', ' ')} {getattr(old, name)} → {value}" for name, value in changes.items())
+        words = f"Change order {order_id}, {new.side} {new.quantity} {new.symbol}: {', '.join(steps)}"
+        return self._begin_review(payload, words, "change", product.symbol)
+
     def _check_review(self) -> None:
         """Raise unless a request may be signed now."""
         if not can_sign(self._session):
@@ -86,14 +109,12 @@ class ReviewedPanel(Panel):
         if lock:
             raise LimitReached(f"locked: {lock}; nothing was signed", limit="stale")
 
-    def _before_sending(self, prepared: Prepared) -> None:
-        """Prepare to follow a confirmed request."""
-
     def _deliver(self, prepared: Prepared) -> Any:
         return self._session.intents.send(prepared, confirmed=True)
 
     def _on_receipt(self, receipt: Receipt) -> None:
-        """Show the response."""
+        """Show the response, in place of the problem before it."""
+        self.problem = ""
 
     def _on_failure(self, error: BaseException) -> None:
         """Show why there is no receipt."""
@@ -133,8 +154,22 @@ class ReviewedPanel(Panel):
         if prepared is not None and self._is_expired(prepared):
             self._end_review(EXPIRED)
             return None
-        mainnet = self._session.environment.is_mainnet
-        return None if prepared is None else {**signed_texts(prepared, self._token), **self._question, "real": mainnet}
+        if prepared is None:
+            return None
+        explained = prepared.explain()
+        return {
+            "token": self._token,
+            "signer": prepared.signer,
+            "nonce": str(prepared.nonce),
+            "expiry": str(prepared.expiry_after or ""),
+            "digest": "0x" + explained.digest.hex(),
+            "connectionId": "0x" + (explained.connection_id or b"").hex(),
+            "proto": "0x" + (explained.proto or b"").hex(),
+            "action": json.dumps(prepared.payload, indent=1),
+            "typedData": json.dumps(explained.typed_data, indent=1, default=str),
+            "real": self._session.environment.is_mainnet,
+            **self._question,
+        }
 
     def _review_commands(self) -> Mapping[str, Callable[..., Any]]:
         return {"back": self.back, "confirm": self._clicked_confirm}
@@ -147,17 +182,26 @@ class ReviewedPanel(Panel):
             self.confirm(typed)
 
 
-def signed_texts(prepared: Prepared, token: int) -> dict[str, Any]:
-    """Return what would be signed; the front end confirms it by `token`."""
-    explained = prepared.explain()
-    return {
-        "token": token,
-        "signer": prepared.signer,
-        "nonce": str(prepared.nonce),
-        "expiry": str(prepared.expiry_after or ""),
-        "digest": "0x" + explained.digest.hex(),
-        "connectionId": "0x" + (explained.connection_id or b"").hex(),
-        "proto": "0x" + (explained.proto or b"").hex(),
-        "action": json.dumps(prepared.payload, indent=1),
-        "typedData": json.dumps(explained.typed_data, indent=1, default=str),
-    }
+def open_order(session: Session, symbol: str, order_id: int | str) -> Order:
+    """Return an open order as the venue has it. Raises InputError without one."""
+    rows = session.orders(symbol, open=True, exact=True).reset_index().to_dict("records")
+    row = order_row(rows, order_id)
+    trigger, reduce = row["trigger_price"], row["reduce_only"]
+    return Order(
+        symbol=symbol,
+        side=row["side"],
+        quantity=format(row["quantity"], "f"),
+        price=format(row["price"], "f") if row["price"] else None,
+        tif=row["tif"],
+        reduce_only=None if reduce == "NONE" else reduce,
+        trigger_price=format(trigger, "f") if trigger else None,
+        trigger_by=row["trigger_type"] if trigger else None,
+    )
+
+
+def order_row(rows: Iterable[Mapping[Any, Any]], order_id: int | str) -> Mapping[Any, Any]:
+    """Return the row of an open order. Raises InputError without one."""
+    for row in rows:
+        if str(row["order_id"]) == str(order_id):
+            return row
+    raise InputError(f"there is no open order {order_id}", field="order_id", rule="open order", value=str(order_id))

@@ -26,9 +26,9 @@ def heading(text: str, note: str = "") -> str:
     return f"<div><b>{escape(text)}</b>{span}</div>"
 
 
-def pairs(rows: Iterable[tuple[str, Any]]) -> str:
-    """Return names and values as a table of two columns."""
-    body = "".join(f"<tr><th scope='row' style='text-align:left'>{_cell(n)}</th>{_td(v)}</tr>" for n, v in rows)
+def pairs(rows: Iterable[Sequence[Any]]) -> str:
+    """Return names and values as a table of two columns; what follows them in a row is left out."""
+    body = "".join(f"<tr><th scope='row' style='text-align:left'>{_cell(n)}</th>{_td(v)}</tr>" for n, v, *_ in rows)
     return f"<table>{body}</table>"
 
 
@@ -39,6 +39,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "n
     if not body:
         body = f"<tr><td colspan='{len(columns)}' style='{_NOTE}'>{escape(empty)}</td></tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def records(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]], empty: str = "none") -> str:
+    """Return a table of these fields of the rows; `columns` are their headings, "" for the name of the field."""
+    titles = [title or name for name, title in columns.items()]
+    return table(titles, [[row[name] for name in columns] for row in rows], empty)
 
 
 def _td(value: Any) -> str:

@@ -1,23 +1,22 @@
-"""The values a ticket works with: its fields, the market, the account's holdings, and the problems found."""
+"""The values a ticket works with: its fields and their form, the market, what the account holds, and the problems."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Decimal
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from ...numerals import meanings
-from ...products import Product
-from ..base_panel.number_format import WIDE
+import traitlets
 
-Level = tuple[Decimal, Decimal]
+from ...numerals import meanings
+from ...products import Product, decimal_text
+from ..base_panel.number_format import trimmed
+
+PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
-MICRO = Decimal("0.000001")
 DEFAULT_LEVERAGE = Decimal(20)
 """Leverage until one is set, at most the product's (docs/assumptions.md)."""
-MAX_CLIENT_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,17 @@ class Problem:
         """Labels of the choices."""
         return tuple(choice.label for choice in self.choices)
 
+    def view(self) -> dict[str, Any]:
+        """Return the problem with the labels of its buttons."""
+        message = self.message
+        # The buttons show the values that pass, so the message need not repeat them.
+        for ending in ("; nearest ", "; at most "):
+            message = message.rpartition(ending)[0] or message if self.choices else message
+        shown = {"field": self.field, "rule": self.rule, "message": message, "missing": self.missing}
+        return {**shown, "choices": list(self.nearest)}
 
-class KindRules(ABC):
+
+class KindRules:
     """What a draft must know of its kind of order; `kinds` has the kinds."""
 
     name: ClassVar[str]
@@ -54,10 +62,6 @@ class KindRules(ABC):
     """Whether it has a limit price; it trades at market without one."""
     tif: ClassVar[str] = ""
     """Time in force of its orders, "" where the user chooses it."""
-
-    @abstractmethod
-    def worst_price(self, draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
-        """Return the worst price at which it may trade, None while that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +84,15 @@ class Draft:
     client_id: str = ""
     exit_as: str = "price"
     """What take_profit and stop_loss are: price, percent or pnl."""
-    own: Mapping[str, str] = field(default_factory=dict)
-    """The fields that the kinds of order declare themselves, such as the duration of a TWAP."""
+    trigger_price: str = ""
+    last_price: str = ""
+    count: str = ""
+    duration: str = ""
 
     @property
     def market(self) -> bool:
         """True for an order without a price."""
         return self.kind.price == "none" or (self.kind.price == "optional" and not self.price)
-
-    def text(self, name: str) -> str:
-        """Return the text of a field."""
-        return str(self.own.get(name) or getattr(self, name, ""))
 
     @property
     def default_tif(self) -> str:
@@ -117,8 +119,8 @@ class TicketMarket:
     index: Decimal | None = None
     funding_rate: Decimal | None = None
     """The running rate, settled at the end of the interval."""
-    bids: Sequence[Level] = ()
-    asks: Sequence[Level] = ()
+    bids: Sequence[PriceLevel] = ()
+    asks: Sequence[PriceLevel] = ()
 
     @property
     def bid(self) -> Decimal | None:
@@ -130,7 +132,7 @@ class TicketMarket:
         """Best ask."""
         return self.asks[0][0] if self.asks else None
 
-    def opposite(self, sign: int) -> Sequence[Level]:
+    def opposite(self, sign: int) -> Sequence[PriceLevel]:
         """Return the levels that a buy (+1) or a sell (−1) would trade with."""
         return self.asks if sign > 0 else self.bids
 
@@ -160,9 +162,9 @@ class Holdings:
     long_value: Decimal = ZERO
     short: Decimal = ZERO
     short_value: Decimal = ZERO
-    buys: tuple[Level, ...] = ()
+    buys: tuple[PriceLevel, ...] = ()
     """(price, quantity) of the resting buys that may open a position, last placed first; `sells` likewise."""
-    sells: tuple[Level, ...] = ()
+    sells: tuple[PriceLevel, ...] = ()
     reducing_buys: Decimal = ZERO
     reducing_sells: Decimal = ZERO
     client_ids: frozenset[int] = frozenset()
@@ -205,12 +207,17 @@ class Validation:
         return not self.problems and self.order is not None
 
 
+def in_base(quantity: str, label: str = "") -> Choice:
+    """Return a quantity in base units as a choice."""
+    return Choice(label or quantity, {"quantity": quantity, "quantity_as": "base"})
+
+
 def meant(name: str, text: str) -> tuple[Choice, ...]:
     """Return the numbers that a text such as "1.000,5" may mean, as choices for a field."""
     return tuple(Choice(number, {name: number}) for number in meanings(text))
 
 
-def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
+def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
     """Return the quantity that these levels would fill up to the price `limit`, and its value in USDC."""
     left, value = quantity, ZERO
     for price, size in levels:
@@ -222,6 +229,78 @@ def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) 
     return quantity - left, value
 
 
-def rounded_up(amount: Decimal) -> Decimal:
-    """Return an amount in USDC rounded up to a micro-USDC."""
-    return amount.quantize(MICRO, ROUND_CEILING, WIDE)
+Options = tuple[tuple[str, str], ...]
+TIFS = ("GTC", "IOC", "FOK", "POST_ONLY")
+TRIGGERS: Options = (("MARK_PRICE", "mark price"), ("LAST_PRICE", "last price"), ("INDEX_PRICE", "index price"))
+EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("pnl", "PnL in USDC"))
+
+
+class Amount(traitlets.Unicode[str, Any]):
+    """Text as it was typed; a number is taken as its exact text."""
+
+    def validate(self, obj: Any, value: Any) -> str:
+        return value if isinstance(value, str) else decimal_text(value, self.name or "")
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of the ticket: the trait `name` edited by a text, a drop-down list of `options`, or a check box."""
+
+    name: str
+    label: str
+    placeholder: str = ""
+    keyboard: str = "decimal"
+    """Keyboard of a touch screen (`inputmode`)."""
+    options: Options = ()
+    """Values and their texts; for a quantity those of its unit."""
+    control: str = "text"
+    """text, select, check or quantity (a text with its unit and a slider)."""
+    title: str = ""
+    """A hint shown over the field."""
+    spoken: str = ""
+    """The label for screen readers, where it says more."""
+
+    def but(self, **changes: Any) -> FormField:
+        """Return the field with these changes."""
+        return replace(self, **changes)
+
+
+FormRow = Sequence[FormField | None]
+"""Fields beside each other; None is an empty place."""
+
+
+class TicketFields:
+    """The fields that most kinds share, with the texts for one product and draft."""
+
+    def __init__(self, product: Product, quantity_as: str, default_tif: str) -> None:
+        base, tick, step = product.base_currency or product.symbol, product.tick_size, product.step_size
+        units = {"base": base, "notional": "USDC", "share": "percent of available margin"}
+        least, most = trimmed(product.min_order_value), trimmed(product.max_order_quantity)
+        tifs = (("", f"{default_tif} (default)"), *((one, one) for one in TIFS[:-1]), ("POST_ONLY", "Post only"))
+        self.price = FormField("price", "Price (USDC)", "price", title=f"tick size {tick:f}")
+        self.quantity = FormField(
+            "quantity", "Quantity", "quantity", control="quantity", spoken=f"Quantity, in {units[quantity_as]}",
+            options=(("base", base), ("notional", "USDC"), ("share", "%")),
+            title=f"step size {step:f}, at least {least} USDC, at most {most}",
+        )  # fmt: skip
+        self.optional_price = self.price.but(label="Limit price (USDC)", placeholder="none: at market")
+        largest = trimmed(product.max_slippage_pct)
+        self.slippage = FormField("slippage", "Slippage (ratio)", f"0.03 (at most {largest})")
+        self.tif = FormField("tif", "Time in force", control="select", options=tifs)
+        self.reduce_only = FormField("reduce_only", "Reduce only", control="check")
+        self.trigger_by = FormField("trigger_by", "Trigger by", control="select", options=TRIGGERS)
+
+    def slippage_row(self, draft: Draft) -> list[FormRow]:
+        """Return the row of the slippage, which only an order at market has."""
+        return [(self.slippage,)] if draft.market else []
+
+    def exits(self, *last: FormField) -> list[FormRow]:
+        """Return the rows of take-profit, stop-loss and client id; `last` are fields after those."""
+        return [
+            (FormField("take_profit", "Take profit at", "none"), FormField("stop_loss", "Stop loss at", "none")),
+            (
+                FormField("exit_as", "Take profit and stop loss as", control="select", options=EXITS_AS),
+                FormField("client_id", "Client id", "automatic", "numeric"),
+                *last,
+            ),
+        ]

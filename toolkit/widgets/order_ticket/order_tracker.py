@@ -1,8 +1,7 @@
-"""Tracks an order after it was signed: the venue's response and the events of the feed, combined to one status."""
+"""Tracks what a ticket has signed: the venue's response and the events of the feed, combined to one status."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +9,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ExchangeError, OutcomeUnknown
-from ..base_panel.number_format import grouped, trimmed
+from ..base_panel.number_format import mean_text, trimmed
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
+    from ...client.parent_orders.parents import ParentOrder
+    from ...orders import Twap
 
 SENT, ACCEPTED, RESTING, WAITING = "SENT", "ACCEPTED", "RESTING", "WAITING"
 PARTIALLY_FILLED, FILLED, CANCELED = "PARTIALLY_FILLED", "FILLED", "CANCELED"
@@ -36,38 +37,8 @@ _WORDS = {
 }
 
 
-class Tracker(ABC):
-    """Sends what a ticket has reviewed, and follows it."""
-
-    receipt: Receipt | None = None
-
-    @property
-    def status(self) -> str:
-        """Its status in one word, "" before it is sent."""
-        return ""
-
-    @abstractmethod
-    def send(self, session: Any, prepared: Prepared) -> Any:
-        """Send the confirmed request, and return the response."""
-
-    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027 - a TWAP is followed without them
-        """Add the events of the feed that belong to it."""
-
-    def record_failure(self, error: BaseException) -> bool:
-        """Take the error of sending, and return whether the tracker shows it. Otherwise the ticket does."""
-        return False
-
-    def words(self) -> str:
-        """Return the status in one sentence."""
-        return ""
-
-    def view(self) -> dict[str, Any] | None:
-        """Return what the front end draws, None before it is sent."""
-        return None
-
-
 @dataclass
-class OrderTracker(Tracker):
+class OrderTracker:
     """One confirmed order. Another thread may append to `events`."""
 
     prepared: Prepared
@@ -83,8 +54,7 @@ class OrderTracker(Tracker):
         """Name of its entry in `session.intents()`."""
         from ...client.orders.intents import intent_id
 
-        prepared = self.prepared
-        return intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
+        return intent_id(self.prepared.environment.name, self.prepared.signer, self.prepared.nonce)
 
     def send(self, session: Any, prepared: Prepared) -> Receipt:
         """Send the request."""
@@ -120,12 +90,7 @@ class OrderTracker(Tracker):
     @property
     def status(self) -> str:
         """Status of the main order: one of the names above."""
-        status = _last_status(self.events_of(0))
-        if status:
-            return status
-        if self.failed:
-            return self.failed
-        return SENT if self.receipt is None else ACCEPTED
+        return _last_status(self.events_of(0)) or self.failed or (SENT if self.receipt is None else ACCEPTED)
 
     @property
     def filled(self) -> Decimal:
@@ -135,18 +100,16 @@ class OrderTracker(Tracker):
     @property
     def average_price(self) -> Decimal | None:
         """Average price of its fills, None without one."""
-        fills = [(one["fill_price"], one["fill_quantity"]) for one in self.events_of(0) if one.get("fill_quantity")]
-        quantity = sum((size for _, size in fills), Decimal(0))
-        return sum((price * size for price, size in fills), Decimal(0)) / quantity if quantity else None
+        fills = [one for one in self.events_of(0) if one.get("fill_quantity")]
+        value = sum((one["fill_price"] * one["fill_quantity"] for one in fills), Decimal(0))
+        return value / sum(one["fill_quantity"] for one in fills) if fills else None
 
     def words(self) -> str:
         """Return the status in one sentence."""
         status, events = self.status, self.events_of(0)
         text = _WORDS.get(status, status.lower())
         if self.filled and self.average_price is not None:
-            # Adding 0 undoes the exponent that `normalize` gives round numbers: 6E+4 becomes 60000 again.
-            average = self.average_price.quantize(Decimal("0.000001")).normalize() + Decimal(0)
-            text += f": {trimmed(self.filled)} at {grouped(average)}"
+            text += f": {trimmed(self.filled)} at {mean_text(self.average_price, 6)}"
             remaining = events[-1].get("remaining")
             if remaining is None and events[-1].get("quantity") is not None:
                 remaining = events[-1]["quantity"] - self.filled  # the feed as published leaves it out
@@ -161,26 +124,25 @@ class OrderTracker(Tracker):
 
     def view(self) -> dict[str, Any]:
         """Return what the front end draws."""
-        status = self.status
+        status, receipt, client_ids = self.status, self.receipt, self.prepared.client_ids
         return {
             "summary": self.summary,
             "status": status,
             "words": self.words(),
             "steps": _steps(status),
-            "clientIds": [str(one) for one in self.prepared.client_ids],
-            "orderId": str((self.receipt.order_id if self.receipt is not None else None) or ""),
-            "txHash": self.receipt.tx_hash if self.receipt is not None else "",
-            "children": [self._child(position) for position in range(1, len(self.prepared.client_ids))],
+            "clientIds": [str(one) for one in client_ids],
+            "orderId": str((receipt and receipt.order_id) or ""),
+            "txHash": receipt.tx_hash if receipt is not None else "",
+            "children": [self._child(position) for position in range(1, len(client_ids))],
         }
 
     def _child(self, position: int) -> str:
         item = self.prepared.payload["orders"][position]
-        if not item.get("triggerPx"):  # an order of a ladder
-            status = _last_status(self.events_of(position))
-            return f"{item.get('ordQty')} at {item.get('ordPx')}: {_WORDS.get(status, 'sent')}"
-        name = "take profit" if item.get("reduceOnly") == "TP_FROM_POSITION" else "stop loss"
-        status = _last_status(self.events_of(position))
-        return f"{name} at {item.get('triggerPx')}: {_WORDS.get(status, 'sent')}"
+        what, price = item.get("ordQty"), item.get("ordPx")
+        if item.get("triggerPx"):  # otherwise an order of a ladder
+            what = "take profit" if item.get("reduceOnly") == "TP_FROM_POSITION" else "stop loss"
+            price = item["triggerPx"]
+        return f"{what} at {price}: {_WORDS.get(_last_status(self.events_of(position)), 'sent')}"
 
 
 def _last_status(events: Sequence[Mapping[str, Any]]) -> str:
@@ -198,3 +160,52 @@ def _steps(status: str) -> list[list[str]]:
     if status in (SENT, ACCEPTED) or status not in _WORDS:
         return [sent, accepted, ["filled", "later"]]
     return [sent, accepted, [_WORDS[status], {FILLED: "done", CANCELED: "bad"}.get(status, "now")]]
+
+
+@dataclass
+class TwapTracker:
+    """Starts a TWAP, and follows it. The parent order knows its fills, so the feed's events are not needed."""
+
+    twap: Twap
+    parent: ParentOrder | None = None
+    receipt: None = None
+
+    @property
+    def status(self) -> str:
+        """Status of the parent order, "" before it has started."""
+        return "" if self.parent is None else self.parent.status
+
+    def send(self, session: Any, prepared: Prepared) -> ParentOrder:
+        """Send the first child order; the parent order sends the others."""
+        parent: ParentOrder = session.parent_orders.start_twap(self.twap, prepared)
+        self.parent = parent
+        return parent
+
+    def record_failure(self, error: BaseException) -> bool:
+        """Leave the error of sending to the ticket: there is no parent order to show it."""
+        return False
+
+    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Do nothing with the events of the feed."""
+
+    def words(self) -> str:
+        """Return the progress in one sentence."""
+        if self.parent is None:
+            return ""
+        plan = self.parent.plan
+        text = f"{self.status.lower()}: {plan.done} of {plan.twap.slices} orders, {trimmed(plan.filled)} filled"
+        if plan.average_price is not None:
+            text += f" at {mean_text(plan.average_price, 6)}"
+        return f"{text}; {plan.message}" if plan.message else text
+
+    def view(self) -> dict[str, Any] | None:
+        """Return what the front end draws, None before it has started."""
+        if self.parent is None:
+            return None
+        status = self.status
+        color = {"RUNNING": "now", "FINISHED": "done"}.get(status, "bad")
+        return {
+            "summary": self.twap.describe(), "status": status, "words": self.words(),
+            "steps": [["sent", "done"], [status.lower(), color]],
+            "clientIds": [], "orderId": self.parent.id, "txHash": "", "children": [],
+        }  # fmt: skip

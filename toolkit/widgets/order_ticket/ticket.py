@@ -11,18 +11,13 @@ import traitlets
 from ...errors import CheckFailed, InputError, LimitReached, ToolkitError, require
 from ...products import decimal_text
 from ..base_panel import static_view
-from ..base_panel.number_format import short, trimmed
+from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
-from .fields import Amount
-from .holdings import holdings_of
-from .kinds.kind import OrderKind
-from .kinds.registry import KINDS, KindFields
-from .live_account import LiveAccount
-from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, Tracker
-from .ticket_view import form_view, market_view, preview_view, problem_view
-from .validation import largest_quantity
+from .draft import Amount, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
+from .holdings import AccountStreams, no_holdings, preview_view
+from .order_kinds import KINDS, OrderKind
+from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -31,16 +26,17 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
-_OWN = tuple(name for part in KindFields.__mro__ for name in vars(part) if name in KindFields.class_trait_names())
-"""The fields that kinds of orders declare."""
-_TEXTS = ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id", *_OWN)
+_TEXTS = (
+    *("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id"),
+    *("last_price", "count", "duration", "trigger_price"),
+)
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
-    *("trigger_by", "slippage", "client_id", "exit_as", *_OWN),
+    *("trigger_by", "slippage", "client_id", "exit_as", "last_price", "count", "duration", "trigger_price"),
 )
 
 
-class OrderTicket(KindFields, ReviewedPanel):
+class OrderTicket(ReviewedPanel):
     """An order ticket that can't sign a bad order. Made by `session.ticket(symbol)`.
 
     Fields are traits, kept as text and never rounded (a number must be exact as written): `side`, `order_type`,
@@ -86,6 +82,14 @@ class OrderTicket(KindFields, ReviewedPanel):
     """What take_profit and stop_loss are: price, percent (from the entry price) or pnl (USDC, before fees)."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
+    trigger_price = Amount("").tag(sync=True)
+    """Trigger of a STOP: a stop-loss or a take-profit of the position, by the side of the market on which it lies."""
+    last_price = Amount("").tag(sync=True)
+    """Last limit price of a scale; between its orders prices are rounded to the nearest tick."""
+    count = traitlets.Unicode("5").tag(sync=True)
+    """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
+    duration = traitlets.Unicode("30m").tag(sync=True)
+    """Time from the first to the last order of a TWAP, such as "30m" or "4h"."""
     form = traitlets.Dict(read_only=True).tag(sync=True)
     """For the front end: the kinds of orders, and the fields of the chosen one."""
 
@@ -100,7 +104,7 @@ class OrderTicket(KindFields, ReviewedPanel):
         self._holdings = Holdings()
         self._places = True
         """Whether the review is that of an order; otherwise that of a setting."""
-        self.following: Tracker | None = None
+        self.following: OrderTracker | TwapTracker | None = None
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
         self.set_trait("symbol", self._product.symbol)
@@ -109,7 +113,7 @@ class OrderTicket(KindFields, ReviewedPanel):
         stream = session.stream
         self._book = stream.order_book(self._product.symbol, DEPTH)
         self._ticker = stream.ticker(self._product.symbol)
-        self._account = None if session.account is None else LiveAccount(session, self._products)
+        self._account = None if session.account is None else AccountStreams(session, self._products)
         if self._account is not None:
             history = stream.order_history()
             history.on_update(self._on_order_history)
@@ -187,12 +191,11 @@ class OrderTicket(KindFields, ReviewedPanel):
     def take_share(self, percent: int) -> None:
         """Set the quantity to this share of what the margin (reduce-only: the position) allows, in whole steps."""
         with self._guard:
-            inputs = self._inputs()
-        largest = largest_quantity(inputs)
+            largest = self._kind.largest_quantity(self._inputs())
         if largest is None:
             raise InputError("a share needs a price and the account's data", field="price", rule="required", value=None)
         quantity = self._product.round_quantity(largest * min(max(percent, 0), 100) / 100, "down")
-        self.take(Choice("", {"quantity": format(quantity, "f"), "quantity_as": "base"}))
+        self.take(in_base(format(quantity, "f")))
 
     def _review_setting(self, payload: dict[str, Any], question: str, verb: str) -> Prepared:
         self._end_review()
@@ -231,10 +234,8 @@ class OrderTicket(KindFields, ReviewedPanel):
     def _checked_order(self) -> Any:
         """Return the order if it may be signed now; raises as `submit` does."""
         if self.status == UNKNOWN:
-            raise LimitReached(
-                "the outcome of the last order is unknown; ask the venue first, or it may be placed twice",
-                limit="unknown outcome",
-            )
+            message = "the outcome of the last order is unknown; ask the venue first, or it may be placed twice"
+            raise LimitReached(message, limit="unknown outcome")
         super()._check_review()
         validation = self._validate()
         if validation.problems:
@@ -247,19 +248,13 @@ class OrderTicket(KindFields, ReviewedPanel):
         else:
             super()._check_review()
 
-    def _before_sending(self, prepared: Prepared) -> None:
-        if not self._places:
-            return
-        # Tracked before sending: the feed may report the order before the response arrives.
-        self.following = self._kind.track(self._validate().order, prepared)
-
     def _deliver(self, prepared: Prepared) -> Any:
-        if self._places and self.following is not None:
-            return self.following.send(self._session, prepared)
-        return super()._deliver(prepared)
-
-    def _on_receipt(self, receipt: Receipt) -> None:
-        self.problem = ""
+        if not self._places:
+            return super()._deliver(prepared)
+        # Tracked before sending: the feed may report the order before the response arrives.
+        self.following = tracker = self._kind.track(self._validate().order, prepared)
+        self.refresh()
+        return tracker.send(self._session, prepared)
 
     def _on_failure(self, error: BaseException) -> None:
         if self._places and self.following is not None:
@@ -271,7 +266,8 @@ class OrderTicket(KindFields, ReviewedPanel):
     def _on_edit(self, _: Any = None) -> None:
         self._end_review()
         self.problem = ""
-        self.set_trait("form", form_view(self._kind, self._draft(), self._product))
+        kinds = [[one.name, one.label] for one in KINDS.values()]
+        self.set_trait("form", {"kinds": kinds, **self._kind.form_view(self._draft(), self._product)})
         self.refresh()
 
     def _on_order_history(self, update: Any) -> None:
@@ -285,18 +281,15 @@ class OrderTicket(KindFields, ReviewedPanel):
     def _draft(self) -> Draft:
         fields: dict[str, Any] = {name: getattr(self, name) for name in _INPUTS if name != "order_type"}
         fields.update((name, value.strip()) for name, value in fields.items() if isinstance(value, str))
-        return Draft(self._kind, own={name: fields.pop(name) for name in _OWN}, **fields)
+        # What only closes a position is measured by it, as a reduce-only order is.
+        fields["reduce_only"] |= self._kind.closes
+        return Draft(self._kind, **fields)
 
     def _market(self) -> TicketMarket:
         ticker = self._ticker.value
-        return TicketMarket(
-            mark=ticker.get("mark_price"),
-            last=ticker.get("last") or None,
-            index=ticker.get("oracle_price"),
-            funding_rate=ticker.get("funding_rate"),
-            bids=self._book.bids(DEPTH),
-            asks=self._book.asks(DEPTH),
-        )
+        bids, asks = self._book.bids(DEPTH), self._book.asks(DEPTH)
+        mark, index, rate = (ticker.get(name) for name in ("mark_price", "oracle_price", "funding_rate"))
+        return TicketMarket(mark, ticker.get("last") or None, index, rate, bids, asks)
 
     def _validate(self) -> Validation:
         with self._guard:
@@ -308,14 +301,15 @@ class OrderTicket(KindFields, ReviewedPanel):
 
     def _inputs(self) -> TicketInputs:
         product = self._product
-        self._holdings = self._account.holdings(product) if self._account else holdings_of(product, {}, {}, (), (), ())
+        self._holdings = self._account.holdings(product) if self._account else no_holdings(product)
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:
-        validation = self._validate()
+        validation, market = self._validate(), self._market()
         if self._prepared is not None and self._places and validation.problems:
             self._end_review(f"the review was cancelled, nothing was signed: {validation.problems[0].message}")
         session, product = self._session, self._product
+        prices = {"bid": market.bid, "ask": market.ask, "mark": market.mark, "last": market.last}
         return {
             "symbol": product.symbol,
             "base": product.base_currency or product.symbol,
@@ -323,14 +317,14 @@ class OrderTicket(KindFields, ReviewedPanel):
             "mainnet": session.environment.is_mainnet,
             "account": short(str(session.account or "")),
             "readOnly": "" if can_sign(session) else "read-only session: no agent key to sign with",
-            "market": market_view(self._market()),
+            "market": {name: grouped(price) for name, price in prices.items()},
             "leverage": trimmed(self._holdings.leverage),
             "isolated": self._holdings.isolated,
             "typed": {name: getattr(self, name) for name in _TEXTS},
-            "problems": [problem_view(problem) for problem in validation.problems],
+            "problems": [problem.view() for problem in validation.problems],
             "valid": validation.valid,
             "order": validation.order.describe() if validation.order is not None and validation.valid else "",
-            "preview": preview_view(validation.preview, product, self._ticker.value.get("mark_price")),
+            "preview": preview_view(validation.preview, product, market.mark),
             "review": self._review_view(),
             "following": None if self.following is None else self.following.view(),
         }
@@ -381,4 +375,4 @@ class OrderTicket(KindFields, ReviewedPanel):
         view = self.view
         head = static_view.heading(f"Order ticket {self.symbol}", str(view.get("environment", "")))
         words = "".join(f"<div>{escape(line)}</div>" for line in self._lines())
-        return head + words + static_view.pairs((one[0], one[1]) for one in view.get("preview", ()))
+        return head + words + static_view.pairs(view.get("preview", ()))

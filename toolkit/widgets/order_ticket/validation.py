@@ -1,23 +1,26 @@
 """The steps by which kinds of orders check a draft: the rules it breaks, the values that would pass, its preview.
 
-Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`. Those that need the account are in
-`buying_power`.
+Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`, and those of the account: margin, limits and
+positions, as the venue checks them before an order adds risk.
+Source: docs/assumptions.md, "Money on the venue" and "Widgets".
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound, slippage_width
+from ... import margin
+from ...checks import Failure, check_order
+from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
-from .buying_power import cover, max_affordable_steps
-from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, meant
-from .exits import EXITS
+from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, walk
 
 FIELDS = {
     "ordPx": "price",
@@ -34,51 +37,41 @@ FIELDS = {
     "tpslTriggerType": "trigger_by",
 }
 """Wire name → field of the ticket."""
+MICRO = Decimal("0.000001")
+MAX_CLIENT_ID = 2**63 - 1
+EXITS = {"take_profit": 1, "stop_loss": -1}
+"""Field → +1 if it lies in the direction of the position's profit."""
 
 
-def largest_quantity(inputs: TicketInputs) -> Decimal | None:
-    """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows.
-
-    None without a price or the account's data.
-    """
-    worst = inputs.draft.kind.worst_price(inputs.draft, inputs.product, inputs.market)
-    if worst is None or worst <= 0 or not inputs.holdings.known:
-        return None
-    return _max_quantity(inputs, worst)
-
-
-def make_order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
+def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
     """Return the order of a draft, with its take-profit and stop-loss."""
-    close = draft.reduce_only and holdings.hedge
-    side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
+    draft, hedge = inputs.draft, inputs.holdings.hedge
+    side: Any = draft.side + ("_CLOSE_HEDGE" if draft.reduce_only and hedge else "")
     tif: Any = draft.effective_tif
-    reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
-    client_id = _client_number(draft.client_id) or None
     entry = Order(
-        symbol=product.symbol,
+        symbol=inputs.product.symbol,
         side=side,
         quantity=quantity,
         price=None if draft.market else draft.price,
         tif=tif,
-        reduce_only=reduce_only,
-        cl_ord_id=client_id,
+        reduce_only="REDUCE_ONLY" if draft.reduce_only and not hedge else None,
+        cl_ord_id=_client_number(draft.client_id) or None,
         slippage=(draft.slippage or None) if draft.market else None,
     )
     closing = "SELL" if draft.side == "BUY" else "BUY"
     take_profit, stop_loss = (
-        exit_order(draft, product, quantity, trigger, kind, holdings, closing) if trigger else None
+        exit_order(inputs, quantity, trigger, kind, closing) if trigger else None
         for trigger, kind in ((draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION"))
     )
     return Bracket(entry, take_profit, stop_loss) if take_profit or stop_loss else entry
 
 
-def exit_order(
-    draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings, closing: str
-) -> Order:
+def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: Any, closing: str) -> Order:
     """Return a take-profit or stop-loss whose side is `closing`."""
-    side: Any = closing + ("_CLOSE_HEDGE" if holdings.hedge else "")
-    by: Any = draft.trigger_by
-    return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
+    side: Any = closing + ("_CLOSE_HEDGE" if inputs.holdings.hedge else "")
+    by: Any = inputs.draft.trigger_by
+    symbol = inputs.product.symbol
+    return Order(symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
 def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]:
@@ -86,20 +79,17 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
     draft, product, covered = inputs.draft, inputs.product, cover(inputs.holdings, inputs.draft.sign)
     prices = {name: getattr(inputs.market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = plain_decimal(draft.price) if not draft.market else None
-    problems: list[Problem] = []
-    for failure in check_order(product, order.to_items(product)[0], **prices, cover=covered):
-        if failure.field == "ordPx" and not draft.price:
-            continue  # reported as missing
-        problems.append(_problem(failure, FIELDS, draft))
+    failures = check_order(product, order.to_items(product)[0], **prices, cover=covered)
+    # An empty price is reported as missing.
+    problems = [_problem(one, FIELDS, draft) for one in failures if one.field != "ordPx" or draft.price]
     # The triggers are compared with the entry price only if that is valid itself.
     if any(one.field == "price" for one in problems):
         entry = None
     for leg in order.legs[1:]:
         name = "take_profit" if leg.reduce_only == "TP_FROM_POSITION" else "stop_loss"
         fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
-        for failure in check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry):
-            if failure.field in fields:
-                problems.append(_problem(failure, fields, draft))
+        failures = check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry)
+        problems += [_problem(one, fields, draft) for one in failures if one.field in fields]
     if isinstance(order, Bracket) and draft.reduce_only:
         message = "an order with take profit or stop loss opens a position, so it can't be reduce-only"
         choice = Choice("without reduce-only", {"reduce_only": False})
@@ -109,13 +99,10 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
 
 def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:
     name = fields.get(failure.field, failure.field)
-    choices = [Choice(value, {name: value}) for value in failure.nearest]
-    if name in EXITS:
-        choices = [Choice(value, {name: value, "exit_as": "price"}) for value in failure.nearest]
-    if name == "quantity":
-        choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
+    unit = {"quantity_as": "base"} if name == "quantity" else {"exit_as": "price"} if name in EXITS else {}
+    choices = [Choice(value, {name: value, **unit}) for value in failure.nearest]
     if failure.rule == "decimal text":
-        choices += meant(name, draft.text(name))
+        choices += meant(name, str(getattr(draft, name, "")))
     return Problem(name, failure.rule, failure.message, tuple(choices))
 
 
@@ -127,13 +114,11 @@ def client_id_problems(inputs: TicketInputs) -> list[Problem]:
     number = _client_number(text)
     if not 0 < number <= MAX_CLIENT_ID:
         return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
-    if number in holdings.client_ids:
-        message = f"client id {text} is in use by an open order"
-        free = number + 1
-        while free in holdings.client_ids:
-            free += 1
-        return [Problem("client_id", "unique", message, (Choice(str(free), {"client_id": str(free)}),))]
-    return []
+    if number not in holdings.client_ids:
+        return []
+    free = str(next(one for one in itertools.count(number) if one not in holdings.client_ids))
+    message = f"client id {text} is in use by an open order"
+    return [Problem("client_id", "unique", message, (Choice(free, {"client_id": free}),))]
 
 
 def _client_number(text: str) -> int:
@@ -159,15 +144,14 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
     price = reference_price(draft, inputs.market)
     if price is None or worst is None or price <= 0 or worst <= 0:
-        # An empty price field is reported as such.
         if not draft.market and not draft.price:
-            return None
+            return None  # an empty price field is reported as such
         return Problem("quantity", "price", f"{text} can't be converted to a quantity without a price")
     if unit == "notional":
         return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
     if not inputs.holdings.known:
         return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
-    most = _max_quantity(inputs, worst)
+    most = max_quantity(inputs, worst)
     what = "position" if draft.reduce_only else "available margin"
     return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price)
 
@@ -177,19 +161,14 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     if steps == int(steps) and steps > 0:
         return product.quantity_text(int(steps))
     ends = sorted({int(steps.to_integral_value(rounding)) for rounding in (ROUND_FLOOR, ROUND_CEILING)} - {0})
-    choices = tuple(_amount_choice(product, end, price) for end in ends)
-    nearest = " or ".join(product.quantity_text(end) for end in ends)
+    texts = [product.quantity_text(end) for end in ends]
+    choices = tuple(in_base(text, f"{text} = {money(Decimal(text) * price)} USDC") for text in texts)
     shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
-    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {nearest}"
+    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {' or '.join(texts)}"
     return Problem("quantity", "stepSize", message, choices)
 
 
-def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
-    text = product.quantity_text(steps)
-    return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
-
-
-def _max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
+def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
     """Return the largest quantity that the position (reduce-only) or the available margin allows."""
     product = inputs.product
     if inputs.draft.reduce_only:
@@ -204,28 +183,229 @@ def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
 
 
-def worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
-    """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
-    if not draft.market:
-        return plain_decimal(draft.price)
-    last = market.last or market.mark
-    slippage = plain_decimal(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
-    if last is None or slippage is None or not 0 < slippage < 1:
-        return None
-    width = slippage_width(slippage)
-    return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
-
-
 def best_prices(market: TicketMarket) -> tuple[Choice, ...]:
     """Return the best bid and ask as choices for the price."""
     quotes = [("bid", market.bid), ("ask", market.ask)]
-    return tuple(
-        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)})
-        for name, price in quotes
-        if price is not None
-    )
+    texts = [(name, plain_text(price)) for name, price in quotes if price is not None]
+    return tuple(Choice(f"{name} {text}", {"price": text}) for name, text in texts)
 
 
 def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Problem:
     """Return the problem of an empty field."""
     return Problem(name, "required", message, choices, missing=True)
+
+
+def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[TicketInputs, list[Problem]]:
+    """Return the inputs with trigger prices, rounded to the nearest tick, in place of percent or PnL.
+
+    Percent is the distance from the price, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
+    """
+    draft, reference = inputs.draft, reference_price(inputs.draft, inputs.market)
+    if draft.exit_as == "price":
+        return inputs, []
+    problems: list[Problem] = []
+    prices: dict[str, Any] = {}
+    for name, way in EXITS.items():
+        text = getattr(draft, name)
+        if not text:
+            continue
+        prices[name] = ""
+        number = plain_decimal(text)
+        what = f"{name.replace('_', ' ')} {text!r}"
+        if number is None or number <= 0:
+            problems.append(Problem(name, "decimal text", f"{what} is not a number above 0", meant(name, text)))
+        elif not reference or (draft.exit_as == "pnl" and not quantity):
+            problems.append(Problem(name, "price", f"{what} needs the order's price and quantity first", missing=True))
+        else:
+            width = reference * number / 100 if draft.exit_as == "percent" else number / (quantity or Decimal(1))
+            price = inputs.product.round_price(reference + draft.sign * way * width, "nearest")
+            if price <= 0:
+                problems.append(Problem(name, "price above 0", f"{what} lies beyond a price of 0"))
+            else:
+                prices[name] = format(price, "f")
+    return inputs._replace(draft=dataclasses.replace(draft, **prices)), problems
+
+
+def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> dict[str, tuple[Decimal, Decimal]]:
+    """Return (trigger price, PnL expected there after the fees of both fills) for each exit of the draft."""
+    found = {}
+    for name in EXITS:
+        trigger = plain_decimal(getattr(draft, name))
+        if trigger is not None:
+            moved = draft.sign * (trigger - preview["price"]) * preview["fills"]
+            found[name] = (trigger, moved - preview["fee"] - taker * trigger * preview["fills"])
+    return found
+
+
+def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
+    """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
+    draft, market, holdings = inputs.draft, inputs.market, inputs.holdings
+    if draft.reduce_only:
+        # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
+        valued = (market.last or market.mark or worst) if draft.market else worst
+        return _reduce_only_rules(inputs, quantity, valued)
+    if quantity <= cover(holdings, draft.sign):
+        return []
+    if holdings.liquidating:
+        return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
+    need = _need_of(inputs, quantity, worst)
+    problems = _position_limits(inputs, need) + _growth_problems(inputs, need)
+    margin_micro = need.margin_micro(inputs)
+    if margin_micro > _micro(holdings.available):
+        problems.append(_margin_problem(inputs, quantity, worst, Decimal(margin_micro) / 10**6))
+    return problems
+
+
+def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) -> list[Problem]:
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
+    held = holdings.reducible(draft.sign)
+    name = "long" if draft.sign < 0 else "short"
+    if held <= 0:
+        other = "SELL" if draft.sign > 0 else "BUY"
+        choices = [Choice("not reduce-only", {"reduce_only": False})]
+        if holdings.size * draft.sign > 0:
+            choices.insert(0, Choice(other.lower(), {"side": other}))
+        message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
+        return [Problem("reduce_only", "position", message, tuple(choices))]
+    # Only an order that may rest shares the position with the reduce-only orders already in the book.
+    free = held
+    if draft.effective_tif in ("GTC", "POST_ONLY"):
+        free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
+    if free <= 0:
+        message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
+        return [Problem("reduce_only", "covered", message)]
+    choice = in_base(format(free, "f"), trimmed(free))
+    if quantity > free:
+        message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
+        return [Problem("quantity", "position", message, (choice,))]
+    if quantity < free and price * quantity < product.min_order_value:
+        below = f"is below minOrderValue {trimmed(product.min_order_value)}, and does not close the whole position"
+        message = f"order value {trimmed(price * quantity)} {below}"
+        return [Problem("quantity", "minOrderValue", message, (choice,))]
+    return []
+
+
+def rounded_up(amount: Decimal) -> Decimal:
+    """Return an amount in USDC rounded up to a micro-USDC."""
+    return amount.quantize(MICRO, ROUND_CEILING, WIDE)
+
+
+def cover(holdings: Holdings, sign: int) -> Decimal:
+    """Return how much an order without reduce-only closes before it opens anything."""
+    return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
+
+
+def _micro(amount: Decimal) -> int:
+    """Return an amount of USDC in micro-USDC."""
+    return round(amount * 10**6)
+
+
+class _Need(NamedTuple):
+    """What an order needs by the rule of the venue; `taken` (steps) and `paid` (ticks × steps) trade immediately."""
+
+    standing: Standing
+    rule: Need
+    taken: int
+    paid: int
+
+    def margin_micro(self, inputs: TicketInputs) -> int:
+        """Return the available margin that the order takes, micro-USDC: initial margin, fees, immediate losses."""
+        rule, holdings, unit = self.rule, inputs.holdings, inputs.product.unit
+        need = rule.margin - self.standing.initial() - rule.freed + rule.loss
+        if not self.taken:
+            return need
+        fee = rounded_up(Decimal(self.paid * unit) * max(holdings.maker, holdings.taker, ZERO) / 10**6)
+        # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
+        return need + _micro(fee) + (self.taken + 1) + (self.taken if holdings.isolated else 0)
+
+
+def _standing(inputs: TicketInputs, mark: int) -> Standing:
+    """Return what the account holds in the ticket's product, in the integers of the venue's rule."""
+    holdings, product = inputs.holdings, inputs.product
+    step_value = mark * product.unit
+    longs, shorts = (round(size / product.step_size) for size in (holdings.long, holdings.short))
+    buys, sells = (sum(_micro(price * size) for price, size in one) for one in (holdings.buys, holdings.sells))
+    pnl = (longs - shorts) * step_value - _micro(holdings.long_value) + _micro(holdings.short_value)
+    equity = _micro(holdings.assigned) + pnl if holdings.isolated else None
+    leverage = int(holdings.leverage * 100)
+    return Standing(longs, shorts, buys, sells, step_value, leverage, holdings.hedge, equity)
+
+
+def _need_of(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> _Need:
+    """Return what an order needs, by the venue's own rule."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    tick, step, sign = product.tick_size, product.step_size, draft.sign
+    steps, limit, mark = round(quantity / step), round(worst / tick), round((market.mark or worst) / tick)
+    standing = _standing(inputs, mark)
+    taken, paid = walk(market.opposite(sign), quantity, worst, sign)
+    orders = holdings.buys if sign > 0 else holdings.sells
+    resting = ((round(size / step), round(price / tick)) for price, size in orders)
+    uncovered = uncovered_value(resting, standing.cover(sign)) * product.unit
+    taken_steps, paid_ticks = round(taken / step), round(paid / tick / step)
+    rule = need_of(standing, sign, steps, limit, mark, product.unit, taken_steps, paid_ticks, uncovered)
+    return _Need(standing, rule, taken_steps, paid_ticks)
+
+
+def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
+    product, holdings = inputs.product, inputs.holdings
+    notional = Decimal(need.rule.reach) / 10**6
+    if notional > product.max_position_notional:
+        most = f"maxPositionNtnl {money(product.max_position_notional)} of {product.symbol}"
+        message = f"position and orders would reach {money(notional)} USDC, above {most}"
+        return [Problem("quantity", "maxPositionNtnl", message)]
+    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers and notional > 0 else None
+    if limit is None or holdings.leverage <= limit:
+        return []
+    allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
+    return [Problem("quantity", "maxLeverage", f"at a notional of {money(notional)} USDC {allowed}")]
+
+
+def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
+    """Report an isolated position that would be below its maintenance margin after it has grown."""
+    product, standing, sign = inputs.product, need.standing, inputs.draft.sign
+    equity = grown_equity(standing, sign, need.taken, need.paid * product.unit)
+    if equity is None or not product.tiers:
+        return []
+    legs = (standing.longs + (need.taken if sign > 0 else 0), standing.shorts + (need.taken if sign < 0 else 0))
+    values = (Decimal(size * standing.step_value) / 10**6 for size in legs)
+    maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
+    if equity > _micro(maintenance):
+        return []
+    have, advice = money(Decimal(equity) / 10**6), "add margin to it before it grows"
+    message = (
+        f"the isolated position would have {have} USDC and need {money(maintenance)} of maintenance margin; {advice}"
+    )
+    return [Problem("quantity", "maintenance margin", message)]
+
+
+def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
+    """Return the available margin in USDC that an order takes, 0 for what the position covers.
+
+    That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
+    """
+    if quantity <= cover(inputs.holdings, inputs.draft.sign):
+        return ZERO
+    return Decimal(_need_of(inputs, quantity, worst).margin_micro(inputs)) / 10**6
+
+
+def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, need: Decimal) -> Problem:
+    product, holdings = inputs.product, inputs.holdings
+    steps = max_affordable_steps(inputs, int(quantity / product.step_size), worst)
+    choices: tuple[Choice, ...] = ()
+    available = f"{money(holdings.available)} USDC is available at {trimmed(holdings.leverage)}x"
+    message = f"margin: the order needs {money(need)} USDC, {available}"
+    text = product.quantity_text(steps)
+    if steps > 0 and Decimal(text) * worst >= product.min_order_value:
+        choices = (in_base(text, f"at most {text}"),)
+        message += f"; at most {text}"
+    return Problem("quantity", "available margin", message, choices)
+
+
+def max_affordable_steps(inputs: TicketInputs, limit: int, worst: Decimal) -> int:
+    """Return the largest number of steps below `limit` whose margin is available, by bisection."""
+    low, high = 0, limit
+    while low < high - 1:
+        middle = (low + high) // 2
+        fits = margin_needed(inputs, inputs.product.step_size * middle, worst) <= inputs.holdings.available
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -9,9 +9,10 @@ import ipywidgets
 from ...guards import no_keys
 from ..base_panel.panel import Panel
 from ..order_ticket.ticket import OrderTicket
-from .candles import Candles
-from .market import OrderBook, Trades
-from .portfolio import Account, Blotter
+from .account_sheets import Account
+from .blotter import Blotter
+from .book_and_trades import OrderBook, Trades
+from .candle_chart import Candles
 
 if TYPE_CHECKING:
     from ...session import Session

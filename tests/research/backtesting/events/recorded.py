@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from toolkit.research.data.events import EVENT, Events, Kind
+from toolkit.research.data.event_array import EVENT, Kind
+from toolkit.research.data.events import Events
 
 MS = 1_000_000
 START = 1_700_000_000_000 * MS

@@ -12,7 +12,8 @@ from toolkit.errors import InputError
 from toolkit.orders import stop
 from toolkit.research import Strategy, backtest
 from toolkit.research.context import Context
-from toolkit.research.data.events import Events, Kind
+from toolkit.research.data.event_array import Kind
+from toolkit.research.data.events import Events
 from toolkit.research.market_data import BookSnapshot, Trade
 
 from .recorded import MS, START, events_of, fills_of, naive_fill, random_market

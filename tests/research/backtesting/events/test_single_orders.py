@@ -14,7 +14,8 @@ from tests.research.backtesting.events.recorded import MS, START, events_of, ran
 from toolkit.errors import InputError
 from toolkit.research import Strategy, backtest, data
 from toolkit.research.data.books import BookUpdates
-from toolkit.research.data.events import EVENT, Events, Kind
+from toolkit.research.data.event_array import EVENT, Kind
+from toolkit.research.data.events import Events
 from toolkit.research.data.single_orders import has_single_orders, with_levels
 
 MAKER = {"tif": "POST_ONLY"}

@@ -12,7 +12,8 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research import data
-from toolkit.research.data.events import EVENT, Events, Kind
+from toolkit.research.data.event_array import EVENT, Kind
+from toolkit.research.data.events import Events
 
 FILES = Path(__file__).resolve().parents[1] / "excerpts"
 EXPECTED = {

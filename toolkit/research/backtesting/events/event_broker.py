@@ -16,7 +16,7 @@ from ....venue.model.history import OrderEvent
 from ....venue.risk import account_margin
 from ...account_data import OrderHandle
 from ...data.books import Levels
-from ...data.events import MS
+from ...data.event_array import MS
 from ...market_data import BarHistory, BookSnapshot
 from ...strategy import Strategy
 from ..bar_matching import ADDRESS, NEVER, SymbolState

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ....errors import InputError
 from ...data.books import feed_times
-from ...data.events import MS, Events
+from ...data.event_array import MS
+from ...data.events import Events
 
 Times = NDArray[np.int64]
 

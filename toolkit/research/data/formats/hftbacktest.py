@@ -14,24 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ..events import Events, Kind, from_columns
-from .files import DAMAGE
+from ..event_array import Kind, from_columns
+from ..events import Events
+from .text_files import DAMAGE, TextFile
 
 EXCHANGE, LOCAL, BUY, SELL = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 KINDS = {
-    1: Kind.DEPTH,
-    2: Kind.TRADE,
-    3: Kind.CLEAR,
-    4: Kind.SNAPSHOT,
-    10: Kind.ADD,
-    11: Kind.CANCEL,
-    12: Kind.MODIFY,
-    13: Kind.FILL,
-    100: Kind.INDEX,
-    101: Kind.MARK,
-    102: Kind.FUNDING,
-    103: Kind.QUOTE,
-    104: Kind.QUOTE,
+    **dict(enumerate((Kind.DEPTH, Kind.TRADE, Kind.CLEAR, Kind.SNAPSHOT), 1)),
+    **dict(enumerate((Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL), 10)),
+    **dict(enumerate((Kind.INDEX, Kind.MARK, Kind.FUNDING, Kind.QUOTE, Kind.QUOTE), 100)),
 }
 """Their numbers of event types; those from 100 on are what their converters write for Binance."""
 UNREADABLE = (
@@ -40,8 +31,9 @@ UNREADABLE = (
 """What NumPy raises for a damaged archive."""
 
 
-def read(path: Path) -> Events:
+def read(source: TextFile) -> dict[str, Events]:
     """Return the events of a file. Rows that stand twice, once for each clock, become one event again."""
+    path = source.path
     rows = _array(path)
     flags, fields = _fields(path, rows)
     kinds = np.zeros(256, dtype="u1")
@@ -56,7 +48,7 @@ def read(path: Path) -> Events:
     array = from_columns({**fields, "kind": kind, "side": side}, len(rows))
     # A row that only the exchange processes has a twin that only the recorder does, when the two orders differ.
     array = array[(kind != 0) & ((flags & LOCAL != 0) | (flags & EXCHANGE == 0))]
-    return Events(array, source=f"{path.name} (hftbacktest)", notes=notes)
+    return {"": Events(array, source=f"{path.name} (hftbacktest)", notes=notes)}
 
 
 def _array(path: Path) -> NDArray[Any]:
@@ -94,11 +86,8 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
         prices, identity = [rows[:, 4], rows[:, 5]], 0
         times = [_scaled(rows[:, column]) for column in (1, 2)]
     else:
-        raise InputError(
-            f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}",
-            field="path",
-            rule="fields",
-        )
+        text = f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}"
+        raise InputError(text, field="path", rule="fields")
     columns = {"exchange_ns": times[0], "local_ns": times[1], "price": prices[0], "quantity": prices[1]}
     return flags, {**columns, "id": identity}
 

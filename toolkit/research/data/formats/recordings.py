@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ..events import MS, Events, Kind, empty, from_columns, merge
+from ..event_array import MS, Kind, empty, from_columns, with_clears
+from ..events import Events, merge
 from ..recording import Recording
 from ..recording_store import JOURNAL
+from .text_files import TextFile
 
 
-def read(path: Path) -> dict[str, Events]:
+def read(source: TextFile) -> dict[str, Events]:
     """Return the events of a recording by symbol: its order books, trades, and the prices of its ticker.
 
     What a crash left in the journal is written first. Each interruption of a feed that the recording knows of stands in
     the notes. Raises InputError for a directory without market data, and for a damaged part.
     """
-    recording = Recording(path)
-    left = _recover(recording)
+    path, recording, left = source.path, Recording(source.path), list[str]()
+    if (path / JOURNAL).exists():
+        try:
+            recording.recover()
+        except InputError:
+            left.append("it is still being recorded: the newest rows are not in its files yet")
     try:
         return _read(path, recording, left)
     except (OSError, ValueError, KeyError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: expected the parts of a recording; {error}", field="path", value=str(path)) from None
-
-
-def _recover(recording: Recording) -> list[str]:
-    """Write the rows of a recording that was broken off; return a note when they can't be had."""
-    if not (recording.path / JOURNAL).exists():
-        return []
-    try:
-        recording.recover()
-    except InputError:
-        return ["it is still being recorded: the newest rows are not in its files yet"]
-    return []
 
 
 def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events]:
@@ -53,9 +49,8 @@ def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events
         found[symbol] = Events(made.array, symbol=symbol, source=f"{path} (recording)", notes=notes)
     if not found:
         there = ", ".join(recording.channels) or "nothing"
-        raise InputError(
-            f"{path}: expected a recording with order_book or trades; it has {there}", field="path", value=str(path)
-        )
+        text = f"{path}: expected a recording with order_book or trades; it has {there}"
+        raise InputError(text, field="path", value=str(path))
     return found
 
 
@@ -79,42 +74,25 @@ def _book(recording: Recording, symbol: str) -> Events:
     frame = recording.frame("order_book", symbol)
     snapshot = (frame["kind"] == "snapshot").to_numpy(dtype=bool)
     identity = frame["sequence"].fillna(0).to_numpy(dtype="i8")
-    levels = from_columns(
-        {
-            **_times(frame),
-            "kind": np.where(snapshot, Kind.SNAPSHOT, Kind.DEPTH),
-            "side": np.where(frame["side"] == "BUY", 1, -1),
-            "price": frame["price"].to_numpy(dtype="f8"),
-            "quantity": frame["quantity"].to_numpy(dtype="f8"),
-            "id": identity,
-        },
-        len(frame),
-    )
+    levels = _rows(frame, kind=np.where(snapshot, Kind.SNAPSHOT, Kind.DEPTH), id=identity)
     changed = np.ones(len(frame), dtype=bool)
     # a feed without sequences has only its times to tell two messages apart
     parts = (identity, snapshot, *_times(frame).values())
     changed[1:] = np.logical_or.reduce([values[1:] != values[:-1] for values in parts])
-    starts = np.flatnonzero(snapshot & changed)
-    clears = empty(len(starts))
-    for name in ("exchange_ns", "local_ns", "id"):
-        clears[name] = levels[name][starts]
-    clears["kind"] = Kind.CLEAR
-    order = np.argsort(np.concatenate([starts, np.arange(len(frame))]), kind="stable")
-    return Events(np.concatenate([clears, levels])[order], symbol=symbol)
+    return Events(with_clears(levels, np.flatnonzero(snapshot & changed)), symbol=symbol)
 
 
 def _trades(recording: Recording, symbol: str) -> Events:
     """Return the trades, without those of before the recording, with which a subscription begins."""
     frame = recording.frame("trades", symbol)
     frame = frame[(frame["kind"] != "snapshot") | (frame["time"] >= frame["received"].min())]
-    columns = {
-        **_times(frame),
-        "kind": Kind.TRADE,
-        "side": np.where(frame["side"] == "BUY", 1, -1),
-        "price": frame["price"].to_numpy(dtype="f8"),
-        "quantity": frame["quantity"].to_numpy(dtype="f8"),
-    }
-    return Events(from_columns(columns, len(frame)), symbol=symbol)
+    return Events(_rows(frame, kind=Kind.TRADE), symbol=symbol)
+
+
+def _rows(frame: pd.DataFrame, **more: Any) -> NDArray[Any]:
+    amounts = {name: frame[name].to_numpy(dtype="f8") for name in ("price", "quantity")}
+    sides = np.where(frame["side"] == "BUY", 1, -1)
+    return from_columns({**_times(frame), **amounts, "side": sides, **more}, len(frame))
 
 
 def _prices(recording: Recording, symbol: str) -> Events:

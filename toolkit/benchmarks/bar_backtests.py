@@ -1,0 +1,176 @@
+"""How fast strategies run: an event-driven backtest against backtesting.py, sweeps against vectorbt, and on Dask."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..research import Strategy, backtest, sweep, vectorised
+from ..research.indicators import SMA, Cross
+from . import Measurement, seconds
+
+BARS = 45_031
+POINTS = 12
+SWEPT_BARS = 30_000
+
+
+def minute_bars(count: int = BARS, seed: int = 7) -> Any:
+    """Return minute bars of a random walk, in the columns backtesting.py wants."""
+    rng = np.random.default_rng(seed)
+    close = 60_000 * np.exp(np.cumsum(rng.normal(0, 0.0005, count)))
+    opened = np.concatenate([[60_000.0], close[:-1]])
+    columns = {
+        "Open": opened,
+        "High": np.maximum(opened, close) * (1 + np.abs(rng.normal(0, 0.0002, count))),
+        "Low": np.minimum(opened, close) * (1 - np.abs(rng.normal(0, 0.0002, count))),
+        "Close": close,
+        "Volume": np.full(count, 100.0),
+    }
+    return pd.DataFrame(columns, index=pd.date_range("2026-01-01", periods=count, freq="min"))
+
+
+class SmaCross(Strategy):
+    """Long while the fast average is above the slow one, short while it is below."""
+
+    fast, slow = 10, 20
+
+    def on_start(self, ctx: Any) -> None:
+        self.short, self.long, self.cross = SMA(self.fast), SMA(self.slow), Cross()
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        way = self.cross.update(self.short.update(bar.close), self.long.update(bar.close))
+        if way:
+            ctx.target(bar.symbol, way)
+
+
+def ours(data: Any, fast: int, slow: int) -> Any:
+    """Backtest an SMA cross on the venue's core: fees, funding, margin."""
+    return backtest(SmaCross(fast=fast, slow=slow), {"BTCUSDC": data}, capital=1_000_000)
+
+
+def theirs(data: Any, fast: int, slow: int) -> Any:
+    """Do the same with backtesting.py: fees, margin."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from backtesting import Backtest, backtesting
+        from backtesting import Strategy as TheirStrategy
+        from backtesting.lib import crossover
+        from backtesting.test import SMA as MovingAverage
+
+        backtesting._tqdm = lambda items, **_: items  # without its progress bar
+
+        class TheirCross(TheirStrategy):  # type: ignore[misc]
+            def init(self) -> None:
+                self.short = self.I(MovingAverage, self.data.Close, fast)
+                self.long = self.I(MovingAverage, self.data.Close, slow)
+
+            def next(self) -> None:
+                if crossover(self.short, self.long):
+                    self.position.close()
+                    self.buy(size=1)
+                elif crossover(self.long, self.short):
+                    self.position.close()
+                    self.sell(size=1)
+
+        settings = {"cash": 1_000_000, "commission": 0.0006, "margin": 0.1, "finalize_trades": True}
+        return Backtest(data, TheirCross, **settings).run()
+
+
+def signal(data: Any, fast: int, slow: int) -> Any:
+    """Do the same with whole arrays."""
+    above = np.sign(data["Close"].rolling(fast).mean() - data["Close"].rolling(slow).mean())
+    return vectorised({"BTCUSDC": data}, above.to_numpy(), capital=1_000_000, funding=0.00005)
+
+
+GRID = {"fast": list(range(5, 15)), "slow": [30, 60]}
+"""The points of the sweeps that are measured: 20 SMA crosses."""
+
+
+def vectorbt_columns(data: Any, fast: Sequence[int], slow: Sequence[int]) -> Any:
+    """Run SMA crosses as columns of one portfolio of vectorbt, with fees; return its table of all measures."""
+    import vectorbt
+
+    short, long = vectorbt.MA.run(data["Close"], list(fast)), vectorbt.MA.run(data["Close"], list(slow))
+    entries, exits = short.ma_crossed_above(long), short.ma_crossed_below(long)
+    held = vectorbt.Portfolio.from_signals(data["Close"], entries, exits, fees=0.0006, freq="1min", init_cash=1_000_000)
+    return held.stats(agg_func=None)
+
+
+def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measurement:
+    """Measure one point of a sweep with its measures, in this process, and next to it a column of vectorbt."""
+    given = data if task is signal else {"BTCUSDC": data}
+    options: dict[str, Any] = {} if task is signal else {"capital": 1_000_000}
+    name = f"a point of a sweep with its measures, {len(data):,} bars, {what}"
+    points = list(itertools.product(*GRID.values()))
+
+    def work() -> Any:
+        return sweep(task, GRID, given, workers=0, progress=False, **options)
+
+    peer, ratio = "", None
+    if importlib.util.find_spec("vectorbt") is None:
+        [spent] = seconds(work, repeat=3)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            vectorbt_columns(data.iloc[:100], *zip(*points, strict=True))  # compiles
+            spent, rival = seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
+        peer, ratio = f"vectorbt {rival / len(points) * 1e3:.2f} ms a column", rival / spent
+    note = "mean of 20 SMA crosses"
+    return Measurement(name, spent / len(points) * 1e3, "ms", target, "lower", peer=peer, ratio=ratio, note=note)
+
+
+def swept(data: Any, fast: int) -> float:
+    """Run one point of the sweep."""
+    return float(ours(data, fast, 200).equity["equity"].iloc[-1])
+
+
+def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
+    note = f"{BARS:,} minute bars, {len(ours(data, fast, slow).fills):,} orders, with fees, funding, margin"
+    name = f"event-driven backtest, SMA {fast}/{slow}"
+    if importlib.util.find_spec("backtesting") is None:
+        return Measurement(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3)[0], "bars/s", note=note)
+    mine, peer = seconds(lambda: ours(data, fast, slow), lambda: theirs(data, fast, slow), repeat=3)
+    return Measurement(name, BARS / mine, "bars/s", target, "higher", "ratio", "backtesting.py", peer / mine, note=note)
+
+
+def _on_dask(workers: int, data: Any) -> float:
+    from distributed import Client, LocalCluster
+
+    grid = {"fast": list(range(20, 20 + POINTS))}
+    settings = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
+    cluster: Any = LocalCluster(n_workers=workers, threads_per_worker=1, **settings)  # type: ignore[no-untyped-call]
+    with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+        client.run(swept, data.iloc[:2000], 10)
+        start = time.perf_counter()
+        table = sweep(swept, grid, data, client=client, progress=False)
+        spent = time.perf_counter() - start
+    assert (table["status"] == "ok").all(), table["error"].tolist()
+    return POINTS / spent
+
+
+def measure_research() -> list[Measurement]:
+    """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers, without Dask no cluster."""
+    data = minute_bars()
+    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3)[0]
+    found = [
+        _cross(data, 50, 200, 4.0),
+        _cross(data, 5, 30, 2.0),
+        Measurement("vectorised run, SMA 50/200", pace, "bars/s", note="the same signal as arrays"),
+        _sweep_row(data.iloc[:750], SmaCross, "event-driven", 2.0),
+        _sweep_row(data.iloc[:750], signal, "arrays", 2.0),
+        _sweep_row(data, signal, "arrays", None),
+    ]
+    if importlib.util.find_spec("distributed") is None:
+        return found
+    part = minute_bars(SWEPT_BARS)
+    alone, two = _on_dask(1, part), _on_dask(2, part)
+    note = f"{POINTS} backtests of {SWEPT_BARS:,} bars"
+    more = Measurement("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note)
+    return [*found, Measurement("sweep on Dask, 1 worker", alone, "points/s", note=note), more]

@@ -1,0 +1,181 @@
+"""Complete reads of candles: one window after the other, from the cache where it covers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ...progress import Progress
+from ...protocol.reads.info_queries import ENDPOINTS
+from ...protocol.reads.info_records import KLINE
+from ..io.flow import Flow, Now, Reply
+from . import frames
+from .candle_cache import CandleCache, Range, merged, missing
+
+if TYPE_CHECKING:
+    from .reading import Reader
+
+WINDOW = 1_000
+"""Candles requested at once."""
+GRACE_MS = 60_000
+"""A candle is cached as closed only this long after its end, because clocks differ."""
+_KLINES = ENDPOINTS["klines"]
+_BEFORE = ENDPOINTS["klines_before"]
+_ROUND = 50
+"""A response that was cut off has a multiple of this many candles."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandleRequest:
+    """Candles of a product that start in `first_ms` … `last_ms`, both included. `exact` is amounts as Decimal."""
+
+    symbol: str
+    interval_s: int
+    first_ms: int
+    last_ms: int
+    now_ms: int
+    exact: bool
+
+    @property
+    def interval_ms(self) -> int:
+        """Length of a candle in ms."""
+        return self.interval_s * 1000
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """Product and interval, as all queries of candles have them."""
+        return ("symbol_name", self.symbol), ("interval", str(self.interval_s))
+
+    @property
+    def range(self) -> Range:
+        """Start of the first candle, and end of the last one (ms). Candles start at multiples of their length."""
+        begin = -(-self.first_ms // self.interval_ms) * self.interval_ms
+        return begin, max(begin, self.last_ms // self.interval_ms * self.interval_ms + self.interval_ms)
+
+
+def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
+    """Return the candles, oldest first, with the columns and dtypes of `help(session.info.klines)`."""
+    begin, end = request.range
+    progress.expect((end - begin) // request.interval_ms)
+    cached = frames.empty(KLINE, exact=request.exact)
+    covered: list[Range] = []
+    # The cache holds floats, so exact reads neither use nor fill it.
+    if cache is not None and not request.exact:
+        cached, covered = cache.load(request.symbol, request.interval_s)
+    answers: list[tuple[bytes, pd.DataFrame]] = []
+    for start, stop in missing(covered, (begin, end)):
+        answers += yield from _fetch(reader, request, start, stop, progress)
+    candles = _unique([cached, *(received for _, received in answers)])
+    if cache is not None and not request.exact:
+        now_ms: int = yield Now()  # known better after the answers than before them
+        closed_ms = (min(now_ms, request.now_ms) - GRACE_MS) // request.interval_ms * request.interval_ms
+        now_covered = merged([*covered, (begin, min(end, closed_ms))])
+        if now_covered != covered:
+            closed = candles[candles["time"] < _timestamp(closed_ms)]
+            cache.store(request.symbol, request.interval_s, closed, now_covered)
+        in_range = (candles["time"] >= _timestamp(begin)) & (candles["time"] < _timestamp(end))
+        candles = candles[in_range].reset_index(drop=True)
+    candles.attrs["raw"] = frames.InfoAnswer(page for page, _ in answers)
+    return candles
+
+
+def read_last(
+    reader: Reader, request: CandleRequest, count: int, cache: CandleCache | None, progress: Progress
+) -> Flow[pd.DataFrame]:
+    """Return the last `count` candles of a request, which covers that many intervals.
+
+    An interval without trades has no candle, so earlier ones are read for those that are missing.
+    """
+    candles = yield from read(reader, request, cache, progress)
+    pages: list[bytes] = list(candles.attrs["raw"].pages)
+    while len(candles) < count:
+        before = _unix_ms(candles["time"].min()) if len(candles) else request.last_ms + 1
+        wanted = min(WINDOW, count - len(candles))
+        query = (*request.query, ("timestamp", str(before)), ("limit", str(wanted)))
+        reply: Reply = yield from reader.fetch(_BEFORE, query)
+        received = frames.frame(_BEFORE, reply.body, exact=request.exact)
+        pages.append(reply.body)
+        # A venue that takes no notice of the time would send the same candles for ever.
+        received = received[received["time"].notna() & (received["time"] < _timestamp(before))]
+        if received.empty:
+            break
+        candles = _unique([received.sort_values("time"), candles])
+    candles = candles.tail(count).reset_index(drop=True)
+    candles.attrs["raw"] = frames.InfoAnswer(pages)
+    return candles
+
+
+def _fetch(
+    reader: Reader, request: CandleRequest, begin: int, end: int, progress: Progress
+) -> Flow[list[tuple[bytes, pd.DataFrame]]]:
+    """Return the responses for candles that start in [begin, end), each with its frame.
+
+    A venue may return fewer candles than a window has. After a response that may be cut off the next window begins
+    after its last candle, and the part before its first candle is requested separately.
+    """
+    answers: list[tuple[bytes, pd.DataFrame]] = []
+    at = begin
+    while at < end:
+        stop = min(at + WINDOW * request.interval_ms, end)
+        window = (("startTime", str(at)), ("endTime", str(stop - 1)))  # the query includes both ends
+        reply: Reply = yield from reader.fetch(_KLINES, (*request.query, *window))
+        received = frames.frame(_KLINES, reply.body, exact=request.exact)
+        received = received[received["time"].notna()]
+        answers.append((reply.body, received))
+        progress.add(len(received))
+        next_ms = stop
+        # An answer that was cut off has a round number of candles.
+        if len(received) and len(received) % _ROUND == 0:
+            oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
+            if at < oldest < stop:
+                answers += yield from _fetch(reader, request, at, oldest, progress)
+            next_ms = min(newest + request.interval_ms, stop)
+        at = next_ms
+    return answers
+
+
+def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return candles by time, each start once: the one read last, as it may have been forming before."""
+    # Empty frames are left out because pd.concat warns about their dtypes.
+    parts = [part for part in parts if len(part)] or parts[:1]
+    candles = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    if candles["time"].is_monotonic_increasing and candles["time"].is_unique:
+        return candles.reset_index(drop=True)
+    return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
+
+
+def _unix_ms(time: Any) -> int:
+    return int(time.timestamp() * 1000)
+
+
+def _timestamp(time_ms: int) -> pd.Timestamp:
+    return pd.Timestamp(time_ms, unit="ms", tz="UTC")
+
+
+def finish(candles: pd.DataFrame, request: CandleRequest, *, closed: bool, fill: bool) -> pd.DataFrame:
+    """Return candles with index `time`, without the forming one if `closed`, without gaps if `fill`."""
+    raw: Any = candles.attrs.get("raw")
+    indexed = candles.set_index("time")
+    if closed:
+        indexed = indexed[indexed.index <= _timestamp(request.now_ms - request.interval_ms)]
+    if fill and len(indexed) > 1:
+        indexed = _filled(indexed, request)
+    indexed.attrs["raw"] = raw
+    return indexed
+
+
+def _filled(candles: pd.DataFrame, request: CandleRequest) -> pd.DataFrame:
+    step = pd.Timedelta(milliseconds=request.interval_ms)
+    times = pd.date_range(candles.index[0], candles.index[-1], freq=step, name="time", unit="ms")
+    filled = candles.reindex(times)
+    close = filled["close"].ffill()
+    for name in ("open", "high", "low", "close"):
+        filled[name] = filled[name].where(filled[name].notna(), close)
+    zero = type(candles["volume"].iloc[0])(0)  # float or Decimal, as the frame has it
+    for name in ("volume", "turnover", "trades"):
+        filled[name] = filled[name].where(filled[name].notna(), 0 if name == "trades" else zero)
+    filled["interval"] = filled["interval"].fillna(request.interval_s)
+    filled["symbol"] = filled["symbol"].fillna(request.symbol)
+    return filled

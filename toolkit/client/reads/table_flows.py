@@ -1,0 +1,372 @@
+"""Read methods of a session: products, candles and an account's records as DataFrames.
+
+Reads of records are complete (see `paging`), oldest row first. One that fails half-way is kept, and the same call
+continues where it stopped. Each takes `index`: the column that becomes the index, None to keep the key as a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError
+from ...protocol.reads.info_queries import ENDPOINTS
+from ..io.flow import Flow, Now, Perform, SessionPart, flow
+from .conversion import Time, milliseconds, seconds
+from .reading import OPEN_STATUSES, Catalogue, Reader
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+    from ...environments import Environment
+    from .candle_cache import CandleCache
+    from .candle_reads import CandleRequest
+
+_TRIES = 3
+"""How often candles until now are read again because time passed meanwhile."""
+
+
+class ProductFlows(SessionPart):
+    """What the venue lists: its products, currencies and margin tables."""
+
+    _path = "session.products"
+
+    @flow
+    def __call__(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return all products by symbol; a row that can't be read is left out with a warning.
+
+        Columns as in `help(session.info.products)`. `session.product(symbol)` returns one with exact steps and limits.
+        """
+        frame: pd.DataFrame = yield from self._session._reader.table("products", {}, exact, index)
+        return frame
+
+    @flow
+    def margin_tables(self, *, exact: bool = False, index: str | None = "table") -> Flow[pd.DataFrame]:
+        """Return the venue's margin tables, one row per tier, by `table` (as in `session.products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: docs/published.md, "Info API": ProductMeta.
+        """
+        frame: pd.DataFrame = yield from self._session._reader.meta("marginTables", exact, index)
+        return frame
+
+    @flow
+    def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
+        """Return the venue's currencies, by `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        docs/published.md, "Info API": ProductMeta.
+        """
+        frame: pd.DataFrame = yield from self._session._reader.meta("currencies", False, index)
+        return frame
+
+
+class TableFlows:
+    """Mixin of Session and AsyncSession: reads that return DataFrames."""
+
+    environment: Environment
+    info: Any
+    stream: Any
+    _catalogue: Catalogue
+    _known_account: str | None
+
+    @property
+    def _reader(self) -> Reader:
+        reader: Reader = self.info._reader
+        return reader
+
+    @flow
+    def klines(
+        self,
+        symbol: str | int,
+        interval: int | str | timedelta = "1h",
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        limit: int = 500,
+        closed: bool = False,
+        fill: bool = False,
+        cache: CandleCache | str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+        index: str | None = "time",
+    ) -> Flow[pd.DataFrame]:
+        """Return candles that start in [start, end], oldest first, by `time` (UTC, start of the candle).
+
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
+        last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
+        no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
+        candles as Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False)
+        or when the read takes long (None). `exact` returns Decimal. `index` None keeps `time` as a column.
+
+        Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
+        (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
+        Source: docs/published.md, "Info API": GET /info/kline/list.
+        """
+        from ...progress import Progress
+        from . import candle_reads
+        from .candle_cache import cache_of
+        from .frames import indexed
+
+        if limit < 1:
+            raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
+        product = yield from self._catalogue.find(symbol)
+        length_ms = seconds(interval) * 1000
+        bar = Progress(f"{product.symbol} candles", progress)
+        known = cache_of(cache, self.environment)
+        try:
+            for _ in range(_TRIES):
+                request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
+                if start is None:
+                    frame = yield from candle_reads.read_last(self._reader, request, limit + 1, known, bar)
+                else:
+                    frame = yield from candle_reads.read(self._reader, request, known, bar)
+                # The answers show the venue's time, which may be later than was known before.
+                later_ms: int = yield Now()
+                last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
+                if last_ms // length_ms <= request.last_ms // length_ms:
+                    break
+        finally:
+            bar.close()
+        frame = candle_reads.finish(frame, request, closed=closed, fill=fill)
+        return indexed(frame.tail(limit) if start is None else frame, index)
+
+    def _candle_request(
+        self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
+    ) -> Flow[CandleRequest]:
+        """Return the request for candles until now or `end`. Raises InputError for a start after that."""
+        from .candle_reads import CandleRequest
+
+        for refreshed in (False, True):
+            now_ms: int = yield Now()
+            last_ms = now_ms if end is None else milliseconds(end, "end")
+            # One more than the limit, because `closed` leaves out the one that is still forming.
+            first_ms = max(0, last_ms // length_ms - limit) * length_ms
+            if start is not None:
+                first_ms = milliseconds(start, "start")
+            if first_ms <= last_ms:
+                break
+            if refreshed or end is not None:
+                until = "now" if end is None else f"end {end}"
+                raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
+            self._catalogue.forget()  # an answer shows the venue's time, which may be later than was known
+            yield from self._catalogue.table()
+        return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
+
+    @flow
+    def ticker(self, symbol: str | int, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return prices, open interest, funding and 24 h statistics of a product, one row, by `symbol`.
+
+        Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
+        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
+        keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
+        """
+        name = (yield from self._catalogue.find(symbol)).symbol
+        return (yield from self._first(lambda stream: stream.ticker(name), exact, index))
+
+    @flow
+    def tickers(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return the tickers of all products, by `symbol`; columns and errors as in `ticker`."""
+        return (yield from self._first(lambda stream: stream.tickers(), exact, index))
+
+    @flow
+    def order_book(
+        self, symbol: str | int, depth: int = 20, *, exact: bool = False, index: str | None = None
+    ) -> Flow[pd.DataFrame]:
+        """Return the order book, `depth` levels a side (1–200), bids first, best price first.
+
+        Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
+        `ticker`; `session.stream.order_book` keeps it up to date.
+        """
+        name = (yield from self._catalogue.find(symbol)).symbol
+        return (yield from self._first(lambda stream: stream.order_book(name, depth), exact, index))
+
+    @flow
+    def trades(self, symbol: str | int, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
+        """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
+
+        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
+        feed, as `ticker`; `session.stream.trades` keeps it up to date. Your own are `fills()`.
+        """
+        name = (yield from self._catalogue.find(symbol)).symbol
+        return (yield from self._first(lambda stream: stream.trades(name), exact, index))
+
+    @flow
+    def fee_rates(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return the fee rates of the session's account for each product, by `symbol`.
+
+        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value; negative is received). The account's own
+        come from the feed; where it has none, and without an account, they are the product's standard rates.
+        """
+        from .derived_columns import fee_rates
+        from .frames import indexed
+
+        own: pd.DataFrame | None = None
+        if (account := self._known_account) is not None:
+            own = yield from self._first(lambda stream: stream.account(account), exact=True)
+        table = yield from self._catalogue.table()
+        return indexed(fee_rates(list(table.values()), own, exact=exact), index)
+
+    def _first(self, subscribe: Callable[[Any], Any], exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
+        """Return the first data of a live object, which is closed again."""
+        stream = self.stream
+
+        def read() -> pd.DataFrame:
+            with subscribe(stream) as live:
+                frame: pd.DataFrame = live.frame(exact=exact, index=index)
+                return frame
+
+        async def awaited() -> pd.DataFrame:
+            async with subscribe(stream) as live:
+                frame: pd.DataFrame = await live.frame(exact=exact, index=index)
+                return frame
+
+        frame: pd.DataFrame = yield Perform(read, awaited)
+        return frame
+
+    @flow
+    def funding_rates(
+        self, symbol: str | int | None = None, *, exact: bool = False, index: str | None = "symbol"
+    ) -> Flow[pd.DataFrame]:
+        """Return the running funding rate of each product (or of one), by `symbol`.
+
+        Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
+        of a year settled it.
+        """
+        from .derived_columns import with_annual_rate
+        from .frames import indexed
+
+        frame = yield from self._reader.table("funding_rates", {"symbol": symbol}, exact)
+        return indexed(with_annual_rate(frame, exact), index)
+
+    @flow
+    def wallet_balances(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> Flow[pd.DataFrame]:
+        """Return balance, equity and available funds, one row per currency.
+
+        Columns as in `help(session.info.wallet_balances)`.
+        """
+        given = {"account": account, "include_zero": True}
+        return (yield from self._reader.table("wallet_balances", given, exact, index))
+
+    @flow
+    def positions(
+        self,
+        symbol: str | int | None = None,
+        *,
+        account: str | None = None,
+        exact: bool = False,
+        index: str | None = None,
+    ) -> Flow[pd.DataFrame]:
+        """Return open positions, one row per long or short side, with derived columns.
+
+        Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
+        margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
+        where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
+        Amounts are USDC, float64 (Decimal with `exact`); names are string, times datetime64[ms, UTC]. A liquidation
+        price assumes that the marks of the other positions stay; formulas are those of `toolkit.margin`.
+        `session.info.positions()` returns the venue's own record.
+        """
+        from .derived_columns import legs
+        from .frames import indexed
+
+        raw = yield from self._reader.table("positions", {"account": account}, exact=True)
+        given = {"account": account, "include_zero": True}
+        wallet = yield from self._reader.table("wallet_balances", given, exact=True)
+        table = yield from self._catalogue.table()
+        equity = next((value for value in wallet["equity"] if isinstance(value, Decimal)), Decimal(0))
+        frame = legs(raw, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
+        frame.attrs = raw.attrs
+        # All positions are needed above: in cross margin the others decide what is left for this one.
+        if symbol is not None:
+            wanted = (yield from self._catalogue.find(symbol)).symbol
+            frame = frame[frame["symbol"] == wanted].reset_index(drop=True)
+        return indexed(frame, index)
+
+    @flow
+    def orders(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        open: bool = False,
+        status: str | None = None,
+        side: str | int | None = None,
+        type: str | int | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+        index: str | None = None,
+    ) -> Flow[pd.DataFrame]:
+        """Return the latest state of all orders that changed in [start, end], oldest change first.
+
+        `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
+        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
+        """
+        given = {"symbol": symbol, "side": side, "type": type, "account": account}
+        options: dict[str, Any] = {"exact": exact, "index": index}
+        if not open or status is not None:
+            given["status"] = status
+            return (yield from self._reader.complete("order_states", given, start, end, progress=progress, **options))
+        latest: dict[str, Mapping[str, Any]] = {}
+        reads = []
+        for each in OPEN_STATUSES:
+            read = yield from self._reader.resumable("order_states", {**given, "status": each}, start, end, progress)
+            latest |= {str(row.get("ordId")): row for row in read.rows.values()}
+            reads.append(read)
+        time = ENDPOINTS["order_states"].record.time
+        rows = sorted(latest.values(), key=lambda row: int(row.get(time) or 0))
+        return (yield from self._reader.frame_of(reads, rows, **options))
+
+    @flow
+    def fills(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        order_id: int | None = None,
+        side: str | int | None = None,
+        role: str | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+        index: str | None = None,
+    ) -> Flow[pd.DataFrame]:
+        """Return all fills in [start, end], oldest first.
+
+        Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
+        all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
+        """
+        from .derived_columns import with_value_and_fee
+        from .frames import indexed
+
+        given = {"symbol": symbol, "order_id": order_id, "side": side, "account": account}
+        frame = yield from self._reader.complete(
+            "fills", {**given, "role": role}, start, end, progress=progress, exact=exact
+        )
+        if len(frame) and frame["role"].isna().all():
+            frame = yield from self._with_role_and_type(frame, start, end, role, given)
+        return indexed(with_value_and_fee(frame), index)
+
+    def _with_role_and_type(
+        self, frame: pd.DataFrame, start: Time | None, end: Time | None, role: str | None, given: Mapping[str, Any]
+    ) -> Flow[pd.DataFrame]:
+        """Fill in what a venue does not send with fills: it answers with those of one role, and events have types."""
+        from .derived_columns import with_role, with_type
+
+        read, ids = self._reader.complete, {}
+        for each in ("MAKER", "TAKER"):
+            rows = frame if each == role else frame.iloc[:0]
+            if role is None:
+                rows = yield from read("fills", {**given, "role": each}, start, end, progress=False)
+            ids[each] = rows["id"]
+        events = yield from read("order_events", given, start, end, progress=False)
+        return with_type(with_role(frame, ids["MAKER"], ids["TAKER"]), events)

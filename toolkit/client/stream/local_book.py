@@ -1,0 +1,140 @@
+"""A local copy of an order book: decimal text in, whole numbers inside, best levels out.
+
+Prices keep the text they came with; they are ordered by exact integers, so no binary float is involved.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from ...errors import FeedError
+
+Level = tuple[str, str]
+"""Price and quantity, as text."""
+
+_DIGITS = 18
+_SCALE = 10**_DIGITS
+_CACHE_SIZE = 65_536
+
+
+class _PriceKeys(dict[str, int]):
+    """Price text → whole number of 1e-18, cached because the same prices recur."""
+
+    def __missing__(self, text: str) -> int:
+        whole, _, fraction = text.partition(".")
+        if not (whole + fraction).isdecimal() or len(fraction) > _DIGITS:
+            raise FeedError(f"{text!r} in an order book is not a plain decimal number")
+        if len(self) >= _CACHE_SIZE:
+            self.clear()
+        key: int = int(whole or "0") * _SCALE + int(fraction.ljust(_DIGITS, "0"))
+        self[text] = key
+        return key
+
+
+class LocalBookSide:
+    """One side of a book. `keys` are sorted so that the best price comes first on either side."""
+
+    __slots__ = ("_levels", "_price_keys", "_sign", "keys")
+
+    def __init__(self, sign: int, price_keys: _PriceKeys) -> None:
+        self._sign = sign
+        self._price_keys = price_keys
+        self.keys: list[int] = []
+        self._levels: dict[int, Level] = {}
+
+    def replace(self, levels: Iterable[Sequence[str]]) -> None:
+        """Replace all levels."""
+        sign, price_keys = self._sign, self._price_keys
+        self._levels = {sign * price_keys[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and _is_plain(qty)}
+        self.keys = sorted(self._levels)
+
+    def apply(self, changes: Iterable[Sequence[str]]) -> None:
+        """Set the quantity of each changed level; "0" removes it."""
+        sign, price_keys, levels, keys = self._sign, self._price_keys, self._levels, self.keys
+        for px, qty in changes:
+            key = sign * price_keys[px]
+            # The two common spellings are tested first; the full checks are several times slower.
+            if qty == "0" or _is_zero(qty):
+                if levels.pop(key, None) is not None:
+                    del keys[bisect_left(keys, key)]
+            elif qty.replace(".", "", 1).isdecimal() or _is_plain(qty):
+                if key not in levels:
+                    insort(keys, key)
+                levels[key] = (px, qty)
+
+    def best(self) -> Level | None:
+        """Return the best level, None when the side is empty."""
+        return self._levels[self.keys[0]] if self.keys else None
+
+    def top(self, count: int | None = None) -> list[Level]:
+        """Return the best `count` levels (all by default), best first."""
+        levels = self._levels
+        return [levels[key] for key in self.keys[:count]]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+class LocalBook:
+    """Both sides of a book, built from a snapshot and increments.
+
+    >>> book = LocalBook()
+    >>> book.snapshot([("99.5", "2"), ("99", "1")], [("100", "3")])
+    >>> book.apply([("99.5", "0"), ("98", "4")], [("100.5", "1")])
+    >>> book.bids.top(), book.asks.top(1)
+    ([('99', '1'), ('98', '4')], [('100', '3')])
+    """
+
+    __slots__ = ("asks", "bids")
+
+    def __init__(self) -> None:
+        price_keys = _PriceKeys()
+        self.bids = LocalBookSide(-1, price_keys)
+        self.asks = LocalBookSide(1, price_keys)
+
+    def snapshot(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
+        """Replace both sides."""
+        self.bids.replace(bids)
+        self.asks.replace(asks)
+
+    def apply(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
+        """Apply one increment: changed levels of both sides, quantity "0" removes a level.
+
+        Raises FeedError for a price or quantity that is no decimal number, and when the book is crossed afterwards.
+        """
+        self.bids.apply(bids)
+        self.asks.apply(asks)
+        if self.crossed:
+            bid, ask = self.bids.best(), self.asks.best()
+            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}; an increment is missing")
+
+    @property
+    def crossed(self) -> bool:
+        """True when the best bid is not below the best ask, which no consistent book is."""
+        bids, asks = self.bids.keys, self.asks.keys
+        return bool(bids and asks and -bids[0] >= asks[0])
+
+    @property
+    def mid(self) -> Decimal | None:
+        """Middle of best bid and best ask, None while a side is empty."""
+        bid, ask = self.bids.best(), self.asks.best()
+        return None if bid is None or ask is None else (Decimal(bid[0]) + Decimal(ask[0])) / 2
+
+    @property
+    def spread(self) -> Decimal | None:
+        """Best ask less best bid, None while a side is empty."""
+        bid, ask = self.bids.best(), self.asks.best()
+        return None if bid is None or ask is None else Decimal(ask[0]) - Decimal(bid[0])
+
+
+def _is_zero(quantity: str) -> bool:
+    return not quantity.strip("0.")
+
+
+def _is_plain(quantity: str) -> bool:
+    """Return True for a plain decimal number. Raises FeedError otherwise."""
+    if not quantity.replace(".", "", 1).isdecimal():
+        raise FeedError(f"{quantity!r} in an order book is not a plain decimal number")
+    return True

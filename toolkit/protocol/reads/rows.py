@@ -1,0 +1,168 @@
+"""What a record is: each field's wire name, column in a frame, kind, unit and description.
+
+A record is declared by a line `Name [like another]: identity …; time …; changing; [L]` (which wire names identify a
+row, which one is its time) and a line `wire column kind [unit] — description` for each field. A line of wire names
+alone takes them from the other record and from `SHARED`. `KINDS` explains the kinds. The venue does not publish a field
+marked [L], nor any of a record marked so: only the local venue is known to send them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+KINDS: dict[str, str] = {
+    "price": "float64",
+    "quantity": "float64",
+    "money": "float64",
+    "ratio": "float64",
+    "integer": "Int64",
+    "id": "Int64",
+    "key": "string",
+    "text": "string",
+    "symbol": "string",
+    "code": "string",
+    "currency": "string",
+    "address": "string",
+    "hash": "string",
+    "bool": "boolean",
+    "ms": "datetime64[ms, UTC]",
+    "s": "datetime64[ms, UTC]",
+    "object": "object",
+}
+"""Kind of a field → dtype of its column.
+
+- price, quantity, money and ratio are decimal text on the wire: floats in frames, Decimal objects when exact.
+- ms and s are milliseconds and seconds since 1970.
+- code is a product code and becomes the product's symbol. currency 1 becomes USDC.
+- id is a 64-bit number, key an identifier of unspecified form.
+- `enum:NAME` is the number or name of an enum's member and becomes the name (dtype string).
+"""
+
+UNITS: dict[str, str] = {
+    "price": "USDC",
+    "quantity": "contracts of 1 base unit",
+    "money": "USDC",
+    "ratio": "1 = 100 %",
+    "ms": "UTC",
+    "s": "UTC",
+    "code": "symbol",
+}
+"""Unit of a kind, unless a field declares another."""
+
+CURRENCIES = {"1": "USDC"}
+"""Number of a currency → its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    """One field: `wire` name, `column` in a frame, `kind`, `enum` (name in ENUMS, or ""), `unit`, `about`."""
+
+    wire: str
+    column: str
+    kind: str
+    enum: str
+    unit: str
+    about: str
+
+    @property
+    def dtype(self) -> str:
+        """Dtype of the column."""
+        return KINDS[self.kind]
+
+    @property
+    def published(self) -> bool:
+        """False for a field that only the local venue is known to send, marked [L] in its declaration."""
+        return not self.about.endswith("[L]")
+
+
+SHARED = """
+userAddr account address — address of the account
+vaultAddress vault address — address of the vault
+currency currency currency — currency of the balance; always USDC
+txHash tx_hash hash — hash of the transaction
+blockHeight block integer — block height
+ordId order_id id — order id, assigned by the venue
+clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+ordPx price price — limit price; 0 for a market order
+ordQty quantity quantity — ordered quantity
+leavesQty remaining quantity — quantity that is still open
+triggerPx trigger_price price — trigger price; 0 without a trigger
+timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+leverage leverage ratio x — leverage setting of the product
+openFee open_fee money — fee for the part that opened a position
+closeFee close_fee money — fee for the part that closed a position
+fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+"""
+"""Fields that several records have, declared as in a record: one that names only the wire name takes it from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One kind of row: its fields in the order of the columns, and the wire names that identify a row, if any."""
+
+    name: str
+    fields: tuple[RecordField, ...]
+    identity: tuple[str, ...] = ()
+    time: str = ""
+    """Wire name of the field that startTime and endTime filter by."""
+    changing: bool = False
+    """True if a row, including its time, can change after it was read."""
+    known: bool = True
+    """False where the venue publishes none of the fields: they are the local venue's."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column → dtype, in order."""
+        return {field.column: field.dtype for field in self.fields}
+
+    @property
+    def by_wire(self) -> dict[str, RecordField]:
+        """Wire name → field."""
+        return {field.wire: field for field in self.fields}
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Wire names of the fields that are published."""
+        return tuple(field.wire for field in self.fields if field.published and self.known)
+
+
+def records(text: str, others: Mapping[str, Record] | None = None) -> dict[str, Record]:
+    """Return the records that `text` declares by name, and the others, which they may be like (see the module)."""
+    made = dict(others or {})
+    for block in text.strip().split("\n\n"):
+        head, *lines = block.splitlines()
+        names, _, said = head.partition(":")
+        name, _, base = names.partition(" like ")
+        known = _SHARED | (made[base].by_wire if base else {})
+        options = {word: rest for word, _, rest in (option.strip().partition(" ") for option in said.split(";"))}
+        fields: list[RecordField] = []
+        for line in lines:
+            fields += [_field(line)] if " — " in line else [known[wire] for wire in line.split()]
+        identity, time = tuple(options.get("identity", "").split()), options.get("time", "")
+        made[name] = Record(name, tuple(fields), identity, time, "changing" in options, "[L]" not in options)
+    return made
+
+
+def _field(line: str) -> RecordField:
+    head, _, about = line.partition(" — ")
+    wire, column, kind, *unit = head.split(maxsplit=3)
+    kind, _, enum = kind.partition(":")
+    kind = "text" if kind == "enum" else kind
+    shown = unit[0] if unit else "enum name" if enum else UNITS.get(kind, "")
+    return RecordField(wire, column, kind, enum, shown.strip(), about.strip())
+
+
+_SHARED = {field.wire: field for field in map(_field, SHARED.strip().splitlines())}
+
+
+def field_table(shown: Record) -> list[str]:
+    """Return a record's fields as Markdown lines; [L] marks what the venue does not publish."""
+    lines = ["", f"### {shown.name}{'' if shown.known else ' [L]'}", ""]
+    lines += ["| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
+    for one in shown.fields:
+        lines.append(f"| `{one.wire}` | `{one.column}` | {one.dtype} | {one.unit or '–'} | {one.about} |")
+    return lines

@@ -1,0 +1,143 @@
+"""Files of an exchange's messages, one a line: what all of these formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from numpy.typing import NDArray
+
+from ..event_array import Kind, from_columns
+from ..events import Events
+from .text_files import TextFile, to_ns
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+BookSide = list[tuple[str | float, str | float]]
+"""(price, quantity) of each level of one side, as in messages."""
+INFINITE = float("inf")
+
+
+class Columns:
+    """Events as they are read: one list for each field, so that appending is cheap."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, list[Any]] = {
+            name: [] for name in ("exchange_ns", "local_ns", "kind", "side", "price", "quantity", "id", "previous")
+        }
+
+    def add(
+        self, time: int, local: int, kind: int, side: int, price: float, quantity: float, id: int = 0, previous: int = 0
+    ) -> None:
+        """Append one event. Raises ValueError for a price or quantity that is not finite, and an id beyond 64 bits."""
+        if not -INFINITE < price + quantity < INFINITE or id >> 63:
+            raise ValueError("a price or quantity is not finite, or an id too large")
+        row = (time, local, kind, side, price, quantity, id, previous)
+        for values, value in zip(self.fields.values(), row, strict=True):
+            values.append(value)
+
+    def add_levels(
+        self, time: int, local: int, kind: int, sides: tuple[BookSide, BookSide], id: int = 0, previous: int = 0
+    ) -> None:
+        """Append the levels of one message, bids first. Raises ValueError for what is no finite number."""
+        bids, asks = sides
+        fields, count = self.fields, len(bids) + len(asks)
+        prices = [float(price) for price, _ in bids] + [float(price) for price, _ in asks]
+        quantities = [float(quantity) for _, quantity in bids] + [float(quantity) for _, quantity in asks]
+        if not -INFINITE < sum(prices) + sum(quantities) < INFINITE:
+            raise ValueError("a price or quantity is not finite")
+        fields["exchange_ns"] += [time] * count
+        fields["local_ns"] += [local] * count
+        fields["kind"] += [kind] * count
+        fields["side"] += [1] * len(bids) + [-1] * len(asks)
+        fields["price"] += prices
+        fields["quantity"] += quantities
+        fields["id"] += [id] * count
+        fields["previous"] += [previous] * count
+
+    def add_snapshot(
+        self, time: int, local: int, sides: tuple[BookSide, BookSide], id: int, *, whole: bool = False
+    ) -> None:
+        """Append a snapshot: a CLEAR of what it covers (everything when it is the `whole` book), then its levels.
+
+        A book of limited depth says nothing about the levels beyond its last one, so those stay.
+        """
+        for side, levels in zip((1, -1), sides, strict=True):
+            if levels or whole:
+                self.add(time, local, Kind.CLEAR, side, 0.0 if whole else float(levels[-1][0]), 0.0, id)
+        self.add_levels(time, local, Kind.SNAPSHOT, sides, id)
+
+    def truncate(self, length: int) -> None:
+        """Forget what was appended after the first `length` events."""
+        for values in self.fields.values():
+            del values[length:]
+
+    def __len__(self) -> int:
+        return len(self.fields["kind"])
+
+
+class MessageReader:
+    """Reads a file of messages into events. A format says in `add` what a message holds."""
+
+    exchange = ""
+    expected = ""
+    """What a line should have been, in the error of a damaged one."""
+
+    def __init__(self, source: TextFile) -> None:
+        self.source = source
+        self.columns: dict[str, Columns] = {}
+        """Events by symbol, "" for those whose messages name none."""
+        self.unread: dict[str, int] = {}
+        """Kind of message that was left out → how many of them."""
+
+    def read(self) -> dict[str, Events]:
+        """Return the events of the file by symbol."""
+        for number, line in self.source.lines():
+            before = {symbol: len(columns) for symbol, columns in self.columns.items()}
+            try:
+                local_ns, text = _stamped(line)
+                self.add(text, local_ns)
+            except (ValueError, TypeError, msgspec.MsgspecError):  # the latter covers text that is no JSON
+                for symbol, columns in self.columns.items():
+                    columns.truncate(before.get(symbol, 0))
+                self.source.damaged(number, line, self.expected)
+        notes = [f"{count} messages {what} were left out" for what, count in sorted(self.unread.items())]
+        return self.events([*notes, *self.source.notes])
+
+    def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of one message, which was received at `local_ns` (0: not known)."""
+        raise NotImplementedError
+
+    def events(self, notes: list[str]) -> dict[str, Events]:
+        """Return what was read."""
+        arrays = {symbol: from_columns(each.fields, len(each)) for symbol, each in self.columns.items()}
+        return {symbol: self.made(symbol, array, notes) for symbol, array in arrays.items() if len(array)}
+
+    def made(self, symbol: str, array: NDArray[Any], notes: list[str]) -> Events:
+        """Return the events of one symbol."""
+        where = f"{self.source.path.name} ({self.exchange})"
+        return Events(array, symbol=symbol, exchange=self.exchange, source=where, notes=notes)
+
+    def columns_of(self, symbol: str) -> Columns:
+        """Return the columns of a symbol's events."""
+        return self.columns.setdefault(symbol, Columns())
+
+    def add_prices(self, symbol: str, time: int, local: int, prices: Mapping[Kind, str | float]) -> None:
+        """Append the mark, index or funding prices that are given ("" is none)."""
+        for kind, given in prices.items():
+            if given != "":
+                self.columns_of(symbol).add(time, local, kind, 0, float(given), 0.0)
+
+    def leave_out(self, what: str) -> None:
+        """Count a message that is not read."""
+        self.unread[what] = self.unread.get(what, 0) + 1
+
+
+def _stamped(line: bytes) -> tuple[int, bytes]:
+    """Return the local time before a JSON message (ns; 0: none) and the message. Raises ValueError for other text."""
+    at = line.find(b"{")
+    if line[max(at - 1, 0) : at] == b"[":
+        at -= 1
+    if at <= 0:
+        return 0, line
+    return to_ns(line[:at].strip(b" \t,;:|").decode()), line[at:]

@@ -1,0 +1,134 @@
+"""Paths of a served venue besides its queries: the accounts it names, its interface as documents, and its controls.
+
+GET /control lists the controls, POST /control/<name> takes the arguments of one as a JSON object. These are never on
+the wire by default: a venue answers them only after `open_routes`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from ... import __version__
+from ...errors import InputError, VenueError
+from ...protocol.documents import asyncapi, openapi
+from ..api.gateway import Answer, Gateway, Incoming, Route, enveloped, taking
+
+ACCOUNTS_PATH, PATH = "/accounts", "/control"
+Function = Callable[..., Any]
+
+
+class Hosted(Protocol):
+    """What answers the requests."""
+
+    @property
+    def gateway(self) -> Gateway: ...
+    @property
+    def masters(self) -> tuple[str, ...]: ...
+    @property
+    def keys_are_public(self) -> bool: ...
+
+
+class ControlledVenue(Protocol):
+    """What the routes need of the venue."""
+
+    @property
+    def host(self) -> Hosted: ...
+    @property
+    def control(self) -> object: ...
+    @property
+    def advance(self) -> Function: ...
+    def snapshot(self) -> int: ...
+    def revert(self, snapshot: int) -> None: ...
+
+
+def open_state_routes(host: Hosted) -> None:
+    """Make the venue's gateway answer GET /accounts, /openapi.json and /asyncapi.json.
+
+    An account has its number, name, address, and whether its keys are public.
+    """
+
+    def accounts(incoming: Incoming) -> Answer:
+        rows = [
+            {"number": number, "name": account_name(number), "address": address, "public": host.keys_are_public}
+            for number, address in enumerate(host.masters)
+        ]
+        return enveloped(200, 0, "success", rows)
+
+    routes = host.gateway.routes
+    routes[ACCOUNTS_PATH] = taking("GET", accounts)
+    for path, write in (("/openapi.json", openapi), ("/asyncapi.json", asyncapi)):
+        routes[path] = taking("GET", functools.partial(_document, write))
+
+
+def _document(write: Callable[[str], dict[str, Any]], incoming: Incoming) -> Answer:
+    return Answer(200, _written(write))
+
+
+@functools.cache
+def _written(write: Callable[[str], dict[str, Any]]) -> bytes:
+    return msgspec.json.encode(write(__version__))
+
+
+def account_name(number: int) -> str:
+    """Return the name of a development account."""
+    return f"account-{number}"
+
+
+def functions(venue: ControlledVenue) -> dict[str, Function]:
+    """Return the functions that can be called over HTTP: the controls, time and snapshots."""
+    controls = {name: getattr(venue.control, name) for name in dir(venue.control) if not name.startswith("_")}
+    add_fault = controls["add_fault"]
+
+    @functools.wraps(add_fault)
+    def described(*args: Any, **keywords: Any) -> str:
+        return repr(add_fault(*args, **keywords))  # its text, because an armed fault can't leave this process
+
+    return {
+        **controls,
+        "add_fault": described,
+        "advance": venue.advance,
+        "snapshot": venue.snapshot,
+        "revert": venue.revert,
+    }
+
+
+def open_routes(venue: ControlledVenue, more: Mapping[str, Function] | None = None) -> None:
+    """Make the venue's gateway answer GET /control and POST /control/<name>, for the functions in `more` as well."""
+    known = {**functions(venue), **(more or {})}
+    listed = [
+        {
+            "name": name,
+            "arguments": list(inspect.signature(function).parameters),
+            "does": (inspect.getdoc(function) or "").partition("\n")[0],
+        }
+        for name, function in sorted(known.items())
+    ]
+    routes = venue.host.gateway.routes
+    routes[PATH] = lambda incoming: enveloped(200, 0, "success", listed)
+    for name, function in known.items():
+        routes[f"{PATH}/{name}"] = taking("POST", _calling(name, function))
+
+
+def _calling(name: str, function: Function) -> Route:
+    """Return the route that calls a function with the arguments in the body."""
+    signature = inspect.signature(function)
+
+    def answer(incoming: Incoming) -> Answer:
+        try:
+            args = msgspec.json.decode(incoming.body or b"{}", type=dict[str, Any])
+            signature.bind(**args)
+        except (msgspec.DecodeError, TypeError) as error:
+            return enveloped(400, 40003, f"{name} takes a JSON object with {', '.join(signature.parameters)}: {error}")
+        try:
+            return enveloped(200, 0, "success", function(**args))
+        except InputError as error:
+            return enveloped(400, 40003, str(error))
+        except VenueError as error:
+            return enveloped(200, 40230, str(error))
+
+    return answer

@@ -1,1 +1,0 @@
-"""The kinds of orders of the ticket: one object each, and the fields that they add to it."""

@@ -1,0 +1,381 @@
+"""The candle chart of a product: history, indicators, and the account's orders, fills and position as lines."""
+
+from __future__ import annotations
+
+import copy
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from ...client.reads.conversion import seconds
+from ...errors import InputError, ToolkitError
+from ..base_panel import static_view
+from ..base_panel.number_format import change, grouped, in_units, side_text, signed, trimmed
+from ..base_panel.panel import can_sign, module
+from ..base_panel.review import ReviewedPanel
+from ..order_ticket.holdings import AccountStreams, net_size, pnl_of, row_of
+from .blotter import EXITS, is_untriggered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...client.orders.delivery import Prepared
+    from ...session import Session
+
+
+SHOWN_CANDLES = 120
+PAGE = 500
+"""Candles that one read of the history brings."""
+FOLD = 60
+"""The front end is sent the candles since the last read; after so many they are counted to the history."""
+MAX_CANDLES = 20_000
+FILLS = 100
+SETTLED_SECONDS = 3600
+"""Candles from this length on show the mark and index prices of settlements, which come hours apart."""
+INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
+
+
+class Candles(ReviewedPanel):
+    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
+
+    It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
+    prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
+    liquidation price are lines and marks; an order's line can be dragged, which prepares a replacement to review and
+    sign. Mark and index price are lines from when the chart was made; from 1 h on also through the settlements of
+    funding, as the venue publishes no other history of them. `frame()` returns the live candles as a DataFrame,
+    `older()` loads earlier ones.
+    """
+
+    _esm = module(
+        "vendored/lightweight-charts.standalone.production.js", "base_panel/common.js", "base_panel/review.js",
+        "panels/chart_colors.js", "panels/candles.js",
+    )  # fmt: skip
+
+    interval = traitlets.Unicode("1m").tag(sync=True)
+    """Length of a candle; setting it loads the candles of that length."""
+    indicators = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    """Indicators to draw, such as "EMA 50"."""
+    history = traitlets.Dict().tag(sync=True)
+    """For the front end: the candles before those of `view`, and their indicators."""
+
+    def __init__(
+        self, session: Session, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()
+    ) -> None:
+        self._product = session.product(symbol)
+        self._data = ChartData()
+        self._base = 0
+        self._complete = False
+        super().__init__(session, self._product.symbol)
+        self.interval = str(interval)
+        self.indicators = list(indicators)
+        stream = session.stream
+        self.live = stream.candles(self._product.symbol, interval)
+        self._ticker = stream.ticker(self._product.symbol)
+        self._account = None if session.account is None else AccountStreams(session, session._product_table())
+        if self._account is not None:
+            self._fills = stream.fills()
+            self._follow(*self._account.parts, self._fills, needed=False)
+        self._follow(self.live)
+        self._follow(self._ticker, needed=False)
+        self._trail = PriceTrail()
+        self._load()
+        self.observe(self._on_interval, "interval")
+        self.observe(self._on_indicators, "indicators")
+        self.refresh()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the live candles as a DataFrame, as those of `session.stream.candles` do."""
+        return self.live.frame()
+
+    def older(self) -> int:
+        """Load earlier candles, and return how many there were."""
+        with self._guard:
+            if self._complete or not self._data.rows or len(self._data.rows) >= MAX_CANDLES:
+                return 0
+            found = self._read(end=self._data.rows[0][0] - 1)
+            self._complete = not found
+            self._reset([*found, *self._data.rows])
+        self.refresh()
+        return len(found)
+
+    def move(self, order: int | str, price: str) -> Prepared:
+        """Prepare to replace an open order by one at `price` (a trigger order: its trigger), and start the review.
+
+        Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
+        """
+        self._start_review()
+        product = self._product
+        rounded = max(product.round_price(Decimal(price), "nearest"), product.tick_size)
+        return self._review_replacement(product, order, price=format(rounded, "f"))
+
+    def _load(self) -> None:
+        try:
+            found = self._read(limit=max(PAGE, SHOWN_CANDLES))
+        except ToolkitError as error:  # the live candles are shown all the same
+            self._show_error(error)
+            found = []
+        self._complete = not found
+        self._reset(found)
+
+    def _read(self, end: int | None = None, limit: int = PAGE) -> list[Any]:
+        until = None if end is None else datetime.fromtimestamp(end, UTC)
+        frame = self._session.klines(self._product.symbol, self.interval, end=until, limit=limit, progress=False)
+        rows = [candle_of(row, int(row["time"].timestamp())) for row in frame.reset_index().to_dict("records")]
+        if rows and seconds(self.interval) >= SETTLED_SECONDS:
+            self._read_settled(rows[0][0], end)
+        return rows
+
+    def _read_settled(self, start_s: int, end_s: int | None) -> None:
+        begin, end = (None if one is None else datetime.fromtimestamp(one, UTC) for one in (start_s, end_s))
+        with suppress(ToolkitError):  # candles are shown without them, too
+            history = self._session.info.funding_rate_history
+            frame = history(self._product.symbol, start=begin, end=end, progress=False, exact=True)
+            for row in frame.reset_index().to_dict("records"):
+                # A settlement's price is that at the end of the candle before it.
+                self._trail.add(int(row["time"].timestamp()) - 1, row["mark_price"], row["oracle_price"])
+
+    def _reset(self, rows: list[Any]) -> None:
+        self._data.reset(rows, self.indicators)
+        self._fold()
+
+    def _fold(self) -> None:
+        self._base = base = max(0, len(self._data.rows) - 1)
+        rows, studies = self._data.rows[:base], self._data.studies(0, base)
+        prices = self._trail.closes(self._data.rows, 0, base)
+        shown = {"rows": rows, "studies": studies, "prices": prices}
+        self.history = {"interval": self.interval, "complete": self._complete, **shown}
+
+    def _on_interval(self, _: Any) -> None:
+        with self._guard:
+            try:
+                live = self._session.stream.candles(self._product.symbol, self.interval)
+            except ToolkitError as error:
+                self._show_error(error)
+                return
+            self._unfollow(self.live)
+            self.live = live
+            self._follow(live)
+            self._load()
+        self.refresh()
+
+    def _on_indicators(self, change: Any) -> None:
+        with self._guard:
+            try:
+                for text in self.indicators:
+                    make_study(text)
+            except ToolkitError as error:
+                self.indicators = change["old"]
+                self._show_error(error)
+                return
+            self._reset(self._data.rows)
+        self.refresh()
+
+    def _commands(self) -> dict[str, Any]:
+        return {**self._review_commands(), "older": self.older, "move": self.move}
+
+    def _make_view(self) -> dict[str, Any]:
+        data = self._data
+        tail = self.live.rows(SHOWN_CANDLES if not data.rows else 3)
+        data.merge([candle_of(one, int(one["time"].timestamp())) for one in tail])
+        if len(data.rows) - self._base > FOLD:
+            self._fold()
+        prices = self._ticker.value
+        now_s = self._session._runtime.now() // 1000
+        self._trail.add(now_s // 60 * 60, prices.get("mark_price"), prices.get("oracle_price"))
+        shown = self.live.rows(SHOWN_CANDLES)
+        first, last = (shown[0]["open"], shown[-1]["close"]) if shown else (None, None)
+        return {
+            "symbol": self._product.symbol,
+            "interval": self.interval,
+            "intervals": list(INTERVALS),
+            "places": self._product.price_precision,
+            "last": grouped(last),
+            "change": change((last - first) / first) if first and last is not None else "",
+            "rows": data.rows[self._base :],
+            "studies": data.studies(self._base),
+            "prices": self._trail.closes(data.rows, self._base),
+            **self._account_view(prices.get("mark_price")),
+            "readOnly": not can_sign(self._session),
+            "review": self._review_view(),
+        }
+
+    def _account_view(self, mark: Any) -> dict[str, Any]:
+        """Return the price lines and the fills of the account."""
+        if self._account is None:
+            return {"lines": [], "fills": []}
+        product, symbol = self._product, self._product.symbol
+        row = row_of(self._account.positions.rows(), symbol)
+        liquidation = self._account.liquidation(product, mark) if mark else None
+        orders = [one for one in self._account.orders.rows() if one["symbol"] == symbol]
+        fills = [one for one in self._fills.rows() if one["symbol"] == symbol]
+        lines = order_lines(product, orders) + position_lines(product, row, liquidation, mark)
+        return {"lines": lines, "fills": fill_marks(fills[-FILLS:], seconds(self.interval))}
+
+    def _lines(self) -> Iterable[str]:
+        last = self.live.last
+        text = "no candles yet" if last is None else f"close {last['close']}"
+        return (f"{self._product.symbol} {self.interval}: {text}",)
+
+    def _snapshot(self) -> str:
+        view, names = self.view, ("open", "high", "low", "close")
+        rows = [(f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in names)) for one in self.live.rows(6)]
+        head = static_view.heading(f"{view['symbol']} {view['interval']}", f"{view['last']} {view['change']}")
+        return head + static_view.table(("time (UTC)", *names), rows[::-1], "no candles yet")
+
+
+Candle = list[Any]
+"""[start in Unix s, open, high, low, close, volume]: numbers to draw, never to compute money with."""
+STUDIES = {"SMA": 0, "EMA": 0, "Highest": 0, "Lowest": 0, "StdDev": 1, "ATR": 1, "RSI": 1}
+"""Indicator of `toolkit.research` → 0 if drawn over the prices, 1 below them."""
+
+
+def make_study(text: str) -> Any:
+    """Return the indicator of a text such as "SMA 20". Raises InputError for another."""
+    from ...research import indicators
+
+    name, _, window = text.partition(" ")
+    if name not in STUDIES or not window.isdecimal() or not 1 < int(window) <= 1000:
+        known = ", ".join(STUDIES)
+        words = f"indicator {text!r} is not known; use one of {known} with a window of 2 to 1000, such as 'SMA 20'"
+        raise InputError(words, field="indicators", rule="known", value=text, nearest=("SMA 20", "EMA 20", "RSI 14"))
+    return getattr(indicators, name)(int(window))
+
+
+class Study:
+    """An indicator over candles; the value of the last one, which still changes, is computed on a copy."""
+
+    def __init__(self, text: str, candles: Sequence[Candle]) -> None:
+        self._indicator = make_study(text)
+        self._ranged = text.startswith("ATR")
+        self.values: list[float | None] = []
+        """One for each closed candle, None until the window is full."""
+        self.close(candles)
+
+    def close(self, candles: Sequence[Candle]) -> None:
+        """Take closed candles."""
+        self.values += [self._next(self._indicator, one) for one in candles]
+
+    def peek(self, candle: Candle) -> float | None:
+        """Return the value that the candle would have if it closed now."""
+        return self._next(copy.deepcopy(self._indicator), candle)
+
+    def _next(self, indicator: Any, candle: Candle) -> float | None:
+        _, _, high, low, close, _ = candle
+        value = indicator.update(high, low, close) if self._ranged else indicator.update(close)
+        return None if math.isnan(value) else value
+
+
+class ChartData:
+    """Candles by time with their indicators: `rows[:-1]` are closed, the last one still changes."""
+
+    def __init__(self) -> None:
+        self.rows: list[Candle] = []
+        self._studies: dict[str, Study] = {}
+
+    def reset(self, rows: Iterable[Candle], studies: Sequence[str]) -> None:
+        """Replace all candles, and compute these indicators again."""
+        self.rows = list(rows)
+        self._studies = {text: Study(text, self.rows[:-1]) for text in studies}
+
+    def merge(self, tail: Iterable[Candle]) -> None:
+        """Take the latest candles, oldest first; one with a known time replaces it if it is the last."""
+        for candle in tail:
+            if self.rows and candle[0] == self.rows[-1][0]:
+                self.rows[-1] = candle
+            elif not self.rows or candle[0] > self.rows[-1][0]:
+                if self.rows:
+                    for study in self._studies.values():
+                        study.close(self.rows[-1:])
+                self.rows.append(candle)
+
+    def studies(self, start: int, end: int | None = None) -> dict[str, list[float | None]]:
+        """Return the values of each indicator for `rows[start:end]`."""
+        latest = self.rows[-1:]
+        return {text: [*study.values, *map(study.peek, latest)][start:end] for text, study in self._studies.items()}
+
+
+class PriceTrail:
+    """Mark and index prices by time: those seen since the chart was made, and those of the settlements of funding.
+
+    The venue publishes no other history of them.
+    """
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+        self._prices: dict[int, tuple[Decimal | None, Decimal | None]] = {}
+
+    def add(self, time_s: int, mark: Decimal | None, index: Decimal | None) -> None:
+        """Take the prices at a time (Unix s); later ones of the same time replace them."""
+        if time_s not in self._prices:
+            insort(self._times, time_s)
+        self._prices[time_s] = (mark, index)
+
+    def closes(self, rows: Sequence[Candle], start: int, end: int | None = None) -> dict[str, list[float | None]]:
+        """Return the last mark and index price within each candle of `rows[start:end]`, None without one."""
+        found: dict[str, list[float | None]] = {"mark": [], "index": []}
+        for place in range(start, len(rows) if end is None else end):
+            next_start = rows[place + 1][0] if place + 1 < len(rows) else math.inf
+            last = bisect_left(self._times, next_start) - 1
+            known = last >= 0 and self._times[last] >= rows[place][0]
+            prices = self._prices[self._times[last]] if known else (None, None)
+            for name, price in zip(found, prices, strict=True):
+                found[name].append(None if price is None else float(price))
+        return found
+
+
+def candle_of(row: Mapping[Any, Any], time_s: int) -> Candle:
+    """Return a row of the feed or of `session.klines` as a candle."""
+    return [time_s, *(float(row[name]) for name in ("open", "high", "low", "close", "volume"))]
+
+
+def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a price line for each open order, which can be moved to another price."""
+    lines = []
+    for row in orders:
+        price: Decimal | None = row["trigger_price"] if is_untriggered(row) else row["price"]
+        if not price:
+            continue
+        name = EXITS.get(str(row["reduce_only"]), "").replace("_", " ")
+        kind = "tp" if name == "take profit" else "sl" if name else "order"
+        text = f"{name or side_text(row['side'])} {trimmed(row['remaining']) if row['remaining'] else 'all'}"
+        buys = str(row["side"]).startswith("BUY")
+        lines.append({**_line(product, str(row["order_id"]), price, buys, text), "kind": kind, "moves": True})
+    return lines
+
+
+def _line(product: Any, name: str, price: Decimal, up: bool, text: str) -> dict[str, Any]:
+    shown = in_units(price, product.tick_size)
+    return {"id": name, "kind": name, "up": up, "price": float(price), "text": text, "shown": shown, "moves": False}
+
+
+def position_lines(
+    product: Any, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
+) -> list[dict[str, Any]]:
+    """Return the price lines of a position: entry with its PnL, and liquidation."""
+    held = row["long_size"] + abs(row["short_size"]) if row is not None else None
+    if row is None or not held:
+        return []
+    entry = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
+    size = net_size(row)
+    pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
+    lines = [_line(product, "entry", entry, size > 0, f"entry {trimmed(size)} {signed(pnl)}")]
+    if liquidation is not None:
+        lines.append(_line(product, "liquidation", liquidation, size > 0, "liquidation"))
+    return lines
+
+
+def fill_marks(fills: Iterable[Mapping[str, Any]], seconds: int) -> list[list[Any]]:
+    """Return [start of its candle in Unix s, buy?, price, text] for each fill."""
+    marks = []
+    for row in fills:
+        start = int(row["time"].timestamp()) // seconds * seconds
+        buy = str(row["side"]).startswith("BUY")
+        text = f"{side_text(row['side'])} {trimmed(row['quantity'])} at {grouped(row['price'])}"
+        marks.append([start, buy, float(row["price"]), text])
+    return sorted(marks, key=lambda one: one[0])
