@@ -240,7 +240,8 @@ class ArraysSource(RunSource):
         self.symbols = [bar.symbol for bar in bars]
         self.times = np.concatenate([bars[0].opened[:1], bars[0].closed])
         self._opened = bars[0].opened
-        self._market = market
+        self._closes = market.closes
+        self._first_opens = market.opens[:1].copy()
         self._settled = settled
         self._capital = capital
         self._held = held
@@ -257,12 +258,12 @@ class ArraysSource(RunSource):
         traded_flows = np.bincount(self._rows, -signed * self._prices - self._fees, len(held))
         self._cash = capital + np.cumsum(traded_flows + np.bincount(settled.rows, self._payments, len(held)))
 
-    @cached_property
+    @property
     def _equity(self) -> Array:
-        return np.concatenate([[self._capital], self._cash + np.einsum("ij,ij->i", self._held, self._market.closes)])
+        return np.concatenate([[self._capital], self._cash + np.einsum("ij,ij->i", self._held, self._closes)])
 
     def curve(self) -> Curve:
-        gross = np.concatenate([[0.0], np.einsum("ij,ij->i", np.abs(self._held), self._market.closes)])
+        gross = np.concatenate([[0.0], np.einsum("ij,ij->i", np.abs(self._held), self._closes)])
         trades = self._columns, self._signed, self._prices, self._fees
         return Curve(self.times, self._equity, gross, *trades, float(self._payments.sum()))
 
@@ -285,14 +286,13 @@ class ArraysSource(RunSource):
         fills, realised = self._fills, np.zeros(len(self.times))
         np.add.at(realised, self._rows + 1, (fills["realized_pnl"] - fills["fee"]).to_numpy())
         np.add.at(realised, self._settled.rows + 1, self._payments)
-        balance = self._capital + np.cumsum(realised)
-        return self.equity_frame(self._equity, balance)
+        return self.equity_frame(self._equity, self._capital + np.cumsum(realised))
 
     def positions(self) -> pd.DataFrame:
         return self.by_symbol(np.vstack([np.zeros(len(self.symbols)), self._held]))
 
     def marks(self) -> pd.DataFrame:
-        return self.by_symbol(np.vstack([self._market.opens[:1], self._market.closes]))
+        return self.by_symbol(np.vstack([self._first_opens, self._closes]))
 
     def funding(self) -> pd.DataFrame:
         settled = self._settled
