@@ -103,8 +103,8 @@ def depth(
             if not mask.any():
                 continue
             order = np.argsort(prices[mask])[::step]
-            levels, totals = prices[mask][order], np.cumsum(quantities[mask][order])
-            levels, totals = np.concatenate([levels[:1], levels]), np.concatenate([[0.0], totals])
+            levels = np.append(prices[mask][order][:1], prices[mask][order])
+            totals = np.append(0.0, np.cumsum(quantities[mask][order]))
             ax.step(levels, totals, where="post", color=colour, linewidth=1.6, label=label)
             ax.fill_between(levels, totals, step="post", color=colour, alpha=0.18, linewidth=0)
             best.append(levels[0])

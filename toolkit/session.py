@@ -17,9 +17,9 @@ from weakref import WeakSet
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import RateLimiter
-from .client.io.venue_controls import ServedVenue
 from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
+from .client.io.venue_controls import ServedVenue
 from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger, account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks

@@ -19,7 +19,7 @@ from toolkit.research.backtesting.arrays import vectorised
 from toolkit.research.backtesting.broker import SimulatedBroker
 from toolkit.research.backtesting.models import BarLiquidity, RandomLatency, RatioSlippage
 from toolkit.research.context import Context
-from toolkit.research.data.bar_path import ExtremeOrder
+from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy
 

@@ -14,10 +14,9 @@ import pandas as pd
 from ...errors import InputError, require
 from ..market_data import time_index
 from . import metrics as formulas
-from .luck import assess
+from .luck import assess, trials
 from .metrics import Curve, Values, measure
 from .recipes import NotRepeatable, PackedRecipe, Recipe
-from .trials import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

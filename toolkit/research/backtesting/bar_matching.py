@@ -19,7 +19,7 @@ from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
 from ...venue.risk import account_margin, funding
 from ...venue.simulation.replay import ENDLESS, House, ReplayBar
-from ..data.bar_path import Path, Points
+from ..data.bars import Path, Points
 from ..market_data import Bar, BarHistory
 from .models import BarModels, Liquidity
 

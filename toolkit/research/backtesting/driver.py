@@ -25,8 +25,7 @@ from ...products import Amount
 from ...suggestions import check_known
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
-from ..data.bar_path import ExtremeOrder, Path
-from ..data.bars import Bars, read_bars
+from ..data.bars import Bars, ExtremeOrder, Path, read_bars
 from ..market_data import Bar
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides
 from .backtest_context import BacktestContext

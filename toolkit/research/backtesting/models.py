@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from ...errors import InputError
 from ...venue.simulation.replay import ReplayBar
-from ..data.bar_path import ExtremeOrder, Path
+from ..data.bars import ExtremeOrder, Path
 
 __all__ = [
     "BarLiquidity",

@@ -1,4 +1,4 @@
-"""Bars: OHLCV input of many shapes, checked and converted into one form."""
+"""Bars: OHLCV input of many shapes, checked and converted into one form; and the path of prices inside a bar."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
+from ...venue.simulation.replay import ReplayBar
 from .recording import Recording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 PRICES = ("open", "high", "low", "close")
 TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
@@ -266,3 +268,37 @@ def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedel
         text = f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(interval)} long; resample them first"
         raise InputError(text, field="interval", rule="at most the spacing", value=str(interval))
     return length
+
+
+Points = tuple[tuple[int, int], ...]
+"""(offset in ms from the bar's start, price in ticks) in order."""
+
+
+class Path(Protocol):
+    """The order of the prices inside a bar."""
+
+    def points(self, bar: ReplayBar) -> Points:
+        """Return the points of a bar: first (0, open), last the close."""
+
+
+@dataclass(frozen=True)
+class ExtremeOrder:
+    """Open, one extreme, the other, and close, at 0, 1/3, 2/3 and the end of the bar.
+
+    `first`: "near" begins with the extreme opposite to the close (a rising bar falls first), "far" with the other one,
+    "low" and "high" always with that one.
+    """
+
+    first: str = "near"
+
+    def __post_init__(self) -> None:
+        if self.first not in (known := ("near", "far", "low", "high")):
+            raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
+
+    def points(self, bar: ReplayBar) -> Points:
+        """Return the four points."""
+        rising = bar.close >= bar.open
+        low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
+        one, two = (bar.low, bar.high) if low_first else (bar.high, bar.low)
+        third = bar.interval // 3
+        return (0, bar.open), (third, one), (2 * third, two), (bar.interval - 1, bar.close)

@@ -193,19 +193,12 @@ def read_events(path: Path) -> Events:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    unreadable = (pa.ArrowException, msgspec.MsgspecError, ArithmeticError, OSError, ValueError, TypeError, KeyError)
     try:
         return _events(path, pq.read_table(path, partitioning=None))
     except InputError:
         raise
-    except (
-        pa.ArrowException,
-        msgspec.MsgspecError,
-        ArithmeticError,
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-    ) as error:
+    except unreadable as error:
         text = f"{path}: expected a Parquet file of events, as Events.save writes it; {error}"
         raise InputError(text, field="path", value=str(path)) from None
 

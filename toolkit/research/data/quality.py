@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...interchange import to_pandas
-from .books import BookUpdates
 from .event_array import BOOK_KINDS, Kind
 from .events import Events
-from .single_orders import has_single_orders, with_levels
+from .order_books import BookUpdates, has_single_orders, with_levels
 
 COLUMNS = {
     "problem": "string",

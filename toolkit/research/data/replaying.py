@@ -18,12 +18,10 @@ from ...guards import no_keys
 from ...venue.engine.core import Core
 from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 from ...venue.simulation.replay import Replay, ReplayBar, Track
-from .bar_path import ExtremeOrder, Path
-from .bars import Bars, read_bars
-from .books import BookUpdates
+from .bars import Bars, ExtremeOrder, Path, read_bars
 from .event_array import MS, EventArray, Kind, whole_units_of
+from .order_books import BookUpdates, as_levels
 from .recording import Recording
-from .single_orders import as_levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,13 +18,11 @@ from ...errors import InputError, ToolkitError, require
 from ...extras import need
 from ...interchange import to_pandas
 from ...suggestions import check_known
-from ..analysis.luck import overfitting
+from ..analysis.luck import overfitting, trials
 from ..analysis.results import Results
 from ..analysis.run_report import page_of_points
-from ..analysis.trials import trials
-from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point
+from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point, runner
 from .sweeps import evaluate, make_points, prepared, progress_bar, table_of
-from .workers import runner
 
 if TYPE_CHECKING:
     from ...pictures.interactive import Page

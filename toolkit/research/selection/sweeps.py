@@ -18,10 +18,9 @@ import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
-from ..analysis.trials import trials
+from ..analysis.luck import trials
 from ..data.bars import read_bars
-from .points import Point, Record, RecordFile, from_plain, is_strategy
-from .workers import runner
+from .points import Point, Record, RecordFile, from_plain, is_strategy, runner
 
 
 def sweep(

@@ -15,8 +15,8 @@ from ....venue.model.accounts import VenueOrder
 from ....venue.model.history import OrderEvent
 from ....venue.risk import account_margin
 from ...account_data import OrderHandle
-from ...data.books import Levels
 from ...data.event_array import MS
+from ...data.order_books import Levels
 from ...market_data import BarHistory, BookSnapshot
 from ...strategy import Strategy
 from ..bar_matching import ADDRESS, NEVER, SymbolState

@@ -19,7 +19,7 @@ from ...analysis.results import Results
 from ...data.bars import Bars
 from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind
 from ...data.events import Events
-from ...data.single_orders import as_levels, has_single_orders, with_levels
+from ...data.order_books import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..backtest_context import BacktestContext

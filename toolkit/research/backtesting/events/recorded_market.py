@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....venue.simulation.queues import QueueEntry, QueueModel
-from ...data.books import BookCursor, BookUpdates, Levels, feed_times
 from ...data.event_array import EventArray, Kind, whole_units_of
-from ...data.single_orders import OrderFills
+from ...data.order_books import BookCursor, BookUpdates, Levels, OrderFills, feed_times
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ...data.books import feed_times
 from ...data.event_array import MS
 from ...data.events import Events
+from ...data.order_books import feed_times
 
 Times = NDArray[np.int64]
 

@@ -212,7 +212,8 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
     if not isinstance(table.index, pd.RangeIndex):  # lines with more fields: pandas takes the first for an index
         if table.index.nlevels > 1 or (table.iloc[:, -1] != "").any():
             fields = table.shape[1]
-            text = f"{source.path}, line {number + 1}: expected {fields} fields as in the first line, not {fields + table.index.nlevels}"
+            more = f"{fields} fields as in the first line, not {fields + table.index.nlevels}"
+            text = f"{source.path}, line {number + 1}: expected {more}"
             raise InputError(text, field="path", rule="columns")
         table = table.reset_index().iloc[:, :-1].set_axis(table.columns, axis=1)  # the lines end with a delimiter
     table.columns = pd.Index([str(name).strip() for name in table.columns])
