@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..products import Amount, Product
 from .account_data import FundingRates, OrderHandle
-from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, span_ms
-from .precomputed import Precomputed
+from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
 if TYPE_CHECKING:
     import pandas as pd

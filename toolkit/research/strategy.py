@@ -27,8 +27,7 @@ from ..errors import InputError
 from ..suggestions import MOVED, no_attribute
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
-from .market_data import Bar, BarHistory, BookSnapshot, Trade
-from .precomputed import Indicator, Precomputed
+from .market_data import Bar, BarHistory, BookSnapshot, Indicator, Precomputed, Trade
 
 __all__ = [
     "Bar",

@@ -6,7 +6,7 @@ is a fast approximation: queues, margin, liquidation and minimum sizes are left 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -82,19 +82,7 @@ def vectorised(
     else:
         units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
         held[1:] = _round_to_steps(units, market.steps)[:-1]
-    traded = held.copy()
-    traded[1:] -= held[:-1]
-    # Few bars trade and fewer settle, so that money is counted where they do.
-    rows, columns = np.divmod(np.flatnonzero(traded), len(bars))
-    signed = traded[rows, columns]
-    prices = opens[rows, columns] * (1 + np.sign(signed) * slippage)
-    fees = np.abs(signed) * prices * fee
-    before = np.where(settled.rows > 0, held[settled.rows - 1, settled.columns], 0.0)
-    sizes = np.where(settled.late, held[settled.rows, settled.columns], before)
-    payments = -sizes * settled.prices * settled.rates
-    flows = np.bincount(rows, -signed * prices - fees, len(held)) + np.bincount(settled.rows, payments, len(held))
-    run = _Run(held, rows, columns, signed, prices, fees, sizes, payments, capital + np.cumsum(flows))
-    source = ArraysSource(bars, closes, run, settled, capital)
+    source = ArraysSource(bars, market, settled, held, capital)
     return Results.of(source, name, dict(params or {}), {"engine": "vectorised"})
 
 
@@ -241,49 +229,54 @@ def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) ->
     return _Settlements(*map(np.concatenate, zip(*found, strict=True)))
 
 
-class _Run(NamedTuple):
-    """Arrays of a run: `held` one row a bar and one column a symbol, `cash` one number a bar.
+class ArraysSource(RunSource):
+    """The arrays of a vectorised run, and its frames, made when they are read. Targets are traded without orders.
 
-    rows, columns, signed, prices, fees: one number a trade; sizes (held then), payments: one a settlement.
+    `_held`: one row a bar and one column a symbol; `_cash`: one number a bar; `_rows`, `_columns`, `_signed`, `_prices`
+    and `_fees`: one number a trade; `_sizes` (held then) and `_payments`: one a settlement.
     """
 
-    held: Array
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    signed: Array
-    prices: Array
-    fees: Array
-    sizes: Array
-    payments: Array
-    cash: Array
-
-
-class ArraysSource(RunSource):
-    """The frames and arrays of a vectorised run, made when they are read. Its targets are traded without orders."""
-
-    def __init__(self, bars: list[Bars], closes: Array, run: _Run, settled: _Settlements, capital: float) -> None:
+    def __init__(self, bars: list[Bars], market: _Market, settled: _Settlements, held: Array, capital: float) -> None:
         self.symbols = [bar.symbol for bar in bars]
-        self._run = run
-        self._closes = closes
+        self.times = np.concatenate([bars[0].opened[:1], bars[0].closed])
+        self._opened = bars[0].opened
+        self._closes = market.closes
+        self._first_opens = market.opens[:1].copy()
         self._settled = settled
         self._capital = capital
-        self._first_opens = [bar.open[0] for bar in bars]
-        self._opened = bars[0].opened
-        self.times = np.concatenate([self._opened[:1], bars[0].closed])
+        self._held = held
+        traded = held.copy()
+        traded[1:] -= held[:-1]
+        # Few bars trade and fewer settle, so that money is counted where they do.
+        self._rows, self._columns = np.divmod(np.flatnonzero(traded), len(bars))
+        self._signed = signed = traded[self._rows, self._columns]
+        self._prices = market.opens[self._rows, self._columns] * (1 + np.sign(signed) * market.slippage)
+        self._fees = np.abs(signed) * self._prices * market.fee
+        before = np.where(settled.rows > 0, held[settled.rows - 1, settled.columns], 0.0)
+        self._sizes = np.where(settled.late, held[settled.rows, settled.columns], before)
+        self._payments = -self._sizes * settled.prices * settled.rates
+        traded_flows = np.bincount(self._rows, -signed * self._prices - self._fees, len(held))
+        self._cash = capital + np.cumsum(traded_flows + np.bincount(settled.rows, self._payments, len(held)))
 
-    @cached_property
+    @property
     def _equity(self) -> Array:
-        return np.concatenate([[self._capital], self._run.cash + np.einsum("ij,ij->i", self._run.held, self._closes)])
+        return np.concatenate([[self._capital], self._cash + np.einsum("ij,ij->i", self._held, self._closes)])
 
     def curve(self) -> Curve:
-        run = self._run
-        gross = np.concatenate([[0.0], np.einsum("ij,ij->i", np.abs(run.held), self._closes)])
-        trades = run.columns, run.signed, run.prices, run.fees
-        return Curve(self.times, self._equity, gross, *trades, float(run.payments.sum()))
+        gross = np.concatenate([[0.0], np.einsum("ij,ij->i", np.abs(self._held), self._closes)])
+        trades = self._columns, self._signed, self._prices, self._fees
+        return Curve(self.times, self._equity, gross, *trades, float(self._payments.sum()))
 
     @cached_property
     def _fills(self) -> pd.DataFrame:
-        return frame(list(_fill_rows(self.symbols, self._opened, self._run)), FILLS)
+        rows, size, entry = [], [0.0] * len(self.symbols), [0.0] * len(self.symbols)
+        columns = self._opened[self._rows], self._columns, self._signed, self._prices, self._fees
+        trades = zip(*(values.tolist() for values in columns), strict=True)
+        for number, (time, column, signed, price, fee) in enumerate(trades, start=1):
+            pnl, size[column], entry[column] = average_cost(size[column], entry[column], signed, price)
+            side, amounts = "BUY" if signed > 0 else "SELL", (price, abs(signed), abs(signed) * price, fee, pnl)
+            rows.append((time, self.symbols[column], side, *amounts, "TAKER", "MARKET", number))
+        return frame(rows, FILLS)
 
     def fills(self) -> pd.DataFrame:
         return self._fills
@@ -291,35 +284,23 @@ class ArraysSource(RunSource):
     def equity(self) -> pd.DataFrame:
         """Return the equity curve; its balance books what is realised, by average cost."""
         fills, realised = self._fills, np.zeros(len(self.times))
-        np.add.at(realised, self._run.rows + 1, (fills["realized_pnl"] - fills["fee"]).to_numpy())
-        np.add.at(realised, self._settled.rows + 1, self._run.payments)
-        balance = self._capital + np.cumsum(realised)
-        return self.equity_frame(self._equity, balance)
+        np.add.at(realised, self._rows + 1, (fills["realized_pnl"] - fills["fee"]).to_numpy())
+        np.add.at(realised, self._settled.rows + 1, self._payments)
+        return self.equity_frame(self._equity, self._capital + np.cumsum(realised))
 
     def positions(self) -> pd.DataFrame:
-        return self.by_symbol(np.vstack([np.zeros(len(self.symbols)), self._run.held]))
+        return self.by_symbol(np.vstack([np.zeros(len(self.symbols)), self._held]))
 
     def marks(self) -> pd.DataFrame:
         return self.by_symbol(np.vstack([self._first_opens, self._closes]))
 
     def funding(self) -> pd.DataFrame:
-        settled, run = self._settled, self._run
-        columns = settled.times, settled.columns, run.sizes, settled.prices, settled.rates, run.payments
+        settled = self._settled
+        columns = settled.times, settled.columns, self._sizes, settled.prices, settled.rates, self._payments
         order = np.argsort(settled.times, kind="stable")
         rows = zip(*(values[order].tolist() for values in columns), strict=True)
         paid = [(time, self.symbols[column], size, *rest) for time, column, size, *rest in rows if size]
         return frame(paid, FUNDING)
-
-
-def _fill_rows(symbols: Sequence[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
-    size = [0.0] * len(symbols)
-    entry = [0.0] * len(symbols)
-    columns = opened[run.rows], run.columns, run.signed, run.prices, run.fees
-    trades = zip(*(values.tolist() for values in columns), strict=True)
-    for number, (time, column, signed, price, fee) in enumerate(trades, start=1):
-        pnl, size[column], entry[column] = average_cost(size[column], entry[column], signed, price)
-        side, value = "BUY" if signed > 0 else "SELL", abs(signed) * price
-        yield time, symbols[column], side, price, abs(signed), value, fee, pnl, "TAKER", "MARKET", number
 
 
 def average_cost(size: float, entry: float, signed: float, price: float) -> tuple[float, float, float]:

@@ -34,21 +34,19 @@ NO_HASH = "0x"
 class ReceivedBars:
     """The bars that the strategy has received: `recent` are those that nobody has asked for yet.
 
-    Most bars are never looked back at, so they are sorted by symbol when somebody does.
+    Most bars are never looked back at, so they are sorted by symbol when somebody does. Those of a single symbol
+    wait in its own list.
     """
 
     def __init__(self, symbols: Iterable[str]) -> None:
-        self.recent: list[Bar] = []
         self.pending: dict[str, list[Bar]] = {symbol: [] for symbol in symbols}
+        self.several = len(self.pending) > 1
+        self.recent: list[Bar] = [] if self.several else next(iter(self.pending.values()))
 
     def sort(self) -> None:
         """Add the recent bars to the lists of their symbols, from which the histories take them."""
-        if len(self.pending) == 1:
-            for pending in self.pending.values():
-                pending += self.recent
-        else:
-            for bar in self.recent:
-                self.pending[bar.symbol].append(bar)
+        for bar in self.recent:
+            self.pending[bar.symbol].append(bar)
         self.recent.clear()
 
 
@@ -65,8 +63,9 @@ class ReceivedHistory(BarHistory):
     @property
     def length(self) -> int:
         """Number of bars so far."""
-        self._received.sort()
-        return super().length
+        if self._received.several:
+            self._received.sort()
+        return self._length + len(self._pending)
 
     @property
     def last_close(self) -> float:
@@ -74,8 +73,10 @@ class ReceivedHistory(BarHistory):
         return self._pending[-1].close if self._pending else float(self._rows[self._length - 1, 3])
 
     def _update(self) -> None:
-        self._received.sort()
-        super()._update()
+        if self._received.several:
+            self._received.sort()
+        if self._pending:
+            super()._update()
 
 
 class Arrival(NamedTuple):

@@ -28,9 +28,9 @@ from ..analysis.results import Results
 from ..data.bars import Bars, ExtremeOrder, Path, read_bars
 from ..market_data import Bar
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides
+from .backtest_context import BacktestContext
 from .bar_matching import ReceivedBars, SymbolState
 from .broker import RunSettings, SimulatedBroker
-from .context import BacktestContext
 from .events.event_run import EventSettings, backtest_events, events_by_symbol
 from .funding_schedule import funding_schedule, predicted_rates
 from .listing import make_core, product_fields

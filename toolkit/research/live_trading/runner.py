@@ -22,9 +22,9 @@ from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ..analysis.results import Results
 from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
-from .context import FeedQueue, SessionContext
 from .limits import Limits, check_run
 from .run_state import RunState, rows_of, unix_ms, utc
+from .session_context import FeedQueue, SessionContext
 
 if TYPE_CHECKING:
     from ...session import Session

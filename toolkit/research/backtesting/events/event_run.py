@@ -22,9 +22,9 @@ from ...data.events import Events
 from ...data.order_books import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
+from ..backtest_context import BacktestContext
 from ..bar_matching import ReceivedBars, SymbolState
 from ..broker import RunSettings
-from ..context import BacktestContext
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..listing import make_core
 from ..run_source import build_results
