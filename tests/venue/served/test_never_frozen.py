@@ -17,7 +17,7 @@ import pytest
 
 from tests.venue.wallets import MASTER, Signer
 from toolkit.errors import VenueError
-from toolkit.venue.api import info
+from toolkit.venue.api import info_answers as info
 from toolkit.venue.api.gateway import Answer, HttpRequest, Incoming, enveloped
 from toolkit.venue.api.info_pages import Values
 from toolkit.venue.clocks import RealClock
