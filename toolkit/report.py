@@ -112,13 +112,10 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
         for name, frame in sheets.items():
             numbered = frame.index.name is None and isinstance(frame.index, pd.RangeIndex)
             named = frame if numbered else frame.reset_index()
-            cells = {_headed(column, named[column]): _spreadsheet(named[column]) for column in named}
+            zoned = {column for column in named if getattr(named[column].dtype, "tz", None) is not None}
+            cells = {f"{name} (UTC)" if name in zoned else str(name): _spreadsheet(named[name]) for name in named}
             pd.DataFrame(cells).to_excel(writer, sheet_name=name[:31], index=False, freeze_panes=(1, 0))
     return target
-
-
-def _headed(column: Any, values: Any) -> str:
-    return f"{column} (UTC)" if getattr(values.dtype, "tz", None) is not None else str(column)
 
 
 def _spreadsheet(values: Any) -> Any:

@@ -178,15 +178,13 @@ def record(
     except BaseException:
         store.close()
         raise
-    recorder = Recorder(store, [live for _, _, live in opened], _clock_of(session))
+    venue = venue_in_process(session)
+
+    def now() -> datetime:
+        """Return the time of the column `received`: by the clock of a venue in this process, else of this machine."""
+        return datetime.now(UTC) if venue is None else datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)
+
+    recorder = Recorder(store, [live for _, _, live in opened], now)
     for name, product, live in opened:
         recorder.follow(name, live, product)
     return recorder
-
-
-def _clock_of(session: Session) -> Callable[[], datetime]:
-    """Return the clock of the column `received`: that of a venue in this process, else of this machine."""
-    venue = venue_in_process(session)
-    if venue is None:
-        return lambda: datetime.now(UTC)
-    return lambda: datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)
