@@ -40,7 +40,7 @@ METHODS = (
     (
         "permissions",
         "Permissions",
-        "toolkit.session_methods.Permissions",
+        "toolkit.session_methods.SessionPermissions",
         "`session.permissions`: who may act for the account.",
     ),
     (
@@ -229,7 +229,7 @@ def _commands() -> str:
 
 def _codes() -> str:
     """Return what each txCode of the local venue means."""
-    from toolkit.venue.engine.codes import TxCode
+    from toolkit.venue.engine.commands import TxCode
 
     rows = [f"| {code.value} | {code.name} | {code.meaning} |" for code in TxCode]
     opening = inspect.getdoc(TxCode) or ""

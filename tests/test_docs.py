@@ -27,7 +27,7 @@ from toolkit.research.context import Context
 from toolkit.session import Session
 from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
-from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import TxCode
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOT = DOCS.parent

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
@@ -24,7 +24,7 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .venue.host import VenueHost
+    from .venue.clocks import Clock
     from .venue.local import LocalVenue
 
 
@@ -42,17 +42,8 @@ KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
 ACCOUNTS_PATH = "/accounts"
 _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
 """A name of an account; shorter than any key, and never the beginning of an address."""
-
-
-NOBODY = "0x0000000000000000000000000000000000000000"
+NOBODY = "0x" + "0" * 40
 """The account of a session that only reads public data."""
-
-
-class ClockLike(Protocol):
-    """What gives a session its time."""
-
-    def now_ms(self) -> int:
-        """Return the time in Unix ms."""
 
 
 def wrong_type(environment: object, wallet: object, account: object) -> str:
@@ -155,21 +146,14 @@ def keys_and_account(
     if env.name == LOCAL.name and wallet is None and address is None:
         return _local_keys(account or 0, venue, listed)
     if account is not None and address is None:
-        raise InputError(
-            f"account {account} names an account of the local venue, and there are none on {env.name} or with a "
-            "wallet; give an address",
-            field="account",
-            rule="an address",
-            value=account,
+        what = (
+            f"account {account} names an account of the local venue, and there are none on {env.name} or with a wallet"
         )
+        raise InputError(f"{what}; give an address", field="account", rule="an address", value=account)
     if wallet is not None and wallet.master and address is not None and address.lower() != wallet.master.lower():
-        raise InputError(
-            f"account {account} is not the master of this wallet, {wallet.master}; to look at another account, "
-            "connect without its keys",
-            field="account",
-            rule="the wallet's own",
-            value=account,
-        )
+        what = f"account {account} is not the master of this wallet, {wallet.master}"
+        advice = "to look at another account, connect without its keys"
+        raise InputError(f"{what}; {advice}", field="account", rule="the wallet's own", value=account)
     return wallet, address
 
 
@@ -189,15 +173,10 @@ def _local_keys(
         return development_wallet(account, development_count(venue)), None
     rows = {str(row["name"]): row for row in listed()} if listed is not None else {}
     if account not in rows:
-        known = ", ".join(list(rows)[:20])
-        raise InputError(
-            f"there is no account named {account!r} here; "
-            + (f"there are {known}" if known else "this venue has no names; give a number or an address"),
-            field="account",
-            rule="known",
-            value=account,
-            nearest=tuple(rows)[:20],
-        )
+        known = tuple(rows)[:20]
+        hint = f"there are {', '.join(known)}" if known else "this venue has no names; give a number or an address"
+        what = f"there is no account named {account!r} here; {hint}"
+        raise InputError(what, field="account", rule="known", value=account, nearest=known)
     row = rows[account]
     return (development_wallet(int(row["number"]), MOST), None) if row["public"] else (None, str(row["address"]))
 
@@ -227,32 +206,26 @@ def development_wallet(number: int, count: int = 10) -> Wallet:
     from .venue import development
 
     if not 0 <= number < count:
-        raise InputError(
-            f"there is no development account {number}; use 0 to {count - 1}",
-            field="account",
-            rule="range",
-            value=number,
-        )
+        what = f"there is no development account {number}; use 0 to {count - 1}"
+        raise InputError(what, field="account", rule="range", value=number)
     return Wallet(agent=development.agent(number).key, master=development.master(number).key)
 
 
-def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:
-    """Return the function that gives the session's time in Unix ms: the venue's, a clock object's or this machine's."""
-    if venue is not None:
-        return venue.host.now_ms
-    return wall_ms if isinstance(clock, str) else clock.now_ms
-
-
-def runtime_of(venue: LocalVenue | None, clock: str | ClockLike) -> Runtime:
+def runtime_of(venue: LocalVenue | None, clock: str | Clock) -> Runtime:
     """Return a session's clocks and chance: those of a clock object that has `elapsed_ms`, `sleep` and `random`.
 
     Simulations have all three, so that nothing in them depends on how fast the machine is, or repeats differently.
-    With other clocks durations are measured and waited for on this machine's.
+    With other clocks durations are measured and waited for on this machine's. Its time is the venue's, where that is in
+    this process, a clock object's or this machine's.
     """
+    if venue is not None:
+        now = venue.host.now_ms
+    else:
+        now = wall_ms if isinstance(clock, str) else clock.now_ms
     measure: Callable[[], int] = getattr(clock, "elapsed_ms", monotonic_ms)
     pause: Callable[[float], None] = getattr(clock, "sleep", time.sleep)
     chance: Callable[[], float] = getattr(clock, "random", random.random)
-    return Runtime(time_source(venue, clock), chance, measure, pause)
+    return Runtime(now, chance, measure, pause)
 
 
 def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> RateLimiter:
@@ -270,35 +243,23 @@ def venue_in_process(source: object) -> LocalVenue | None:
     return venue if isinstance(venue, LocalVenue) else None
 
 
-def local_venue(**settings: Any) -> LocalVenue:
-    """Return a new local venue in this process, whose module loads when one is made."""
-    from .venue.local import LocalVenue
-
-    return LocalVenue(**settings)
-
-
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
     """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
     if follow is not None and not makes_venue:
-        raise InputError(
-            "follow makes a local venue in this process; leave out venue, base_url and transport",
-            field="follow",
-            rule="local",
-        )
+        what = "follow makes a local venue in this process; leave out venue, base_url and transport"
+        raise InputError(what, field="follow", rule="local")
     if fork is not None and (follow is None or not is_address(fork)):
-        raise InputError(
-            f"fork {fork!r} must be an address (0x and 40 hex digits) on the venue that is followed with follow=",
-            field="fork",
-            rule="an address",
-            value=fork,
-        )
+        what = f"fork {fork!r} must be an address (0x and 40 hex digits) on the venue that is followed with follow="
+        raise InputError(what, field="fork", rule="an address", value=fork)
     return makes_venue
 
 
 def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
     if followed is None:
-        return local_venue(**settings)
+        from .venue.local import LocalVenue  # loads when one is made
+
+        return LocalVenue(**settings)
     from .following import follow
 
     return follow(followed, when_stale=when_stale)
@@ -320,30 +281,18 @@ def prepared(session: S, approve: bool, fork: str | None) -> S:
 def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, shock: float | str) -> pd.DataFrame:
     """Return an account's figures as they are and under a shock; see `Session.what_if`."""
     if venue is None or account is None:
-        raise InputError(
-            'what_if needs a venue in this process: connect("local", follow=…, fork="0x…") copies an account into one',
-            field="venue",
-            rule="local",
-        )
+        advice = 'connect("local", follow=…, fork="0x…") copies an account into one'
+        raise InputError(f"what_if needs a venue in this process: {advice}", field="venue", rule="local")
     import pandas as pd
 
     from .products import exact
-    from .venue.lab.what_if import what_if as figures
+    from .venue.lab.control import what_if as figures
 
-    code, ratio = product_code(venue.host, symbol), exact(shock, "shock")
-    rows = venue.host.query(lambda core: figures(core, account, code, ratio))
+    codes = {product.symbol: product.code for product in venue.host.core.products.values()}
+    code = codes.get(str(symbol), symbol)
+    if code not in codes.values():
+        what = f"{symbol} is not listed; there are {', '.join(codes)}"
+        raise UnknownProduct(what, field="symbol", value=symbol, nearest=tuple(codes))
+    ratio = exact(shock, "shock")
+    rows = venue.host.query(lambda core: figures(core, account, int(code), ratio))
     return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
-
-
-def product_code(host: VenueHost, symbol: str | int) -> int:
-    """Return the code of a product by symbol or code. Raises UnknownProduct."""
-    products = {product.symbol: product.code for product in host.core.products.values()}
-    code = products.get(str(symbol), symbol)
-    if code not in products.values():
-        raise UnknownProduct(
-            f"{symbol} is not listed; there are {', '.join(products)}",
-            field="symbol",
-            value=symbol,
-            nearest=tuple(products),
-        )
-    return int(code)

@@ -1,67 +1,72 @@
-"""Prices and quantities of a ladder of orders, in whole ticks and steps."""
+"""A ladder of orders: prices and quantities in whole ticks and steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from .errors import InputError
 from .products import Amount, Direction, Product, exact
 
 
-def steps(
-    product: Product,
-    quantity: Amount,
-    first: Amount,
-    last: Amount,
-    count: int,
-    weights: Sequence[Amount] | None,
-    rounding: Direction | None,
-) -> list[tuple[Decimal, Decimal]]:
-    """Return price and quantity of each order; see `orders.scale`. Raises InputError, which names the field."""
-    if count < 2:
-        raise InputError(f"a ladder needs at least 2 orders, not {count}", field="count", rule="minimum", value=count)
-    prices = [_price(product, first, last, index, count, rounding) for index in range(count)]
-    return list(zip(prices, _shares(product, quantity, weights, count), strict=True))
+@dataclass(frozen=True, slots=True, repr=False)
+class Ladder:
+    """A ladder of a product given by its symbol: its orders are made when it is placed, with the product's steps.
 
+    `order` makes one `Order` of them, of its quantity and its price.
+    """
 
-def _price(
-    product: Product, first: Amount, last: Amount, index: int, count: int, rounding: Direction | None
-) -> Decimal:
-    low, high = exact(first, "first"), exact(last, "last")
-    price = low + (high - low) * index / (count - 1)
-    if rounding is not None:
-        return product.round_price(price, rounding)
-    if price % product.tick_size:
-        below, above = product.round_price(price, "down"), product.round_price(price, "up")
-        raise InputError(
-            f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}; "
-            'give rounding="down", "up" or "nearest", or prices that divide evenly',
-            field="rounding",
-            rule="tickSize",
-            value=str(price),
-            nearest=(str(below), str(above)),
-        )
-    return price.quantize(product.tick_size)  # exact: only the number of decimals changes
+    symbol: str | int
+    side: str
+    quantity: Amount
+    first: Amount
+    last: Amount
+    count: int
+    weights: tuple[Amount, ...] | None
+    rounding: Direction | None
+    order: Callable[[str, str], Any]
 
+    def orders(self, product: Product) -> list[Any]:
+        """Return its orders. Raises InputError, which names the field."""
+        if self.count < 2:
+            what = f"a ladder needs at least 2 orders, not {self.count}"
+            raise InputError(what, field="count", rule="minimum", value=self.count)
+        prices = [self._price(product, index) for index in range(self.count)]
+        shares = self._shares(product)
+        return [self.order(format(size, "f"), format(price, "f")) for price, size in zip(prices, shares, strict=True)]
 
-def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None, count: int) -> list[Decimal]:
-    """Split whole steps by weight; the steps left over go, one each, to the orders with the largest remainders."""
-    total = exact(quantity, "quantity") / product.step_size
-    parts = [exact(weight, "weights") for weight in weights] if weights is not None else [Decimal(1)] * count
-    if total != int(total) or len(parts) != count or min(parts) <= 0 or total < count:
-        raise InputError(
-            f"quantity {quantity} can't be shared by {len(parts)} weights above 0 over {count} orders "
-            f"in whole steps of {product.step_size}",
-            field="quantity",
-            rule="stepSize",
-            value=str(quantity),
-            nearest=(str(product.round_quantity(quantity, "down")), str(product.round_quantity(quantity, "up"))),
-        )
-    exact_shares = [total * part / sum(parts) for part in parts]
-    steps = [int(share) for share in exact_shares]
-    # Largest remainder method; of equal remainders the earlier order comes first.
-    by_remainder = sorted(range(count), key=lambda index: (steps[index] - exact_shares[index], index))
-    for index in by_remainder[: int(total) - sum(steps)]:
-        steps[index] += 1
-    return [product.step_size * step for step in steps]
+    def _price(self, product: Product, index: int) -> Decimal:
+        low, high = exact(self.first, "first"), exact(self.last, "last")
+        price = low + (high - low) * index / (self.count - 1)
+        if self.rounding is not None:
+            return product.round_price(price, self.rounding)
+        if price % product.tick_size:
+            nearest = tuple(str(product.round_price(price, way)) for way in ("down", "up"))
+            what = f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}"
+            advice = 'give rounding="down", "up" or "nearest", or prices that divide evenly'
+            raise InputError(f"{what}; {advice}", field="rounding", rule="tickSize", value=str(price), nearest=nearest)
+        return price.quantize(product.tick_size)  # exact: only the number of decimals changes
+
+    def _shares(self, product: Product) -> list[Decimal]:
+        """Split whole steps by weight; the steps left over go, one each, to those with the largest remainders."""
+        total = exact(self.quantity, "quantity") / product.step_size
+        weights = (1,) * self.count if self.weights is None else self.weights
+        parts = [exact(weight, "weights") for weight in weights]
+        if total != int(total) or len(parts) != self.count or min(parts) <= 0 or total < self.count:
+            nearest = tuple(str(product.round_quantity(self.quantity, way)) for way in ("down", "up"))
+            what = f"quantity {self.quantity} can't be shared by {len(parts)} weights above 0 over {self.count} orders"
+            what += f" in whole steps of {product.step_size}"
+            raise InputError(what, field="quantity", rule="stepSize", value=str(self.quantity), nearest=nearest)
+        exact_shares = [total * part / sum(parts) for part in parts]
+        steps = [int(share) for share in exact_shares]
+        # Largest remainder method; of equal remainders the earlier order comes first.
+        by_remainder = sorted(range(self.count), key=lambda index: (steps[index] - exact_shares[index], index))
+        for index in by_remainder[: int(total) - sum(steps)]:
+            steps[index] += 1
+        return [product.step_size * step for step in steps]
+
+    def __repr__(self) -> str:
+        words = f"{self.side} {self.quantity} {self.symbol} in {self.count} orders from {self.first} to {self.last}"
+        return f"<Ladder {words}>"

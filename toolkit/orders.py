@@ -10,15 +10,15 @@ Amounts are exact: text, whole numbers, Decimal, or floats that are exact as wri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args, overload
 
-from . import ladders
 from .errors import CheckFailed, InputError
 from .guards import no_keys
+from .ladders import Ladder as Ladder
 from .numerals import milliseconds, plain_decimal
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 
@@ -39,8 +39,31 @@ BUILDER_TYPES: tuple[str, ...] = get_args(ConditionalType)
 """Types that only a builder's orders may have, other than LIMIT and MARKET."""
 
 
+class Shape:
+    """What an order, a bracket and a TWAP have in common."""
+
+    __slots__ = ()
+
+    def failures(self, product: Product) -> list[Failure]:
+        """Return every pre-trade rule that it breaks; empty if it passes."""
+        raise NotImplementedError
+
+    def check(self, product: Product) -> Self:
+        """Return it if it passes every pre-trade rule. Raises CheckFailed with all failures."""
+        if failures := self.failures(product):
+            raise CheckFailed(failures)
+        return self
+
+    def describe(self) -> str:
+        """Return it in words."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.describe()}>"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Order:
+class Order(Shape):
     """One order. Create it with the functions of this module, change it with `dataclasses.replace`.
 
     `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0" in a take-profit or
@@ -111,13 +134,6 @@ class Order:
         builder = self.conditional is not None  # only a builder can place it
         return checks.check_order(product, self.to_item(product), entry=entry, builder=builder)
 
-    def check(self, product: Product) -> Order:
-        """Return the order if it passes every pre-trade rule. Raises CheckFailed with all failures."""
-        return _checked(self, product)
-
-    def __repr__(self) -> str:
-        return f"<Order {self.describe()}>"
-
     def describe(self) -> str:
         """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
         words = [*((self.conditional,) if self.conditional else ()), self.side]
@@ -137,7 +153,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Bracket:
+class Bracket(Shape):
     """An order with a take-profit, a stop-loss or both, which close what it opens. Create it with `bracket`.
 
     They wait until `entry` fills, and one cancels the other. It is no `Order`: it is placed alone, in one request, and
@@ -184,13 +200,6 @@ class Bracket:
             found += leg.failures(product, entry=price)
         return found
 
-    def check(self, product: Product) -> Bracket:
-        """Return the bracket if it passes every pre-trade rule. Raises CheckFailed with all failures."""
-        return _checked(self, product)
-
-    def __repr__(self) -> str:
-        return f"<Bracket {self.describe()}>"
-
     def describe(self) -> str:
         """Return the bracket in words, e.g. "BUY 0.01 BTCUSDC at 60000 | take profit 66000"."""
         words = [self.entry.describe()]
@@ -198,16 +207,6 @@ class Bracket:
             if leg is not None:
                 words.append(f"| {name} {leg.trigger_price}" + (f" at {leg.price}" if leg.price else ""))
         return " ".join(words)
-
-
-Placeable = TypeVar("Placeable", Order, Bracket)
-
-
-def _checked(made: Placeable, product: Product) -> Placeable:
-    failures = made.failures(product)
-    if failures:
-        raise CheckFailed(failures)
-    return made
 
 
 _REDUCE_WORDS = {
@@ -249,14 +248,14 @@ def order(
         symbol=symbol,
         side=chosen,
         quantity=decimal_text(quantity, "quantity"),
-        price=None if price is None else decimal_text(price, "price"),
+        price=_text(price, "price"),
         tif=_one_of(tif or ("IOC" if price is None else "GTC"), TIMES_IN_FORCE, "tif"),
         reduce_only=_reduce_only(reduce_only),
         cl_ord_id=_id(cl_ord_id, "cl_ord_id"),
         parent_ord_id=_id(parent_ord_id, "parent_ord_id"),
-        trigger_price=None if trigger_price is None else decimal_text(trigger_price, "trigger_price"),
+        trigger_price=_text(trigger_price, "trigger_price"),
         trigger_by=None if trigger_by is None else _one_of(trigger_by, TRIGGERS, "trigger_by"),
-        slippage=None if slippage is None else decimal_text(slippage, "slippage"),
+        slippage=_text(slippage, "slippage"),
         conditional=conditional,
     )
     if tp is None and sl is None:
@@ -354,7 +353,8 @@ def stop(
 
     It closes at market, or at `price`. Quantity 0 closes the position's whole size at the time of the trigger.
     """
-    return _from_position("SL_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
+    when: dict[str, Any] = {"trigger_price": trigger, "trigger_by": trigger_by}
+    return _without_legs(order(symbol, side, quantity, price, reduce_only="SL_FROM_POSITION", **when, **options))
 
 
 @no_keys
@@ -369,22 +369,8 @@ def take_profit(
     **options: Any,
 ) -> Order:
     """Return a take-profit of a position: `side` SELL for a long, BUY for a short. Arguments as in `stop`."""
-    return _from_position("TP_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
-
-
-def _from_position(
-    kind: str,
-    symbol: str | int,
-    side: str,
-    trigger: Amount,
-    quantity: Amount,
-    price: Amount | None,
-    trigger_by: str,
-    options: dict[str, Any],
-) -> Order:
-    return _without_legs(
-        order(symbol, side, quantity, price, reduce_only=kind, trigger_price=trigger, trigger_by=trigger_by, **options)
-    )
+    when: dict[str, Any] = {"trigger_price": trigger, "trigger_by": trigger_by}
+    return _without_legs(order(symbol, side, quantity, price, reduce_only="TP_FROM_POSITION", **when, **options))
 
 
 def _without_legs(made: Order | Bracket) -> Order:
@@ -404,17 +390,14 @@ def bracket(
     """
     if isinstance(entry, Bracket):
         raise InputError(f"{entry!r} is a bracket already", field="entry", rule="Order", value=entry)
-    return Bracket(
-        entry,
-        _child(entry, take_profit, "TP_FROM_POSITION"),
-        _child(entry, stop_loss, "SL_FROM_POSITION"),
-    )
+    return Bracket(entry, _exit(entry, take_profit, "TP_FROM_POSITION"), _exit(entry, stop_loss, "SL_FROM_POSITION"))
 
 
-def _child(entry: Order, given: Amount | Order | None, kind: str) -> Order | None:
+def _exit(entry: Order, given: Amount | Order | None, kind: str) -> Order | None:
     if given is None or isinstance(given, Order):
         return given
-    return _from_position(kind, entry.symbol, _closing(entry.side), given, entry.quantity, None, "MARK_PRICE", {})
+    make = stop if kind == "SL_FROM_POSITION" else take_profit
+    return make(entry.symbol, _closing(entry.side), given, entry.quantity)
 
 
 def _check_leg(entry: Order, leg: Order, kind: str, name: str) -> None:
@@ -456,33 +439,6 @@ def close_position(
     return _without_legs(order(symbol, side, text, price, reduce_only=None if hedge else True, **options))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Ladder:
-    """A ladder of a product given by its symbol: its orders are made when it is placed, with the product's steps."""
-
-    symbol: str | int
-    side: str
-    quantity: Amount
-    first: Amount
-    last: Amount
-    count: int
-    weights: tuple[Amount, ...] | None
-    rounding: Direction | None
-    options: Mapping[str, Any]
-
-    def orders(self, product: Product) -> list[Order]:
-        """Return its orders. Raises InputError, which names the field."""
-        steps = ladders.steps(product, self.quantity, self.first, self.last, self.count, self.weights, self.rounding)
-        return [
-            _without_legs(order(self.symbol, self.side, format(size, "f"), format(price, "f"), **self.options))
-            for price, size in steps
-        ]
-
-    def __repr__(self) -> str:
-        words = f"{self.side} {self.quantity} {self.symbol} in {self.count} orders from {self.first} to {self.last}"
-        return f"<Ladder {words}>"
-
-
 @overload
 def scale(
     product: Product, side: str, quantity: Amount, *, first: Amount, last: Amount, count: int, **options: Any
@@ -510,17 +466,18 @@ def scale(
     rounded in the direction `rounding`; without it they are an error. Of a Product the orders are returned; of a symbol
     or code a Ladder for `session.place`, which makes them then. Raises InputError, which names the field.
     """
-    made = Ladder(
-        product.symbol if isinstance(product, Product) else product,
-        _one_of(side, SIDES, "side"),
-        quantity, first, last, count,
-        None if weights is None else tuple(weights), rounding, options,
-    )  # fmt: skip
+    symbol, side = product.symbol if isinstance(product, Product) else product, _one_of(side, SIDES, "side")
+
+    def one(size: str, price: str) -> Order:
+        return _without_legs(order(symbol, side, size, price, **options))
+
+    shares = None if weights is None else tuple(weights)
+    made = Ladder(symbol, side, quantity, first, last, count, shares, rounding, one)
     return made.orders(product) if isinstance(product, Product) else made
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Twap:
+class Twap(Shape):
     """A quantity traded in equal parts over a time (time-weighted average price). Create it with `twap`.
 
     `quantity` in base units, `duration_ms` from the first to the last of the `slices` child orders, `price` the limit
@@ -552,10 +509,10 @@ class Twap:
         """Return the quantity that is to be traded by the time that `done` child orders were placed."""
         return product.step_size * (product.steps(self.quantity) * min(done, self.slices) // self.slices)
 
-    def check(self, product: Product) -> Twap:
-        """Return it if every child order passes each pre-trade rule that needs no current price.
+    def failures(self, product: Product) -> list[Failure]:
+        """Return every pre-trade rule that the smallest child order breaks, of those that need no current price.
 
-        Raises InputError for more child orders than steps, CheckFailed with all failures of the smallest one.
+        Raises InputError for more child orders than steps.
         """
         smallest = self.due(product, 1)
         if not smallest:
@@ -564,11 +521,7 @@ class Twap:
                 f"quantity {self.quantity} can't be divided into {self.slices} orders of at least {product.step_size}",
                 field="slices", rule="stepSize", value=self.slices, nearest=(str(most),) if most > 1 else (),
             )  # fmt: skip
-        _checked(self.child(smallest), product)
-        return self
-
-    def __repr__(self) -> str:
-        return f"<Twap {self.describe()}>"
+        return self.child(smallest).failures(product)
 
     def describe(self) -> str:
         """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00"."""
@@ -608,16 +561,13 @@ def twap(
             nearest=(str(min(max(chosen, 2), MAX_SLICES)),),
         )  # fmt: skip
     if span_ms < (chosen - 1) * 1000:
-        raise InputError(
-            f"duration {duration!r} is less than a second for each of {chosen} orders",
-            field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",),
-        )  # fmt: skip
+        what = f"duration {duration!r} is less than a second for each of {chosen} orders"
+        raise InputError(what, field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",))
     if price is not None and slippage is not None:
         raise InputError("slippage is for orders at market; leave price or slippage out", field="slippage")
     return Twap(
         symbol, _one_of(side, SIDES, "side"), decimal_text(quantity, "quantity"), span_ms, chosen,
-        None if price is None else decimal_text(price, "price"),
-        None if slippage is None else decimal_text(slippage, "slippage"), bool(reduce_only),
+        _text(price, "price"), _text(slippage, "slippage"), bool(reduce_only),
     )  # fmt: skip
 
 
@@ -634,6 +584,10 @@ def _reduce_only(value: bool | str | None) -> ReduceOnly | None:
         kind: ReduceOnly = _one_of(value, REDUCE_ONLY, "reduce_only")
         return kind
     return "REDUCE_ONLY" if value else None
+
+
+def _text(value: Amount | None, name: str) -> str | None:
+    return None if value is None else decimal_text(value, name)
 
 
 def _id(value: int | str | None, name: str) -> int | None:

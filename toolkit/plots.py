@@ -156,12 +156,12 @@ def funding(
 ) -> Axes:
     """Draw funding: rates of a product, or what an account paid and received.
 
-    `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `info.funding_payments` (bars
+    `rates` is a frame of `session.info.funding_rate_history` (bars are % an interval) or `info.funding_payments` (bars
     are USDC; negative is paid). The line is the sum so far.
     """
-    rates = _frame(rates, "rates", (), "session.funding_rate_history or session.info.funding_payments")
+    rates = _frame(rates, "rates", (), "session.info.funding_rate_history or session.info.funding_payments")
     paid = "amount" in rates.columns
-    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
+    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.info.funding_rate_history")
     frame = _by_time(rates)
     values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
     summed = values.groupby(level=0).sum()

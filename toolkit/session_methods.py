@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .accessors import Accessors
 from .client.io.flow import Asynchronous, Synchronous
-from .client.orders.permissions import BuilderFlows, PermissionFlows
+from .client.orders.approvals import BuilderFlows, PermissionFlows
 from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
 from .client.reads.table_flows import ProductFlows, TableFlows
@@ -22,12 +22,12 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting
     """The methods of AsyncSession, coroutine functions."""
 
 
-class Permissions(PermissionFlows, Synchronous):
+class SessionPermissions(PermissionFlows, Synchronous):
     """`session.permissions`: who may act for the account."""
 
 
-class AsyncPermissions(PermissionFlows, Asynchronous):
-    """The asynchronous twin of Permissions."""
+class AsyncSessionPermissions(PermissionFlows, Asynchronous):
+    """The asynchronous twin of SessionPermissions."""
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):

@@ -6,7 +6,7 @@ from toolkit.venue.engine.commands import Advance, Command, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import FOK, HEDGE, ISOLATED
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.risk.invariants import fill_violations, order_violations
+from toolkit.venue.risk.audit import fill_violations, order_violations
 
 
 def exposures(core: Core, command: Command) -> dict[int, int]:
@@ -18,7 +18,7 @@ def exposures(core: Core, command: Command) -> dict[int, int]:
     hedge = account.position_mode == HEDGE
     found = {}
     for code in {int(item["symbolCode"]) for item in command.action["orders"] if "reduceOnlyOption" not in item}:
-        price = core.state.markets[code].mark * core.risk_index.table(code).unit
+        price = core.state.markets[code].mark * core.risk_index.tables[code].unit
         position = account.positions.get(code)
         found[code] = account_margin.exposure(position, price, hedge) if position else 0
     return found
@@ -34,7 +34,7 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
         figures = account_margin.cross_margin(core, account)
         assert figures.equity >= figures.initial, f"{account.address}: {figures}"
         for code in after:
-            position, table = account.positions[code], core.risk_index.table(code)
+            position, table = account.positions[code], core.risk_index.tables[code]
             notional = max(position.long.size, position.short.size) * core.state.markets[code].mark * table.unit
             if after[code] > before.get(code, 0):
                 assert notional <= table.max_notional, f"{account.address} in {code}: {notional}"

@@ -11,13 +11,13 @@ from typing import Any
 
 from tests.venue.floor import PRICES
 from tests.venue.invariants import OrderWatch
-from toolkit.venue.engine.commands import Advance, Command, Control, Outcome, Submit
+from toolkit.venue.engine.commands import ActionContext, Advance, Command, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.registry import controls
 from toolkit.venue.model.constants import HEDGE
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading.orders import place, place_bracket
+from toolkit.venue.trading.placing import place, place_bracket
 
 NAMES = tuple(f"0x{number:040x}" for number in range(0xE1, 0xE8))
 BUILDER = "0x" + "bb" * 20
@@ -27,11 +27,12 @@ MIDDLE = {1: 600_000, 2: 300_000}
 @controls("storm_place")
 def storm_place(core: Core, address: str, items: list[dict[str, Any]]) -> None:
     """Place builder orders without their permission side; only storms do this."""
-    context = core.context(core.account(address))
+    context = ActionContext(core.account(address), "", 0, core.state.time, core.tx_hash())
+    context.builder, context.builder_rate = BUILDER, 50_000
     if len(items) > 1:
-        place_bracket(core, context, items, builder=BUILDER, builder_rate=50_000)
+        place_bracket(core, context, items)
     else:
-        place(core, context, items[0], builder=BUILDER, builder_rate=50_000)
+        place(core, context, items[0])
 
 
 @controls("storm_prices")

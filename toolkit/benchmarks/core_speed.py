@@ -14,9 +14,9 @@ from typing import Any
 from ..venue.engine.commands import ActionContext, Submit
 from ..venue.engine.core import Core
 from ..venue.model.genesis import Genesis
-from ..venue.model.rng import Rng
 from ..venue.risk import ledger
-from ..venue.trading.orders import place
+from ..venue.simulation.noise import Rng
+from ..venue.trading.placing import place
 from . import Measurement, processor_seconds
 from .signed_orders import order_item
 

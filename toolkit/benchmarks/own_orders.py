@@ -19,8 +19,8 @@ from ..venue.model.history import OrderEvent
 from ..venue.model.market import Market
 from ..venue.risk import ledger
 from ..venue.simulation.participants import TAKERS, quotes_of
-from ..venue.trading import lifecycle, orders
-from ..venue.trading.positions import position_of
+from ..venue.trading import lifecycle, placing
+from ..venue.trading.lifecycle import position_of
 from . import Measurement
 
 IMPACT_USDC = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -92,7 +92,7 @@ def _mids_after(seed: int, usdc: int, wait_ms: int, parts: int = _PARTS) -> tupl
         if usdc:
             ask = core.books.top(1)[1]
             steps = max(usdc * 1_000_000 // parts // (ask * product.unit), 1)
-            orders.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
+            placing.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
             core.run_hooks()
     core.apply(Advance(core.state.time + _SECOND))
     after = mid_of(core, 1)
@@ -244,7 +244,7 @@ def _place(core: Core, account: VenueAccount, code: int, quote: tuple[int, int])
         if price > 0:
             steps = max(SIZE_USDC * 1_000_000 // (price * product.unit), 1)
             try:
-                orders.submit(core, account, product, side, steps, price, tif=POST_ONLY)
+                placing.submit(core, account, product, side, steps, price, tif=POST_ONLY)
             except Refused:
                 continue
     core.run_hooks()

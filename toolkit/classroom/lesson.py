@@ -16,7 +16,7 @@ from ..venue.clocks import RealClock
 from ..venue.lab.control import ExactAmount
 from ..venue.local import LocalVenue
 from ..venue.model.constants import HEDGE
-from . import ranking
+from . import results
 from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
@@ -160,7 +160,7 @@ class Lesson:
     def _standings(self) -> list[dict[str, Any]]:
         """Return the leaderboard as it is now; orders are answered between two students."""
         rows = [
-            self.venue_of(each).host.query(partial(ranking.standing, student=each)) for each in self.roster.students
+            self.venue_of(each).host.query(partial(results.standing, student=each)) for each in self.roster.students
         ]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
@@ -249,7 +249,7 @@ class Lesson:
                     venue.control.act(address, {"type": "placeOrder", "orders": [order]})
         if any(held.long.size or held.short.size for held in account.positions.values()):
             return False
-        missing = Decimal(self.balance) - Decimal(account.balance) / ranking.MICRO
+        missing = Decimal(self.balance) - Decimal(account.balance) / results.MICRO
         if missing > 0:
             venue.control.fund(address, missing)
         elif missing < 0:
@@ -276,7 +276,5 @@ class Lesson:
         """Write everything of the class to a folder on the teacher's machine, as parquet; returns the files."""
         import pandas as pd
 
-        from .export import write_tables
-
-        summaries = {"leaderboard": ranking.frame(self._standings()), "students": pd.DataFrame(self.who())}
-        return write_tables(self.roster, self.venues, summaries, Path(folder))
+        summaries = {"leaderboard": results.frame(self._standings()), "students": pd.DataFrame(self.who())}
+        return results.write_tables(self.roster, self.venues, summaries, Path(folder))

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from ._lines import add_environment, answer_lines
+from ._text import add_environment, answer_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

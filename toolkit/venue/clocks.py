@@ -91,13 +91,8 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
         if start is not None:
             clock.set(start)
         return clock
-    raise InputError(
-        f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)',
-        field="clock",
-        rule="known",
-        value=clock,
-        nearest=("real", "manual"),
-    )
+    text = f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)'
+    raise InputError(text, field="clock", rule="known", value=clock, nearest=("real", "manual"))
 
 
 def moment(when: str | int | datetime) -> int:
@@ -112,9 +107,5 @@ def moment(when: str | int | datetime) -> int:
         aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)
         return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     except (ValueError, TypeError, AttributeError):
-        raise InputError(
-            f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text",
-            field="time",
-            rule="moment",
-            value=when,
-        ) from None
+        text = f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text"
+        raise InputError(text, field="time", rule="moment", value=when) from None

@@ -20,10 +20,10 @@ from tests.client.fake import session as session_of
 from tests.client.stream.test_published import PUBLISHED, PublishedVenue
 from tests.test_published_rest import DATA, ENDPOINTS
 from toolkit.__main__ import main
-from toolkit.client.capture import report
+from toolkit.client.capture import findings
+from toolkit.client.capture.asking import ask_for_errors
 from toolkit.client.capture.comparison import Difference, compare_answer, compare_messages, compare_rows, form_of
-from toolkit.client.capture.privacy import StandIns
-from toolkit.client.capture.queries import ask_for_errors
+from toolkit.client.capture.findings import StandIns
 from toolkit.client.io.flow import Fetch, Now, Reply
 from toolkit.environments import MAINNET, TESTNET
 from toolkit.protocol.reads import feed as wire
@@ -40,10 +40,10 @@ SECONDS = 1.5
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.client.capture.queries.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("toolkit.client.capture.asking.PAUSE_SECONDS", 0.0)
 
 
-def captured(form: Wire) -> tuple[report.Capture, Session]:
+def captured(form: Wire) -> tuple[findings.Capture, Session]:
     """Return a capture of a served venue, where an account trades meanwhile."""
     over = threading.Event()
     with (
@@ -64,18 +64,18 @@ def captured(form: Wire) -> tuple[report.Capture, Session]:
         thread = threading.Thread(target=trade)
         thread.start()
         try:
-            return report.take(reader, SECONDS), reader
+            return findings.take(reader, SECONDS), reader
         finally:
             over.set()
             thread.join()
 
 
 @pytest.fixture(scope="module")
-def published() -> tuple[report.Capture, Session]:
+def published() -> tuple[findings.Capture, Session]:
     return captured("published")
 
 
-def test_the_local_venue_is_as_declared(published: tuple[report.Capture, Session]) -> None:
+def test_the_local_venue_is_as_declared(published: tuple[findings.Capture, Session]) -> None:
     taken, _ = published
     assert [one for one in taken.differences if one.published] == []
     assert [(one.path, one.error) for one in taken.queries if one.status != 200] == []
@@ -106,7 +106,7 @@ def test_the_extended_form_differs_by_what_it_adds() -> None:
     assert all(where.split()[0] in wire.CHANNELS for where, _ in found), "the queries are the same in both forms"
 
 
-def test_nothing_in_the_files_names_the_account(published: tuple[report.Capture, Session], tmp_path: Path) -> None:
+def test_nothing_in_the_files_names_the_account(published: tuple[findings.Capture, Session], tmp_path: Path) -> None:
     taken, reader = published
     taken.write(tmp_path)
     wallet = reader.wallet
@@ -126,7 +126,7 @@ def test_nothing_in_the_files_names_the_account(published: tuple[report.Capture,
 
 
 def test_fixtures_of_a_capture_read_as_the_answers_did(
-    published: tuple[report.Capture, Session], tmp_path: Path
+    published: tuple[findings.Capture, Session], tmp_path: Path
 ) -> None:
     taken, _ = published
     taken.write(tmp_path)
@@ -136,7 +136,7 @@ def test_fixtures_of_a_capture_read_as_the_answers_did(
         if one["name"] in EVERY:
             differences, rows = compare_answer(EVERY[one["name"]], one["status"], one["body"])
             assert [each for each in differences if each.published] == [], one["name"]
-            assert len(rows) <= report.ROWS
+            assert len(rows) <= findings.ROWS
             seen += len(rows)
     assert seen > 20
     feed = [json.loads(line) for line in (tmp_path / "feed.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -252,7 +252,7 @@ def liar() -> Iterator[Session]:
 
 
 def test_a_venue_that_has_changed_is_reported_without_keys(liar: Session, tmp_path: Path) -> None:
-    taken = report.take(liar, 0.5)
+    taken = findings.take(liar, 0.5)
     found = {(one.where, one.field): one.found for one in taken.differences}
     assert found["/info/account/wallet", "equity"] == "5 (1 of 1 values)"
     assert found["/info/account/wallet", "marginCoin"] == '"USDC"'
@@ -271,7 +271,7 @@ def test_a_venue_that_has_changed_is_reported_without_keys(liar: Session, tmp_pa
 
 def test_a_feed_that_can_not_be_reached_is_reported(tmp_path: Path) -> None:
     with session_of(lie, base_url="http://127.0.0.1:1", ws_url="ws://127.0.0.1:9", wallet=None) as s:
-        taken = report.take(s, 0.5, timeout=2)
+        taken = findings.take(s, 0.5, timeout=2)
     assert taken.feed.error
     taken.write(tmp_path)
     assert "The feed failed" in (tmp_path / "report.md").read_text(encoding="utf-8")
@@ -355,7 +355,7 @@ def test_whatever_a_venue_answers_and_sends_is_reported(seed: int, tmp_path: Pat
         SpoilingVenue(0) as feed,
         session_of(answer, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}", wallet=None) as s,
     ):
-        taken = report.take(s, 0.4, timeout=2)
+        taken = findings.take(s, 0.4, timeout=2)
     assert taken.feed.error == ""
     assert taken.differences
     assert sum(len(one.messages) for one in taken.feed.channels) > 100

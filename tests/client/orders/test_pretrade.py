@@ -22,7 +22,7 @@ from toolkit.products import ProductTable
 from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.session import Session
 from toolkit.venue import development
-from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import TxCode
 from toolkit.venue.local import LocalVenue
 
 __all__ = ["venue"]

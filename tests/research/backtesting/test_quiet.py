@@ -74,13 +74,13 @@ class Restless(Strategy):
 def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
     """Run quickly and thoroughly; return (results, state hash) of each."""
     cores: list[Any] = []
-    make = driver._core
+    make = driver.make_core
 
     def remember(*args: Any) -> Any:
         cores.append(make(*args))
         return cores[-1]
 
-    monkeypatch.setattr(driver, "_core", remember)
+    monkeypatch.setattr(driver, "make_core", remember)
     runs = [
         driver.backtest(Restless(seed, 0.25), data, every_point=thorough, seed=seed, **options)
         for thorough in (False, True)

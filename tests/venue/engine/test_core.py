@@ -10,8 +10,7 @@ import pytest
 
 from toolkit.errors import VenueError
 from toolkit.venue.engine import codec, registry
-from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, WireError
+from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, TxCode, WireError
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.events import BlockDone, PriceTick
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
@@ -463,8 +462,6 @@ def test_a_context_acts_for_its_owner_until_it_enters_a_vault(core: Core) -> Non
     context.account = vault
     assert context.owner is ann
     assert (context.signer, context.nonce, context.time, context.vault, context.builder) == ("", 0, 0, None, None)
-    own = core.context(ann)
-    assert (own.account, own.signer, own.nonce, own.time, own.tx_hash) == (ann, "", 0, core.state.time, core.tx_hash())
 
 
 def test_transactions_are_numbered_upwards_with_the_controls_between_them(core: Core) -> None:

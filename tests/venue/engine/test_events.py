@@ -8,9 +8,9 @@ from tests.venue.floor import ADA, BOB, CYD, Floor
 from tests.venue.order_storms import OrderStorm
 from toolkit.venue.engine import events as ev
 from toolkit.venue.engine.commands import Advance, Refused
-from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MAKER, MARKET, REDUCE_ONLY, TAKER
+from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MAKER, REDUCE_ONLY, TAKER
 from toolkit.venue.trading.matching import trade_off_book
-from toolkit.venue.trading.orders import close_out, submit
+from toolkit.venue.trading.placing import close_out, submit
 
 
 @pytest.mark.parametrize("seed", [21, 22])
@@ -89,9 +89,9 @@ def test_the_venue_places_orders_in_integers_through_the_same_rules() -> None:
     floor = Floor()
     core, product = floor.core, floor.product
     maker = submit(core, floor.account(BOB), product, -1, 5, 600_100)
-    taker = submit(core, floor.account(ADA), product, 1, 3, kind=MARKET, tif=IOC)
+    taker = submit(core, floor.account(ADA), product, 1, 3, tif=IOC)
     assert (maker.filled, taker.filled, floor.legs(ADA)) == (3, 3, (3, 0))
-    bounded = submit(core, floor.account(ADA), product, 1, 1, kind=MARKET, tif=IOC, bound_ticks=600_099)
+    bounded = submit(core, floor.account(ADA), product, 1, 1, tif=IOC, bound_ticks=600_099)
     assert bounded.filled == 0
     with pytest.raises(Refused, match="no long position"):
         submit(core, floor.account(CYD), product, -1, 1, 600_000, reduce=REDUCE_ONLY)

@@ -30,7 +30,7 @@ from toolkit.venue.model.constants import (
 )
 from toolkit.venue.model.history import OrderEvent
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.invariants import fill_violations, order_violations
+from toolkit.venue.risk.audit import fill_violations, order_violations
 
 
 @pytest.fixture

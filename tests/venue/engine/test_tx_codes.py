@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 import toolkit
-from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import Refused
+from toolkit.venue.engine.commands import Refused, TxCode
 
 SOURCES = [path for path in Path(toolkit.__file__).parent.rglob("*.py") if not path.name.endswith("_pb2.py")]
 

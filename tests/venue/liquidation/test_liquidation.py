@@ -414,7 +414,7 @@ def test_the_fee_of_a_take_over_is_rounded_up_for_who_pays_and_down_for_the_vaul
     play.trade("ann", "bob", "0.037", "60000.1")
     play.oracle("58128.3")
     [step] = steps(play, "ann")
-    table = play.core.risk_index.table(BTC)
+    table = play.core.risk_index.tables[BTC]
     exact = D(table.maintenance(step.quantity * step.price * table.unit)) * 5 / 1000
     assert exact != int(exact)
     charged = -dict(play.kinds("ann"))[LIQUIDATION_FEE]

@@ -47,13 +47,12 @@ def test_a_ladder_is_a_sorted_dictionary_of_queues(side: int, script: list[tuple
 
 def test_depth_and_mid() -> None:
     book = Book(1)
-    assert (book.depth(1, 5), book.mid2) == ([], 0)
+    assert book.depth(1, 5) == []
     for number, (side, price) in enumerate([(1, 99), (1, 98), (1, 99), (-1, 102), (-1, 103)], 1):
         book.side(side).add(order(number, side, price, number))
     assert book.depth(1, 5) == [(99, 4), (98, 2)]
     assert book.depth(1, 1) == [(99, 4)]
     assert book.depth(-1, 5) == [(102, 4), (103, 5)]
-    assert book.mid2 == 201
 
 
 waiting = st.lists(

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.venue.wallets import Signer
 from toolkit.venue import development
-from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import TxCode
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import builders, permissions

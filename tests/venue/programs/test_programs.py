@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tests.venue.wallets import Signer
 from toolkit.protocol.actions import ACTIONS, Action
 from toolkit.venue import development
-from toolkit.venue.engine.codes import SIGNATURE, TxCode
-from toolkit.venue.engine.commands import Submit, WireError
+from toolkit.venue.engine.commands import SIGNATURE, Submit, TxCode, WireError
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import RATE
 from toolkit.venue.model.genesis import Config, Genesis

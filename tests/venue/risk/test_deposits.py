@@ -10,7 +10,7 @@ from tests.venue.play import MICRO, Play
 from toolkit.venue.engine.commands import Control, Outcome, Refused
 from toolkit.venue.model.constants import DAY
 from toolkit.venue.model.genesis import Config
-from toolkit.venue.risk import deposits, ledger
+from toolkit.venue.risk import ledger
 
 COLD = "0x" + "Ab" * 20
 
@@ -70,21 +70,21 @@ def test_the_faucet_gives_again_after_its_pause(waited: int, again: bool) -> Non
 
 
 def test_all_deposits_together_have_a_limit(play: Play) -> None:
-    assert deposits.LARGEST == 10**12 * MICRO
-    room = deposits.LARGEST - play.core.state.deposits
-    play.fund(deposits.micro_text(room), "bob")
+    assert ledger.LARGEST == 10**12 * MICRO
+    room = ledger.LARGEST - play.core.state.deposits
+    play.fund(ledger.micro_text(room), "bob")
     answer = play.core.apply(Control(play.now, "fund", {"address": play.address("cat"), "amount": "0.000001"}))
     assert "amount 0.000001 is more than the 0 USDC that can still come in" in answer.message
-    assert play.core.state.deposits == deposits.LARGEST
+    assert play.core.state.deposits == ledger.LARGEST
 
 
 @pytest.mark.parametrize(("code", "known"), [(1, True), (0, False), (2, False)])
 def test_usdc_is_the_only_currency(code: int, known: bool) -> None:
     if known:
-        deposits.check_currency({"currencyCode": code})
+        ledger.check_currency({"currencyCode": code})
     else:
         with pytest.raises(Refused, match=f"currencyCode {code} is not known; 1 is USDC"):
-            deposits.check_currency({"currencyCode": code})
+            ledger.check_currency({"currencyCode": code})
 
 
 def test_funding_opens_the_account_and_says_what_it_has() -> None:

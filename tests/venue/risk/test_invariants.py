@@ -11,7 +11,7 @@ import pytest
 from tests.venue.play import BTC, ETH, MICRO, Play
 from toolkit.venue.model.constants import ISOLATED
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.risk.invariants import clearing, entries, liquidations, transfers
+from toolkit.venue.risk.audit import clearing, entries, liquidations, transfers
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def test_a_position_is_healthy_while_its_equity_is_above_its_maintenance_margin(
     """`equity` is what there is above the maintenance margin of 37.50."""
     play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 3_000, ETH)
     account, position = play.account("ann"), play.position("ann", ETH)
-    need = play.core.risk_index.table(ETH).maintenance(3_000 * MICRO)
+    need = play.core.risk_index.tables[ETH].maintenance(3_000 * MICRO)
     if isolated:
         position.mode, position.assigned = account.positions[BTC].mode, need + equity
     else:
@@ -159,7 +159,7 @@ def test_both_legs_of_a_hedge_need_maintenance_margin(play: Play) -> None:
     play.hedge("hal")
     play.trade("hal", "bob", "1", 3_000, ETH)
     play.trade("bob", "hal", "1", 3_000, ETH)
-    hal, need = play.account("hal"), 2 * play.core.risk_index.table(ETH).maintenance(3_000 * MICRO)
+    hal, need = play.account("hal"), 2 * play.core.risk_index.tables[ETH].maintenance(3_000 * MICRO)
     for balance, healthy in ((need, False), (need + 1, True)):
         hal.balance = balance
         assert account_margin.healthy(play.core, hal) is healthy

@@ -9,7 +9,7 @@ from tests.venue.play import MICRO, Play
 from toolkit.venue.engine.events import AccountChanged
 from toolkit.venue.model.history import ROUND
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.invariants import cash, entries, transfers
+from toolkit.venue.risk.audit import cash, entries, transfers
 
 
 def test_money_enters_moves_and_leaves_with_an_entry_each() -> None:

@@ -13,8 +13,8 @@ from tests.venue.order_storms import NAMES, OrderStorm
 from toolkit.exposure import Standing
 from toolkit.venue.engine.commands import Refused
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.accounts import Position, VenueAccount
-from toolkit.venue.model.risk_index import RiskTable
+from toolkit.venue.model.accounts import Position, VenueAccount, VenueOrder
+from toolkit.venue.model.constants import GTC, LIMIT
 from toolkit.venue.risk import account_margin, ledger, order_margin
 
 MICRO = 1_000_000
@@ -162,9 +162,9 @@ def roomy(
     steps: int,
     price: int,
     mark: int,
-    table: RiskTable,
 ) -> bool:
     """Return whether there is room for the most that an order could need, by the slow rules."""
+    table = core.risk_index.tables[position.product]
     book = core.books[position.product]
     standing = account_margin.standing(account, position, mark * table.unit)
     met = book.side(-side).best
@@ -186,7 +186,9 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
         found[fits] += 1
         if fits:
             exact[0] = True
-            order_margin.check_increase(core, account, core.products[position.product], position, side, *order[:2])
+            steps, price, _ = order
+            asked = VenueOrder(0, account.address, position.product, side, False, LIMIT, GTC, 0, price, steps, steps)
+            order_margin.check_increase(core, account, asked, steps, price)
             exact[0] = False
         return fits
 
@@ -205,8 +207,7 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def easily(floor: Floor, side: int, steps: int, price: int) -> bool:
     core, position = floor.core, floor.position(ADA)
-    mark, table = core.state.markets[1].mark, core.risk_index.tables[1]
-    return order_margin._fits_easily(core, floor.account(ADA), position, side, steps, price, mark, table)
+    return order_margin._fits_easily(core, floor.account(ADA), position, side, steps, price, core.state.markets[1].mark)
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])

@@ -231,7 +231,7 @@ def test_a_product_without_any_price_keeps_its_mark() -> None:
     market = play.core.state.markets[BTC]
     market.oracle = market.external = 0
     before = market.mark
-    prices.set_mark(play.core, market, 0, 0)
+    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
     assert market.mark == before > 0
 
 
@@ -240,10 +240,10 @@ def test_only_a_mark_that_moved_is_reported_to_the_rules_of_risk() -> None:
     market, moved = play.core.state.markets[BTC], play.core.risk_index.moved
     moved.clear()
     market.oracle = market.mark
-    prices.set_mark(play.core, market, 0, 0)
+    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
     assert moved == set()
     market.oracle += 1
-    prices.set_mark(play.core, market, 0, 0)
+    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
     assert moved == {BTC}
 
 

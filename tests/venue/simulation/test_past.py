@@ -14,8 +14,8 @@ from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow
-from toolkit.venue.model.rng import SIGMA, Rng
 from toolkit.venue.simulation import flow, noise, past
+from toolkit.venue.simulation.noise import SIGMA, Rng
 from toolkit.venue.simulation.participants import past_of
 
 MINUTE = 60_000

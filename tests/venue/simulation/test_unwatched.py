@@ -10,7 +10,7 @@ import pytest
 from toolkit.venue.engine.commands import ActionContext, Advance, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
-from toolkit.venue.trading.orders import place
+from toolkit.venue.trading.placing import place
 
 
 def unwatched(seed: int, regime: str = "usual") -> Core:

@@ -12,12 +12,11 @@ from tests.test_checks import odd_product
 from tests.venue.floor import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
-from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import ActionContext, Refused
+from toolkit.venue.engine.commands import ActionContext, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading.orders import place
+from toolkit.venue.trading.placing import place
 
 CORE = Core(Genesis(prices=PRICES, settings={"market": False}))
 PRODUCTS = list(CORE.products.values())

@@ -21,7 +21,7 @@ from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.constants import HEDGE, STATUS_NAMES
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading import lifecycle, matching, positions
+from toolkit.venue.trading import lifecycle, matching
 
 ACCOUNTS = tuple(f"0x{number:040x}" for number in range(0xA1, 0xA6))
 HEDGED = frozenset(ACCOUNTS[3:])
@@ -212,14 +212,14 @@ def met(dump: bytes, order_id: int, quantity_steps: int, known: bool) -> Core:
     taker = core.account(TAKER)
     taker.kind = "market"
     maker = next(account.orders[order_id] for account in core.state.accounts.values() if order_id in account.orders)
-    position = positions.position_of(core, taker, core.products[maker.product])
+    position = lifecycle.position_of(core, taker, core.products[maker.product])
     order = VenueOrder(
         0, TAKER, maker.product, -maker.side, False, constants.LIMIT, constants.IOC, 0, maker.price, quantity_steps,
         quantity_steps,
     )  # fmt: skip
     lifecycle.accept(core, taker, position, order)
     if known:
-        matching.fill_maker(core, taker, position, order, maker, quantity_steps)
+        matching.fill_maker(core, taker, position, order, maker)
     else:
         matching.match(core, taker, position, order, maker.price)
     lifecycle.cancel(core, taker, order)
@@ -312,10 +312,10 @@ def test_an_isolated_order_without_margin_for_what_it_opens_still_closes(
     ledger.withdraw(floor.core, floor.account(BOB), floor.account(BOB).balance - cash)
     filled = 2 + left[1]
     if way == "known":
-        account, position = floor.account(ADA), positions.position_of(floor.core, floor.account(ADA), floor.product)
+        account, position = floor.account(ADA), lifecycle.position_of(floor.core, floor.account(ADA), floor.product)
         taker = VenueOrder(0, ADA, 1, 1, False, constants.LIMIT, constants.IOC, 0, 600_010, 5, 5)
         lifecycle.accept(floor.core, account, position, taker)
-        matching.fill_maker(floor.core, account, position, taker, order, 5)
+        matching.fill_maker(floor.core, account, position, taker, order)
         assert taker.leaves == 5 - filled
         lifecycle.cancel(floor.core, account, taker)
         floor.watch.check()

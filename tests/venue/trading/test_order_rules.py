@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
-from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import ActionContext, Advance, Refused
+from toolkit.venue.engine.commands import ActionContext, Advance, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.trading.orders import Item, record_refused
+from toolkit.venue.trading.placing import Item, reject_item
 
 
 @pytest.fixture
@@ -646,7 +645,8 @@ def test_older_orders_of_either_side_lose_their_cover_to_the_rest_of_a_flip(
 def test_orders_that_are_refused_as_a_whole_are_recorded_each_with_the_reason(floor: Floor) -> None:
     items: list[Item] = [item("BUY 0.001 at 59000.0 id 5"), item("SELL 0.002"), item("BUY 1 at 1", symbolCode=99)]
     context = ActionContext(floor.account(ADA), ADA, 0, floor.core.state.time, "0x")
-    record_refused(floor.core, context, items, Refused(TxCode.PAUSED, "not now"))
+    for each in items:
+        reject_item(floor.core, context, each, Refused(TxCode.PAUSED, "not now"))
     last = floor.core.state.last_order
     assert last == 2, "what is not a product's is not recorded"
     orders = [floor.find(number) for number in (1, 2)]

@@ -9,7 +9,9 @@ from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.book import FEW
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading.orders import place, place_bracket
+from toolkit.venue.trading.placing import place, place_bracket
+
+BUILDER = "0x" + "bb" * 20
 
 
 @pytest.fixture
@@ -124,7 +126,7 @@ def test_post_only_rests_when_triggered_unless_an_offer_meets_it(
     """The other side of the book is empty, or its best price is so many ticks beyond the order's."""
     floor = Floor()
     made = item(f"{side} 0.002 at {trigger} POST_ONLY when {trigger}") | {"ordType": "STOP_LIMIT"}
-    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    order = place(floor.core, context(floor, CYD, BUILDER), made)
     if distance is not None:
         beyond = trigger * 10 + distance * (1 if side == "BUY" else -1)
         floor.order(BOB, f"{other} 0.002 at {floor.product.price_text(beyond)}")
@@ -553,8 +555,9 @@ def test_a_replaced_exit_of_a_part_keeps_the_smallest_value(floor: Floor) -> Non
 # builder types
 
 
-def context(floor: Floor, who: str) -> ActionContext:
-    return ActionContext(floor.account(who), who, 0, floor.core.state.time, "0x")
+def context(floor: Floor, who: str, builder: str | None = None, rate: int = 0) -> ActionContext:
+    now = floor.core.state.time
+    return ActionContext(floor.account(who), who, 0, now, "0x", builder=builder, builder_rate=rate)
 
 
 @pytest.mark.parametrize(
@@ -572,7 +575,7 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
     made = item(text)
     made["ordType"] = next(word for word in words if "STOP" in word or "TAKE" in word)
     floor.core.account("0x" + "bb" * 20)
-    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20, builder_rate=100_000)
+    order = place(floor.core, context(floor, CYD, BUILDER, 100_000), made)
     floor.watch.check()
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
     floor.order(ADA, "SELL 0.003 at 61001.0")
@@ -589,7 +592,7 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
 def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_reason(floor: Floor) -> None:
     made = item("BUY 20 GTC when 61000") | {"ordType": "STOP_MARKET"}
     ledger.withdraw(floor.core, floor.account(CYD), floor.account(CYD).balance - 10**9)
-    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    order = place(floor.core, context(floor, CYD, BUILDER), made)
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED", "a waiting trigger holds no margin"
     floor.core.state.markets[1].last = 610_000
     floor.core.run_hooks()
@@ -600,7 +603,7 @@ def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_r
 def test_a_builder_bracket_may_hang_on_a_stop(floor: Floor) -> None:
     main = item("BUY 0.002 at 61500.0 when 61000", "reduceOnly") | {"ordType": "STOP_LIMIT"}
     take = item("SELL 0.002 TP when 62000", "reduceOnly")
-    answer = place_bracket(floor.core, context(floor, CYD), [main, take], builder="0x" + "bb" * 20)
+    answer = place_bracket(floor.core, context(floor, CYD, BUILDER), [main, take])
     main_id, take_id = Floor.ids(answer)
     floor.order(ADA, "SELL 0.002 at 61001.0")
     floor.core.state.markets[1].last = 610_000
@@ -621,9 +624,9 @@ def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
     words = "is met already: a take profit that sells triggers at the main order's price" if met else ""
     if way == "together" and met:
         with pytest.raises(Refused, match=words):
-            place_bracket(floor.core, context(floor, CYD), items, builder="0x" + "bb" * 20)
+            place_bracket(floor.core, context(floor, CYD, BUILDER), items)
         return
-    ids = Floor.ids(place_bracket(floor.core, context(floor, CYD), items, builder="0x" + "bb" * 20))
+    ids = Floor.ids(place_bracket(floor.core, context(floor, CYD, BUILDER), items))
     if way == "later":
         answer = floor.place(CYD, f"SELL 0.002 {exit} parent {ids[0]}")
         assert (answer.code, words in answer.message) == (40230 if met else 0, True)
@@ -644,7 +647,7 @@ def test_an_exit_of_a_part_of_its_main_order_has_the_smallest_value(
 def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
     made = item("SELL 0 SL when 61000") | {"ordType": "TAKE_PROFIT_MARKET"}
     with pytest.raises(Refused, match="ordType TAKE_PROFIT_MARKET contradicts SL_FROM_POSITION"):
-        place(floor.core, context(floor, ADA), made, builder="0x" + "bb" * 20)
+        place(floor.core, context(floor, ADA, BUILDER), made)
 
 
 @pytest.mark.parametrize(("trigger", "met"), [("55000", True), ("61000", False)])
@@ -655,9 +658,9 @@ def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_nam
     made = item(f"BUY 0.002 GTC when {trigger} parent {main.id}") | {"ordType": "STOP_MARKET"}
     if met:
         with pytest.raises(Refused, match="triggers at LAST_PRICE ≥ 55000, which is 60000"):
-            place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+            place(floor.core, context(floor, CYD, BUILDER), made)
     else:
-        order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+        order = place(floor.core, context(floor, CYD, BUILDER), made)
         assert (order.armed, order.group) == (True, 0)
 
 
@@ -681,12 +684,8 @@ def test_an_opening_stop_is_replaced_in_hedge_mode_whatever_the_other_leg(held: 
     floor = Floor(CYD)
     floor.order(BOB, "BUY 0.010 at 60000.0")
     floor.order(CYD if held else ADA, "SELL 0.010 at 60000.0")
-    order = place(
-        floor.core,
-        context(floor, CYD),
-        item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"},
-        builder="0x" + "bb" * 20,
-    )
+    made = item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"}
+    order = place(floor.core, context(floor, CYD, BUILDER), made)
     answer = floor.replace(CYD, order.id, "BUY 0.003 GTC when 62000", ordType="STOP_MARKET")
     assert (answer.code, order.quantity, order.leaves, order.trigger) == (0, 3, 3, 620_000)
 

@@ -47,16 +47,16 @@ def _columns(record: Record, *without: str) -> dict[str, str]:
 
 
 RECORDED: dict[str, dict[str, str]] = {
-    "trades": _columns(feed.PUBLIC_TRADE),
-    "order_book": _columns(feed.BOOK, "level"),
-    "ticker": _columns(feed.TICKER),
+    "trades": _columns(feed.RECORDS["trades"]),
+    "order_book": _columns(feed.RECORDS["orderBook"], "level"),
+    "ticker": _columns(feed.RECORDS["ticker"]),
     "candles": _columns(KLINE),
-    "fills": _columns(feed.FEED_FILL),
-    "order_history": _columns(feed.FEED_ORDER_EVENT),
-    "closed_positions": _columns(feed.FEED_CLOSED_POSITION),
-    "funding": _columns(feed.FEED_FUNDING),
-    "positions": _columns(feed.FEED_POSITION),
-    "account": _columns(feed.FEED_WALLET),
+    "fills": _columns(feed.RECORDS["userFilled"]),
+    "order_history": _columns(feed.RECORDS["orderHist"]),
+    "closed_positions": _columns(feed.RECORDS["closedPosition"]),
+    "funding": _columns(feed.RECORDS["userFunding"]),
+    "positions": _columns(feed.AOP_RECORDS["positions"]),
+    "account": _columns(feed.AOP_RECORDS["accounts"]),
     "status": {"subject": "text", "state": "text", "reason": "text"},
 }
 """Channel → column → form (amount, integer, time, bool, text, object)."""

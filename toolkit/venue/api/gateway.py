@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
@@ -20,8 +21,17 @@ from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import BY_PATH
-from ..engine.codes import BANNED, DISABLED, LOCATION, MALFORMED, RATE_LIMITED, SIGNATURE, UNSUPPORTED
-from ..engine.commands import Outcome, WireError
+from ..engine.commands import (
+    BANNED,
+    DISABLED,
+    LOCATION,
+    MALFORMED,
+    RATE_LIMITED,
+    SIGNATURE,
+    UNSUPPORTED,
+    Outcome,
+    WireError,
+)
 from ..engine.core import Core
 from ..programs import permissions
 
@@ -69,7 +79,8 @@ class Incoming:
     vault: str = ""
     """The address in vaultAddress, in lower case."""
     exempt_from_faults: bool = False
-    """True for the second copy of a request and for one that a fault delayed: no fault applies to them again."""
+    """True for a request that came while no fault was armed, and for the second copy of one and one that a fault
+    delayed: no fault applies to them again."""
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
 
@@ -112,12 +123,20 @@ class Started(NamedTuple):
     answer: Answer | None
 
 
-class GatewayVenue(Protocol):
-    """What the gateway needs of the venue."""
+class Host(Protocol):
+    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core; a revert replaces it."""
 
+    @property
+    def core(self) -> Core: ...
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def now_ms(self) -> int: ...
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
     def query(self, question: Callable[[Core], T]) -> T: ...
-    def now_ms(self) -> int: ...
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
+    def catch_up(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
 
 
 class RequestInterceptor(Protocol):
@@ -191,7 +210,7 @@ class Gateway:
     """
 
     def __init__(
-        self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
+        self, venue: Host, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
     ) -> None:
         self.venue = venue
         self.faults = faults
@@ -249,7 +268,8 @@ class Gateway:
     def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
         """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
         try:
-            if self.faults.active and not incoming.exempt_from_faults:
+            incoming.exempt_from_faults |= not self.faults.active  # a control's own fault must not meet its answer
+            if not incoming.exempt_from_faults:
                 self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they come
                 self.faults.on_request(incoming)
             answer = self.hooks.on_request(incoming)
@@ -272,7 +292,7 @@ class Gateway:
                 found = self.hooks.on_response(incoming, refusal(found))
             if isinstance(found, FaultTriggered):
                 answer = found.answer
-            elif self.faults.active and not incoming.exempt_from_faults:
+            elif not incoming.exempt_from_faults:
                 again = incoming.exempt_copy()
                 answer = self.faults.on_response(incoming, found, lambda: self._answer_alone(again))
             else:
@@ -284,7 +304,7 @@ class Gateway:
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
-        if self.faults.active and not incoming.exempt_from_faults:
+        if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
 

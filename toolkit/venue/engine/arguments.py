@@ -25,14 +25,11 @@ def amount(value: Any, field: str) -> str:
     """Return an exact number (text, a whole number, a Decimal) as decimal text; InputError for anything else."""
     if isinstance(value, float):
         near = f"{value:.15g}" if math.isfinite(value) else "100.5"
-        raise InputError(
+        reason = (
             f"{field} is the float {value!r}, and a float is not exact; give the text {near!r}, a whole number or a "
-            "Decimal",
-            field=field,
-            rule="exact",
-            value=value,
-            nearest=(near,),
+            "Decimal"
         )
+        raise InputError(reason, field=field, rule="exact", value=value, nearest=(near,))
     return decimal_text(value, field)
 
 
@@ -47,21 +44,14 @@ def positive(value: object, field: str) -> str:
 def address(value: object, field: str = "address") -> str:
     """Return an address in lower case. Raises InputError for other text, and for letters that break EIP-55."""
     if not isinstance(value, str) or not is_address(value):
-        raise InputError(
-            f"{field} {shown(value)} is not an address; an address is 0x and 40 hex digits",
-            field=field,
-            rule="address",
-            value=value,
-        )
+        reason = f"{field} {shown(value)} is not an address; an address is 0x and 40 hex digits"
+        raise InputError(reason, field=field, rule="address", value=value)
     if has_wrong_checksum(value):
-        raise InputError(
+        reason = (
             f"{field} {value} has letters that break the EIP-55 checksum; compare it with its source, or write it in "
-            "lower case",
-            field=field,
-            rule="EIP-55",
-            value=value,
-            nearest=(value.lower(),),
+            "lower case"
         )
+        raise InputError(reason, field=field, rule="EIP-55", value=value, nearest=(value.lower(),))
     return value.lower()
 
 

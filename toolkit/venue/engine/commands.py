@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
+from enum import IntEnum, unique
 from typing import Any
 
 import msgspec
 
+from toolkit import errors
+
 from ..model.accounts import VenueAccount
 from ..model.state import NonceWindow, State
-from .codes import EXPIRED, NONCE
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit", forbid_unknown_fields=True):
@@ -91,6 +93,8 @@ class ActionContext:
     vault: str | None = None
     builder: str | None = None
     """Builder's master address while a builder action is executed."""
+    builder_rate: int = 0
+    """Builder fee of that action's orders, parts of RATE."""
     owner: VenueAccount = field(init=False)
     """The account whose wallet or agent signed; it differs from `account` only in a vault context."""
 
@@ -146,3 +150,108 @@ def use_nonce(state: State, submit: Submit) -> None:
         insort(used, nonce)
     if len(used) > KEPT_NONCES:
         del used[0]
+
+
+# `code` of an answer: its error class on the client's side has the number (docs/published.md, "Error codes").
+MALFORMED = errors.BadRequest.code
+LOCATION = errors.LocationNotSupported.code
+UNSUPPORTED = errors.UnsupportedAction.code
+SIGNATURE = errors.SignatureRejected.code
+NONCE = errors.InvalidNonce.code
+EXPIRED = errors.RequestExpired.code
+RATE_LIMITED = errors.RateLimited.code
+REFUSED = errors.ActionRejected.code
+DISABLED = errors.ActionDisabled.code
+BANNED = errors.AddressBanned.code
+
+
+@unique
+class TxCode(IntEnum):
+    """txCode of a refused action, or of one refused order of a batch; 0 is success, and txMsg has the reason in words.
+
+    The interface names no numbers, so these are the local venue's own: 1xxx orders, 2xxx risk, 50xx agents, 51xx
+    deposits, 52xx builders, 53xx referrals, 6xxx vaults, 7xxx interventions. A number never changes its meaning.
+    """
+
+    meaning: str
+
+    def __new__(cls, number: int, meaning: str) -> TxCode:
+        member = int.__new__(cls, number)
+        member._value_ = number
+        member.meaning = meaning
+        return member
+
+    UNKNOWN_PRODUCT = 1001, "symbolCode names no product"
+    PRE_TRADE_RULE = 1002, "the order breaks one or more rules of `checks`; txMsg names each"
+    CLIENT_ID_IN_USE = 1003, "clOrdId belongs to an open order, or to another order of the same bracket"
+    WRONG_SIDE = 1004, "the ordSide does not exist in the account's position mode"
+    NO_POSITION = 1005, "there is no position to reduce, or less of it than a FOK order reduces"
+    COVERED = 1006, "other reduce-only orders already cover the whole position"
+    UNKNOWN_ORDER = 1007, "no open order of the account has these ids"
+    NOT_REPLACEABLE = 1008, "a replacement changes a field, or to a value, that an open order can't have"
+    BAD_BRACKET = 1009, "the orders don't form a bracket"
+    INSUFFICIENT_MARGIN = 1010, "equity does not cover the initial margin that the order needs"
+    POSITION_LIMIT = 1011, "position and orders would exceed maxPositionNtnl"
+    PAUSED = 1012, "trading in the product is paused"
+    MIN_VALUE = 1013, "the order is worth less than minOrderValue and does not close the whole position"
+
+    LEVERAGE_TIER = 2001, "the notional reaches a tier that does not allow the position's leverage"
+    POSITION_IN_LIQUIDATION = 2002, "the position is being liquidated and only accepts orders that reduce it"
+    BAD_PRICE = 2010, "a price set by hand is not a price of the product, or above the highest one"
+    LEVERAGE_TOO_HIGH = 2101, "leverage is above the limit of the product or of the notional's tier"
+    MARGIN_SHORTFALL = 2102, "the change would leave an initial margin uncovered"
+    NOT_ISOLATED = 2103, "margin can only be assigned to an open isolated position"
+    ONLY_ISOLATED = 2104, "the product only allows isolated margin"
+    SETTINGS_IN_LIQUIDATION = 2105, "margin settings can't change during a liquidation"
+    POSITION_MODE_IN_USE = 2106, "the position mode can't change while there are positions or orders"
+    UNKNOWN_POSITION_MODE = 2107, "the position mode is neither ONE_WAY nor HEDGE"
+
+    AGENT_IS_ACCOUNT = 5001, "an account can't be its own agent"
+    AGENT_TAKEN = 5002, "the wallet is an active agent of another account"
+    UNKNOWN_AGENT = 5003, "no active agent has this name"
+    BAD_VALIDITY = 5004, "validitySeconds is out of its range"
+    AGENT_OF_BUILDER = 5005, "the wallet is an authorised agent of a builder"
+
+    FAUCET_CLAIMED = 5101, "the faucet was claimed too recently"
+    WITHDRAWAL_TOO_SMALL = 5102, "the amount is below the smallest withdrawal"
+    INSUFFICIENT_BALANCE = 5103, "the amount is above what the account can take out"
+    UNKNOWN_CURRENCY = 5104, "currencyCode names no currency"
+    AMOUNT_TOO_PRECISE = 5105, "the amount has more than six decimals"
+    DEPOSIT_LIMIT = 5106, "the amount is above what the venue can still take in"
+
+    BUILDER_REGISTERED = 5201, "the account is already a builder"
+    UNKNOWN_BUILDER = 5202, "the address is not a registered builder"
+    FEE_RATE_ABOVE_CAP = 5203, "maxFeeRate is above the environment's cap"
+    FEE_RATE_TOO_PRECISE = 5204, "a fee rate has more than eight decimals"
+    AGENT_OF_TRADER = 5205, "the wallet is the trader's own agent"
+    AGENT_OF_OTHER_TRADER = 5206, "another trader has authorised the wallet"
+    AGENT_IS_MASTER = 5207, "the wallet is the master of the trader or the builder"
+    NO_BUILDER_GRANT = 5208, "there is no active authorisation of a builder's agent"
+    WRONG_BUILDER = 5209, "the agent is authorised for another builder"
+    FEE_RATE_ABOVE_GRANT = 5210, "builderFeeRate is above the authorisation's maxFeeRate"
+    BUILDER_IS_TRADER = 5211, "an account can't be its own builder"
+
+    UNKNOWN_REFERRAL_CODE = 5301, "no account has this referral code"
+    ALREADY_REFERRED = 5302, "the account has an inviter"
+    OWN_REFERRAL_CODE = 5303, "an account can't invite itself"
+    REFERRAL_CYCLE = 5304, "the inviter was itself invited by the account's network"
+
+    UNKNOWN_VAULT = 6001, "the address is not a vault"
+    NOT_VAULT_OWNER = 6002, "only the vault's owner may do this"
+    VAULT_CLOSED = 6003, "the vault is closed"
+    VAULT_AMOUNT_TOO_SMALL = 6004, "the amount buys no share, or is below what a vault begins with"
+    TOO_MANY_VAULTS = 6005, "the owner, or the parent vault, has as many vaults as it may have"
+    VAULT_WORTHLESS = 6006, "the vault has lost so much that shares can't be priced"
+    SHARES_NOT_HELD = 6007, "the depositor holds fewer shares"
+    SHARES_LOCKED = 6008, "the deposit is still locked"
+    INSUFFICIENT_VAULT_CASH = 6009, "the vault has too little free cash"
+    VAULT_NOT_FLAT = 6010, "the vault still has positions or open orders"
+    UNRELATED_VAULTS = 6011, "the two vaults are not a vault and its sub-vaults"
+    IS_SUB_VAULT = 6012, "a sub-vault can't do or be this"
+    UNKNOWN_VAULT_OWNER = 6013, "the new owner has no account"
+    WRONG_VAULT_CONTEXT = 6014, "vaultAddress does not fit the action"
+    ACCOUNT_IS_VAULT = 6015, "a vault can't join or lead vaults"
+    SHARE_TOO_COARSE = 6016, "rounding to millionths of a share would lose too much of the deposit"
+
+    BAD_ARGUMENT = 7001, "an argument of an intervention is wrong"
+    UNKNOWN_TARGET = 7002, "an intervention names an account or an action that does not exist"

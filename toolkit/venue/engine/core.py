@@ -22,15 +22,18 @@ from ..model.state import State, Unsettled, first_state
 from . import codec, registry
 from . import events as ev
 from .arguments import check_types
-from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
 from .commands import (
+    REFUSED,
+    SIGNATURE,
     UNSIGNED_NONCES,
+    UNSUPPORTED,
     ActionContext,
     Command,
     Control,
     Outcome,
     Refused,
     Submit,
+    TxCode,
     WireError,
     check_nonce,
     use_nonce,
@@ -106,12 +109,10 @@ class Core:
 
     def account(self, address: str) -> VenueAccount:
         """Return the account of an address, opening it when it is new."""
-        address = address.lower()
-        found = self.state.accounts.get(address)
-        if found is None:
-            found = VenueAccount(address, created=self.state.time, updated=self.state.time)
-            self.state.accounts[address] = found
-        return found
+        address, state = address.lower(), self.state
+        if address not in state.accounts:
+            state.accounts[address] = VenueAccount(address, created=state.time, updated=state.time)
+        return state.accounts[address]
 
     def product(self, code: int) -> Product:
         """Return the product of a code. Raises Refused, which names the known codes, when there is none."""
@@ -142,10 +143,6 @@ class Core:
     def block_hash(self, height: int) -> str:
         """Return the hash of a complete block without transactions (the history has those of the others)."""
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
-
-    def context(self, account: VenueAccount) -> ActionContext:
-        """Return a context for an action the venue itself takes for an account (market, liquidation)."""
-        return ActionContext(account, "", 0, self.state.time, self.tx_hash())
 
     def wake(self, name: str, time: int) -> None:
         """Make a process due at `time`, or earlier if it already is."""
@@ -243,49 +240,42 @@ class Core:
 
     def execute(self, context: ActionContext, submit: Submit, action: str, *, late: bool = False) -> Outcome:
         """Execute an action whose sender is authorized, and record its transaction; `late`: it was answered before."""
-        code, message = 0, ""
         try:
             if context.vault is not None:
                 self.enter_vault(self, context, action)
             result = self.handlers[action](self, context, submit.action)
+            outcome = result if isinstance(result, Outcome) else Outcome(data=result)
+            code, message = (outcome.code, outcome.message) if outcome.code else (0, "")
         except Refused as refusal:
             code, message = refusal.code, refusal.reason
             outcome = Outcome(REFUSED, message, {})
         except WireError as error:
             code, message = error.code, error.message
             outcome = Outcome(error.code, message, error.data, error.status)
-        else:
-            outcome = result if isinstance(result, Outcome) else Outcome(data=result)
-            if outcome.code:
-                code, message = outcome.code, outcome.message
         returned = None
         if late and outcome.data:
             returned = {name: value for name, value in outcome.data.items() if name != "results"} or None
-        done = Transaction(
-            self.state.transactions, self.height, self.state.time, self.tx_hash(), submit.signer,
-            context.account.address, action, submit.nonce, code, message, returned,
-        )  # fmt: skip
-        self._record(done)
+        step, address = (self.state.transactions, self.height, self.state.time, self.tx_hash()), context.account.address
+        done = Transaction(*step, submit.signer, address, action, submit.nonce, code, message, returned)
+        self.state.history.transactions.add(done.address, done)
+        if "blocks" not in self.state.schedule:
+            self.state.schedule["blocks"] = self.state.genesis_time + done.height * self.state.block_ms
+        self.emit(ev.TxDone(done))
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
 
     def _postpone(self, context: ActionContext, submit: Submit, delay: int) -> Outcome:
-        state, tx_hash = self.state, self.tx_hash()
-        due = state.time + delay
-        account, builder = context.account.address, context.builder
-        state.unsettled.append(
-            Unsettled(due, tx_hash, submit.action, submit.signer, submit.nonce, account, submit.vault, builder)
-        )
+        due, who = self.state.time + delay, (submit.signer, submit.nonce, context.account.address)
+        waiting = Unsettled(due, self.tx_hash(), submit.action, *who, submit.vault, context.builder)
+        self.state.unsettled.append(waiting)
         self.wake("settle", due)
-        return Outcome(data={"txHash": tx_hash, "txCode": 0, "txMsg": ""})
+        return Outcome(data={"txHash": waiting.tx_hash, "txCode": 0, "txMsg": ""})
 
     def execute_unsettled(self, waiting: Unsettled) -> None:
         """Execute an action that was answered before; a refusal shows in its transaction and order events."""
         self.step_hash, now = waiting.tx_hash, self.state.time  # the answer already named this hash
-        account = self.state.accounts[waiting.account]
-        context = ActionContext(
-            account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder
-        )
+        who = self.state.accounts[waiting.account], waiting.signer, waiting.nonce
+        context = ActionContext(*who, now, waiting.tx_hash, waiting.vault, waiting.builder)
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
         self.execute(context, submit, str(waiting.action["type"]), late=True)
         self.run_hooks()
@@ -293,9 +283,8 @@ class Core:
     def _control(self, control: Control) -> Outcome:
         rule = self.controls.get(control.name)
         if rule is None:
-            return Outcome(
-                UNSUPPORTED, f"there is no control {control.name!r}; known: {', '.join(sorted(self.controls))}"
-            )
+            known = ", ".join(sorted(self.controls))
+            return Outcome(UNSUPPORTED, f"there is no control {control.name!r}; known: {known}")
         self.open_step()
         try:
             check_types(rule, control.args)
@@ -311,19 +300,6 @@ class Core:
         self.state.transactions += 1
         self._digest = digest
         self.step_hash = ""
-
-    def _open_process(self, name: str) -> None:
-        """Begin the step of a process. Its hash is that of its name and instant, however many steps came before."""
-        self._digest = name, self.state.time
-        self.step_hash = ""
-
-    def _record(self, done: Transaction) -> None:
-        state = self.state
-        state.history.transactions.add(done.address, done)
-        if "blocks" not in state.schedule:
-            state.schedule["blocks"] = state.genesis_time + done.height * state.block_ms
-        if self.recording:
-            self.events.append(ev.TxDone(done))
 
     def advance(self, until: int) -> None:
         """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""
@@ -345,7 +321,8 @@ class Core:
             for name, rule in self.processes:
                 # Looked up for each process, because those before it may have woken or stopped it at this instant.
                 if schedule.get(name) == due:
-                    self._open_process(name)
+                    # the hash is that of name and instant, however many steps came before
+                    self._digest, self.step_hash = (name, due), ""
                     following = rule(self, due)
                     if following is None:
                         schedule.pop(name, None)

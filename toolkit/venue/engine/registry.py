@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from .commands import ActionContext, Outcome
 MODULES: tuple[str, ...] = (
     "engine.core",
     "risk.ledger",
-    "trading.orders",
+    "trading.placing",
     "trading.amendments",
     "trading.trigger_orders",
     "risk.prices",
@@ -28,8 +28,7 @@ MODULES: tuple[str, ...] = (
     "liquidation.monitor",
     "liquidation.takeover",
     "risk.equity_curve",
-    "risk.deposits",
-    "risk.invariants",
+    "risk.audit",
     "programs.permissions",
     "programs.builders",
     "programs.vaults",
@@ -46,19 +45,7 @@ A module may have `attach(core)`, called when a core is created or loaded (to re
 `begin(core, genesis)`, called once in the life of a venue.
 """
 
-ORDER = (
-    "script",
-    "prices",
-    "settle",
-    "quotes",
-    "market",
-    "unwind",
-    "funding",
-    "triggers",
-    "liquidation",
-    "expiry",
-    "blocks",
-)
+ORDER = ("script", "prices", "settle", "quotes", "market", "unwind", "funding", "triggers", "liquidation", "blocks")
 """Order of processes and post-command hooks within one instant; the others follow, sorted by name.
 
 Prices come before everything that depends on them, participants follow before triggers and liquidations need somebody
@@ -89,37 +76,27 @@ HISTORY_INVARIANTS: dict[str, Invariant] = {}
 """The same for rules that read the whole history."""
 
 
-def handles(action: str) -> Callable[[Rule], Rule]:
-    """Register the rule for an action type."""
-    return _register(HANDLERS, action)
-
-
-def controls(name: str) -> Callable[[Rule], Rule]:
-    """Register an intervention."""
-    return _register(CONTROLS, name)
-
-
-def process(name: str) -> Callable[[Rule], Rule]:
-    """Register a process that time drives."""
-    return _register(PROCESSES, name)
-
-
-def post_command(name: str) -> Callable[[Rule], Rule]:
-    """Register a rule that runs after every command and every instant."""
-    return _register(POST_COMMAND_HOOKS, name)
-
-
-def invariant(*, history: bool = False) -> Callable[[Rule], Rule]:
-    """Register what must hold after every command; `history` marks a rule that reads the whole history."""
-    return _register(HISTORY_INVARIANTS if history else INVARIANTS)
-
-
 def _register(table: dict[str, Any], name: str = "") -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         table[name or f"{rule.__module__}.{rule.__qualname__}"] = rule
         return rule
 
     return register
+
+
+handles = partial(_register, HANDLERS)
+"""Decorator that registers the rule for an action type."""
+controls = partial(_register, CONTROLS)
+"""Decorator that registers an intervention."""
+process = partial(_register, PROCESSES)
+"""Decorator that registers a process that time drives."""
+post_command = partial(_register, POST_COMMAND_HOOKS)
+"""Decorator that registers a rule that runs after every command and every instant."""
+
+
+def invariant(*, history: bool = False) -> Callable[[Rule], Rule]:
+    """Register what must hold after every command; `history` marks a rule that reads the whole history."""
+    return _register(HISTORY_INVARIANTS if history else INVARIANTS)
 
 
 def ordered(rules: Mapping[str, T]) -> list[tuple[str, T]]:

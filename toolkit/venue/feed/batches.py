@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engine import events as ev
+from ..engine.core import Core
 from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade, Transaction
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 CHUNK = 500
 """Items in one increment of an ``append`` channel at most; more are sent in several."""

@@ -16,18 +16,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
-from ...protocol.reads.published import published_message
+from ...protocol.reads.feed_records import published_message
+from ..api.gateway import Host
+from ..engine.events import Event
 from .batches import Batch, FeedSource
 from .sources import source_for
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-    from ..engine.events import Event
 
 _log = logging.getLogger("toolkit.feed")
 
@@ -36,18 +34,6 @@ QUEUE = 1_000
 
 
 Wire = Literal["published", "extended"]
-
-
-class FeedVenue(Protocol):
-    """What the hub needs of the venue; a revert replaces its core."""
-
-    @property
-    def core(self) -> Core: ...
-    @property
-    def lock(self) -> AbstractContextManager[Any]: ...
-    def catch_up(self) -> int: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
 
 
 class MessageInterceptor(Protocol):
@@ -67,17 +53,15 @@ class MessageInterceptor(Protocol):
         """Return True when an answer to a connection's own message is held back."""
 
 
+@dataclass(slots=True, eq=False)
 class Subject:
     """One published stream: its source, its sequence, and the connections that subscribed to it."""
 
-    __slots__ = ("channel", "listeners", "name", "sequence", "source")
-
-    def __init__(self, name: str, channel: wire.Channel, source: FeedSource) -> None:
-        self.name = name
-        self.channel = channel
-        self.source = source
-        self.sequence = 0
-        self.listeners: dict[FeedConnection, None] = {}
+    name: str
+    channel: wire.Channel
+    source: FeedSource
+    sequence: int = 0
+    listeners: dict[FeedConnection, None] = field(default_factory=dict)
 
 
 class FeedConnection:
@@ -268,7 +252,7 @@ class Hub:
     `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
     """
 
-    def __init__(self, venue: FeedVenue, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
+    def __init__(self, venue: Host, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
         self.venue = venue
         self.message: Callable[[str, str, int, dict[str, Any]], str | None]
         """Return the text of a data message from channel, kind, sequence and data; None for no message."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
 from ...protocol.reads.feed import GOING_AWAY
-from ..api.gateway import Answer, FaultTriggered, Incoming, enveloped
+from ..api.gateway import Answer, FaultTriggered, Host, Incoming, enveloped
 from ..clocks import milliseconds
 from ..programs import permissions
 
@@ -67,16 +67,11 @@ _BROKEN = {
 """Kind of fault → how the connection fails; see `Answer.broken`."""
 
 
-class FaultyVenue(Protocol):
+class FaultyVenue(Host, Protocol):
     """What faults need of the venue."""
 
     @property
-    def core(self) -> Core: ...
-    @property
     def feed(self) -> Hub: ...
-    @property
-    def lock(self) -> AbstractContextManager[Any]: ...
-    def now_ms(self) -> int: ...
 
 
 @dataclass(slots=True, repr=False, eq=False)

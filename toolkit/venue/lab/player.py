@@ -110,13 +110,11 @@ class Player:
 
 def _check_replayable(replay: Any) -> None:
     if not hasattr(replay, "tape"):
-        raise InputError(
+        text = (
             f"replay takes events, as toolkit.research.data.load returns them, or a mapping symbol → events, not"
-            f" {type(replay).__name__}; the prices of bars are played by toolkit.research.replay(venue, bars)",
-            field="replay",
-            rule="events",
-            value=type(replay).__name__,
+            f" {type(replay).__name__}; the prices of bars are played by toolkit.research.replay(venue, bars)"
         )
+        raise InputError(text, field="replay", rule="events", value=type(replay).__name__)
 
 
 def _all_changes(tape: TapeLike) -> Any:
@@ -139,14 +137,11 @@ def _listed(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def _unknown(symbol: str, rows: Sequence[Mapping[str, Any]]) -> InputError:
     symbols = tuple(str(row["symbol"]) for row in rows)
     known = ", ".join(symbols)
-    return InputError(
+    text = (
         f"{symbol or 'the recording'} is not a product of this venue, which lists {known}; say which one it plays:"
-        f" replay={{{symbols[0]!r}: events}}",
-        field="replay",
-        rule="listed",
-        value=symbol,
-        nearest=symbols,
+        f" replay={{{symbols[0]!r}: events}}"
     )
+    return InputError(text, field="replay", rule="listed", value=symbol, nearest=symbols)
 
 
 def _fit(row: dict[str, Any], events: RecordedEvents) -> None:

@@ -85,7 +85,7 @@ class MarginGroup(NamedTuple):
         It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
         """
         code = target.position.product
-        step_tick_micro = target.leg.size * core.risk_index.table(code).unit
+        step_tick_micro = target.leg.size * core.risk_index.tables[code].unit
         return core.state.markets[code].mark - target.side * (self.equity_of(core, target) // step_tick_micro)
 
 
@@ -106,21 +106,8 @@ def record_step(
     paid_micro: int = 0,
 ) -> None:
     """Record where a part of a liquidated position went (see `LiquidationStep`)."""
-    log, position = core.state.history.liquidations, target.position
-    step = LiquidationStep(
-        len(log.records) + 1,
-        core.state.time,
-        group.account.address,
-        position.product,
-        position.mode,
-        target.side,
-        quantity_steps,
-        destination,
-        price_ticks,
-        core.state.markets[position.product].mark,
-        counterparty,
-        equity_micro,
-        paid_micro,
-        core.tx_hash(),
-    )
-    log.add(group.account.address, step)
+    log, position, address = core.state.history.liquidations, target.position, group.account.address
+    mark_ticks, code = core.state.markets[position.product].mark, position.product
+    what = core.state.time, address, code, position.mode, target.side, quantity_steps, destination
+    cost = price_ticks, mark_ticks, counterparty, equity_micro, paid_micro
+    log.add(address, LiquidationStep(len(log.records) + 1, *what, *cost, core.tx_hash()))

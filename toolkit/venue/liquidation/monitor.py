@@ -9,17 +9,15 @@ from __future__ import annotations
 from ..engine import events as ev
 from ..engine.core import Core
 from ..engine.registry import post_command, process
-from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.accounts import Position, VenueAccount
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, LIQUIDATION, NORMAL, OWN, RATE
 from ..model.state import Liquidation
 from ..risk import account_margin, equity_curve
 from ..risk.audit import BOOK, NETTED
 from ..risk.ledger import LP_VAULT
-from ..trading import lifecycle, matching, orders
+from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
 from .takeover import close_with_vault, deleverage, settle_debt
-
-_NONE: frozenset[str] = frozenset()
 
 
 @process("liquidation")
@@ -45,7 +43,7 @@ def check_accounts(core: Core) -> bool:
     # closing positions touches counterparties and may move marks: repeat until nothing changed
     while index.touched or index.moved:
         touched, index.touched = index.touched, {}
-        outside = _outside_band(core) if index.moved else _NONE
+        outside = _outside_band(core) if index.moved else set[str]()
         if not (touched or outside):
             continue
         checked, due = [], list[MarginGroup]()
@@ -120,7 +118,7 @@ def _set_bands(core: Core, account: VenueAccount) -> None:
         if position.mode == ISOLATED:
             figures = account_margin.isolated_margin(core, position)
             slack = figures.equity - figures.maintenance
-        table, mark_ticks = index.table(code), core.state.markets[code].mark
+        table, mark_ticks = index.tables[code], core.state.markets[code].mark
         # one micro-USDC a leg stays in reserve: maintenance margins are rounded up and equity must stay above them
         width_ticks = (slack - 2) * RATE // (size_steps * table.unit * (RATE + table.steepest))
         if width_ticks > 0:
@@ -158,16 +156,8 @@ def _begin(core: Core, group: MarginGroup) -> None:
         in_group = not group.product or order.product == group.product
         # cancelling a main order also cancels its bracket, so an order of this list may be gone
         if in_group and order.id in account.orders and order.priority and not (order.reduce or order.closing):
-            if _opens(account, account.positions[order.product], order):
+            if order.leaves > account_margin.reducible(account, account.positions[order.product], order.side):
                 lifecycle.cancel(core, account, order, "the position is being liquidated")
-
-
-def _opens(account: VenueAccount, position: Position, order: VenueOrder) -> bool:
-    """Return whether an order could increase its position or open one."""
-    if account.position_mode == HEDGE:
-        return True
-    against = position.short.size if order.side > 0 else position.long.size
-    return order.leaves > against
 
 
 def _end(core: Core, group: MarginGroup) -> None:
@@ -234,9 +224,9 @@ def _close_in_book(core: Core, group: MarginGroup, target: OpenLeg, quantity_ste
     if not best_ticks or (best_ticks - bound_ticks) * side < 0 or not 0 < bound_ticks <= product.max_price:
         return quantity_steps
     equity = group.figures(core).equity
-    order = orders.close_out(core, group.account, product, -side, quantity_steps, bound_ticks, LIQUIDATION)
+    order = placing.close_out(core, group.account, product, -side, quantity_steps, bound_ticks, LIQUIDATION)
     if order.filled:
-        average_ticks = order.value // (order.filled * core.risk_index.table(code).unit)
+        average_ticks = order.value // (order.filled * core.risk_index.tables[code].unit)
         record_step(core, group, target, order.filled, BOOK, average_ticks, "", equity)
     return quantity_steps - order.filled
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from toolkit import margin
-
+from ... import margin
+from ...products import MICRO
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.accounts import Position, VenueAccount
-from ..model.constants import ADL, GTC, ISOLATED, LIMIT, LIQUIDATION, RATE, REDUCE_ONLY
+from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
 from ..risk import account_margin, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
-from ..risk.deposits import MICRO
-from ..trading import lifecycle, matching, orders
+from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
 
 
@@ -26,7 +25,7 @@ def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_s
     config, account = core.state.config, group.account
     position, side, leg = target
     code = position.product
-    vault, table = core.state.accounts[ledger.LP_VAULT], core.risk_index.table(code)
+    vault, table = core.state.accounts[ledger.LP_VAULT], core.risk_index.tables[code]
     mark_ticks = core.state.markets[code].mark
     equity = group.equity_of(core, target)
     deficit_a_step = max(0, -(equity // leg.size))
@@ -83,7 +82,7 @@ def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: 
     account = group.account
     position, side, _ = target
     code = position.product
-    product, unit = core.products[code], core.risk_index.table(code).unit
+    product, unit = core.products[code], core.risk_index.tables[code].unit
     mark_ticks = core.state.markets[code].mark
     for step in margin.adl_order(_counterparties(core, account, code, side), quantity_steps):
         other, steps = core.state.accounts[step.account], int(step.quantity)
@@ -165,7 +164,7 @@ def unwind(core: Core, time: int) -> int | None:
             continue
         slice_steps = min(-(-config.lp_slice // account_margin.mark_step(core, code)), size_steps, product.max_steps)
         side = -1 if position.long.size else 1
-        orders.submit(core, vault, product, side, slice_steps, market.mark, kind=LIMIT, tif=GTC, reduce=REDUCE_ONLY)
+        placing.submit(core, vault, product, side, slice_steps, market.mark, reduce=REDUCE_ONLY)
     if vault.orders:
         interval = config.price_interval
         core.wake("quotes", (time // interval + 1) * interval)

@@ -56,7 +56,7 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """False while a bracket's child waits for its parent's first fill."""
     triggered: bool = False
     tried: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """What a triggered exit that stays armed last found too little in: see `trading.liquidity.prospects`."""
+    """What a triggered exit that stays armed last found too little in: see `trading.lifecycle.prospects`."""
     group: int = 0
     """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
     cover: int = 0
@@ -113,6 +113,32 @@ class Leg:
     """Trading fees paid in this life."""
     funding: int = 0
     """Funding received (negative = paid) in this life."""
+
+    def close(self, steps: int, value_micro: int, long: bool) -> int:
+        """Close a part for `value_micro`; return the realised profit in micro-USDC.
+
+        The entry value goes down in proportion, rounded down; the remainder stays with the leg.
+        """
+        entry = self.value if steps == self.size else self.value * steps // self.size
+        pnl = value_micro - entry if long else entry - value_micro
+        self.size -= steps
+        self.value -= entry
+        self.closed += steps
+        self.closed_value += value_micro
+        self.pnl += pnl
+        return pnl
+
+    def grow(self, steps: int, value_micro: int, time_ms: int, exec_id: int) -> None:
+        """Add steps; from flat, a new term begins."""
+        if not self.size:
+            self.term += 1
+            self.opened, self.opened_by = time_ms, exec_id
+            self.entered = self.entered_value = self.closed = self.closed_value = 0
+            self.pnl = self.fees = self.funding = 0
+        self.size += steps
+        self.value += value_micro
+        self.entered += steps
+        self.entered_value += value_micro
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Protocol
 
 from .accounts import VenueOrder
@@ -109,18 +110,7 @@ class Book:
 
     def depth(self, side: int, levels: int) -> list[tuple[int, int]]:
         """Return the best `levels` levels of a side as (price, total), best first."""
-        found: list[tuple[int, int]] = []
-        for level in self.side(side):
-            if len(found) >= levels:
-                break
-            found.append((level.price, level.total))
-        return found
-
-    @property
-    def mid2(self) -> int:
-        """Twice the mid price in ticks, 0 when a side is empty."""
-        bid, ask = self.bids.best, self.asks.best
-        return bid + ask if bid and ask else 0
+        return [(level.price, level.total) for level in islice(self.side(side), levels)]
 
 
 class LazyBooks(Protocol):

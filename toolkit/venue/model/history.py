@@ -73,19 +73,8 @@ class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
             amount, balance = self.received, self.receiver_balance
         else:
             kind = ROUND
-        return LedgerEntry(
-            self.id,
-            self.time,
-            self.height,
-            self.tx_hash,
-            address,
-            kind,
-            amount,
-            balance,
-            self.product,
-            self.reference,
-            other,
-        )
+        step = self.id, self.time, self.height, self.tx_hash
+        return LedgerEntry(*step, address, kind, amount, balance, self.product, self.reference, other)
 
 
 class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):

@@ -48,15 +48,6 @@ class Maker(msgspec.Struct, frozen=True):
     """Time after which it has replaced what was taken."""
 
 
-def _makers() -> tuple[Maker, ...]:
-    return (
-        Maker(60, 105, 130, 3, 12_500, 700),
-        Maker(240, 140, 260, 6, 14_000, 3_000),
-        Maker(900, 240, 900, 5, 40_000, 9_000),
-        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
-    )
-
-
 class Scales(msgspec.Struct, frozen=True):
     """What a regime multiplies, in millionths of the usual."""
 
@@ -105,7 +96,12 @@ class Market(msgspec.Struct, frozen=True):
     """Mean time between jumps that all products share; each product's own are as frequent."""
     jump_ppm: int = 3_400
     """Typical size of a jump of a product with 2.4 % volatility a day."""
-    makers: tuple[Maker, ...] = msgspec.field(default_factory=_makers)
+    makers: tuple[Maker, ...] = (
+        Maker(60, 105, 130, 3, 12_500, 700),
+        Maker(240, 140, 260, 6, 14_000, 3_000),
+        Maker(900, 240, 900, 5, 40_000, 9_000),
+        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
+    )
     inventory_usdc: int = 1_000_000
     skew_ppm: int = 60
     """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
@@ -128,25 +124,18 @@ class Market(msgspec.Struct, frozen=True):
     def named(cls, name: str) -> Market:
         """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
         if name not in REGIMES:
-            raise InputError(
-                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market",
-                field="market",
-                rule="known",
-                value=name,
-                nearest=REGIMES,
+            reason = (
+                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market"
             )
+            raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 
     def vary(self, **changes: Any) -> Market:
         """Return a market with some numbers changed. Raises InputError for a name or value that it can't have."""
         unknown = sorted(changes.keys() - set(self.__struct_fields__))
         if unknown:
-            raise InputError(
-                f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}",
-                field=unknown[0],
-                rule="known",
-                value=unknown,
-            )
+            reason = f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}"
+            raise InputError(reason, field=unknown[0], rule="known", value=unknown)
         changed = market_of(msgspec.structs.replace(self, **changes))
         assert changed is not None
         return changed

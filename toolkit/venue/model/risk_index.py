@@ -17,20 +17,6 @@ from .constants import OWN, RATE
 class RiskTable:
     """The margin table, fees and sizes of one product as integers."""
 
-    __slots__ = (
-        "first_leverage",
-        "first_notional",
-        "leverages",
-        "maker_rate",
-        "max_leverage",
-        "max_notional",
-        "product",
-        "rows",
-        "steepest",
-        "taker_rate",
-        "unit",
-    )
-
     def __init__(self, product: Product) -> None:
         self.product = product
         self.unit: int = product.unit
@@ -82,7 +68,7 @@ class RiskIndex:
     """Tables and indexes of the money rules.
 
     Attributes:
-        tables: product code → RiskTable; see `table`.
+        tables: product code → RiskTable.
         holders: product code → accounts that hold a position in it, by address.
         clients: product code → addresses of those of them that are not the venue's own.
         bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
@@ -120,10 +106,6 @@ class RiskIndex:
         self.touched, self.rates = {}, {}
         for account in accounts:
             self.index(account)
-
-    def table(self, code: int) -> RiskTable:
-        """Return the table of a product."""
-        return self.tables[code]
 
     def index(self, account: VenueAccount) -> None:
         """Note in which products an account holds a position."""

@@ -12,14 +12,13 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.constants import RATE
 from ..model.state import Builder, Grant
-from ..trading import orders
+from ..trading import placing
 from .permissions import agent_of, expiry, grant_of
 
 FEE_CAP = RATE // 1000
@@ -40,10 +39,8 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
     address, known = context.account.address, core.state.permissions.builders
     if address in known:
         found = known[address]
-        raise Refused(
-            TxCode.BUILDER_REGISTERED,
-            f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"',
-        )
+        reason = f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"'
+        raise Refused(TxCode.BUILDER_REGISTERED, reason)
     known[address] = Builder(address, str(action["name"]), core.state.time)
     return {}
 
@@ -88,22 +85,23 @@ def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str
 def place_builder_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
     items = [action["order"]]
-    rate = _rate(core, context, action, items)
-    return orders.place_each(core, context, items, builder=str(context.builder), builder_rate=rate)
+    _set_rate(core, context, action, items)
+    return placing.place_each(core, context, items)
 
 
 @handles("placeBuilderBracketOrder")
 def place_builder_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place a bracket for the trader who authorised the signing agent, all or nothing."""
-    rate = _rate(core, context, action, action["orders"])
-    return orders.place_bracket(core, context, action["orders"], builder=str(context.builder), builder_rate=rate)
+    _set_rate(core, context, action, action["orders"])
+    return placing.place_bracket(core, context, action["orders"])
 
 
-def _rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> int:
+def _set_rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> None:
     try:
-        return check_rate(core, context, action)
+        context.builder_rate = check_rate(core, context, action)
     except Refused as refusal:
-        orders.record_refused(core, context, items, refusal)
+        for item in items:  # refused before their own rules were checked
+            placing.reject_item(core, context, item, refusal)
         raise
 
 
@@ -123,16 +121,12 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
     """
     grant = grant_of(core, context.signer)
     if grant is None or grant.trader != context.owner.address:
-        raise Refused(
-            TxCode.NO_BUILDER_GRANT,
-            f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer",
-        )
+        reason = f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer"
+        raise Refused(TxCode.NO_BUILDER_GRANT, reason)
     named = str(action["builder"]).lower()
     if named != grant.builder:
-        raise Refused(
-            TxCode.WRONG_BUILDER,
-            f"the agent is authorised for builder {to_checksummed(grant.builder)}, not {to_checksummed(named)}",
-        )
+        reason = f"the agent is authorised for builder {to_checksummed(grant.builder)}, not {to_checksummed(named)}"
+        raise Refused(TxCode.WRONG_BUILDER, reason)
     rate = parts(action["builderFeeRate"], "builderFeeRate")
     if rate > grant.cap:
         raise Refused(
@@ -145,36 +139,28 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
 def _checked_cap(text: str) -> int:
     cap = parts(text, "maxFeeRate")
     if cap > FEE_CAP:
-        raise Refused(
-            TxCode.FEE_RATE_ABOVE_CAP, f"maxFeeRate {text} is above the environment's cap {rate_text(FEE_CAP)}"
-        )
+        reason = f"maxFeeRate {text} is above the environment's cap {rate_text(FEE_CAP)}"
+        raise Refused(TxCode.FEE_RATE_ABOVE_CAP, reason)
     return cap
 
 
 def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
     if builder not in core.state.permissions.builders:
-        raise Refused(
-            TxCode.UNKNOWN_BUILDER,
-            f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first",
-        )
+        reason = f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first"
+        raise Refused(TxCode.UNKNOWN_BUILDER, reason)
     if builder == trader:
         raise Refused(TxCode.BUILDER_IS_TRADER, "an account can't be its own builder")
     if agent in (trader, builder):
-        raise Refused(
-            TxCode.AGENT_IS_MASTER, f"{to_checksummed(agent)} is a master wallet of the two; name the builder's agent"
-        )
+        reason = f"{to_checksummed(agent)} is a master wallet of the two; name the builder's agent"
+        raise Refused(TxCode.AGENT_IS_MASTER, reason)
     own = agent_of(core, agent)
     if own is not None and own.master == trader:
-        raise Refused(
-            TxCode.AGENT_OF_TRADER,
-            f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\"; name the builder's agent",
-        )
+        reason = f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\"; name the builder's agent"
+        raise Refused(TxCode.AGENT_OF_TRADER, reason)
     held = grant_of(core, agent)
     if held is not None and held.trader != trader:
-        raise Refused(
-            TxCode.AGENT_OF_OTHER_TRADER,
-            f"{to_checksummed(agent)} is authorised by another trader; the builder needs an agent for each trader",
-        )
+        reason = f"{to_checksummed(agent)} is authorised by another trader; the builder needs an agent for each trader"
+        raise Refused(TxCode.AGENT_OF_OTHER_TRADER, reason)
 
 
 def _end(core: Core, context: ActionContext, grant: Grant, *, replaced: bool) -> None:

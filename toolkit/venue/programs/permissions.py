@@ -16,8 +16,7 @@ from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.endpoint import MAX_TIME
-from ..engine.codes import SIGNATURE, TxCode
-from ..engine.commands import ActionContext, Refused, Submit, WireError
+from ..engine.commands import SIGNATURE, ActionContext, Refused, Submit, TxCode, WireError
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles
@@ -34,6 +33,11 @@ DEFAULT_VALIDITY = 7 * 86_400
 """Seconds that validitySeconds 0 stands for."""
 LONGEST_VALIDITY = 365 * 86_400
 ZERO_ADDRESS = "0x" + "0" * 40
+_AGENT_SIGNATURE = f"an agent signature is for domain Exchange and source {LOCAL.chain.source}"
+_MASTER_SIGNATURE = (
+    f"a master signature is for domain SignTransaction and dexChain {LOCAL.chain.dex_chain}; a new wallet gets its "
+    "account by faucetClaim"
+)
 
 
 def attach(core: Core) -> None:
@@ -47,11 +51,8 @@ def authorize(core: Core, submit: Submit) -> ActionContext:
     action = str(submit.action["type"])
     named = submit.action.get("dexChain", LOCAL.chain.dex_chain)
     if named != LOCAL.chain.dex_chain:
-        raise _rejected(
-            submit.signer,
-            f"the action names dexChain {named}, this venue is {LOCAL.chain.dex_chain}",
-            "sign it for this environment",
-        )
+        cause = f"the action names dexChain {named}, this venue is {LOCAL.chain.dex_chain}"
+        raise _rejected(submit.signer, cause, "sign it for this environment")
     builder = None
     if action in MASTER_ACTIONS:
         account = _master(core, submit.signer, action)
@@ -60,9 +61,8 @@ def authorize(core: Core, submit: Submit) -> ActionContext:
         account, builder = core.state.accounts[grant.trader], grant.builder
     else:
         account = _agents_master(core, submit.signer, action)
-    return ActionContext(
-        account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault or None, builder
-    )
+    now, vault = core.state.time, submit.vault or None
+    return ActionContext(account, submit.signer, submit.nonce, now, core.tx_hash(), vault, builder)
 
 
 def agent_of(core: Core, agent: str) -> Approval | None:
@@ -92,87 +92,59 @@ def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
 
 
 def _agents_master(core: Core, signer: str, action: str) -> VenueAccount:
-    approval = agent_of(core, signer)
+    approval, past = agent_of(core, signer), core.state.permissions.by_agent.get(signer)
     if approval is not None:
         return core.state.accounts[approval.master]
-    past = core.state.permissions.by_agent.get(signer)
     if past:
         last = core.state.permissions.approvals[past[-1]]
-        whose = f'agent "{last.name}" of {to_checksummed(last.master)}'
-        raise _rejected(signer, f"it was {whose}, and {_ended(last)}", "approve an agent again with approveAgent")
-    if grant_of(core, signer):
-        raise _rejected(
-            signer,
-            f"it is a builder's agent, which may place builder orders and nothing else, not {action}",
-            "use placeBuilderOrder, or sign with an agent of the trader's own",
-        )
-    if signer in core.state.accounts:
-        raise _rejected(
-            signer,
-            f"it is a master wallet, and {action} is signed by an agent",
-            "approve an agent with approveAgent and sign with its key",
-        )
-    raise _unknown(
-        signer, "no approved agent", f"an agent signature is for domain Exchange and source {LOCAL.chain.source}"
-    )
+        cause = f'it was agent "{last.name}" of {to_checksummed(last.master)}, and {_ended(last)}'
+        remedy = "approve an agent again with approveAgent"
+    elif grant_of(core, signer):
+        cause = f"it is a builder's agent, which may place builder orders and nothing else, not {action}"
+        remedy = "use placeBuilderOrder, or sign with an agent of the trader's own"
+    elif signer in core.state.accounts:
+        cause = f"it is a master wallet, and {action} is signed by an agent"
+        remedy = "approve an agent with approveAgent and sign with its key"
+    else:
+        cause, remedy = "it is no approved agent", _check_bytes(_AGENT_SIGNATURE)
+    raise _rejected(signer, cause, remedy)
 
 
 def _builder_grant(core: Core, signer: str, action: str) -> Grant:
-    grant = grant_of(core, signer)
+    grant, past = grant_of(core, signer), core.state.permissions.grants_by_agent.get(signer)
     if grant is not None:
         return grant
-    past = core.state.permissions.grants_by_agent.get(signer)
     if past:
         last = core.state.permissions.grants[past[-1]]
-        whose = f"authorised by {to_checksummed(last.trader)}"
-        raise _rejected(
-            signer,
-            f"it was {whose} for builder {to_checksummed(last.builder)}, and that {_ended(last)}",
-            "the trader signs approveAgentToBuilder again",
-        )
-    if agent_of(core, signer):
-        raise _rejected(
-            signer,
-            f"it is a trader's own agent; {action} is signed by the builder's agent",
-            "the trader authorises the builder's agent with approveAgentToBuilder",
-        )
-    if signer in core.state.accounts:
-        raise _rejected(
-            signer,
-            f"it is a master wallet, and {action} is signed by the builder's agent",
-            "sign with the agent that the trader authorised with approveAgentToBuilder",
-        )
-    raise _unknown(
-        signer,
-        "no builder agent that a trader authorised",
-        f"an agent signature is for domain Exchange and source {LOCAL.chain.source}",
-    )
+        trader, builder = to_checksummed(last.trader), to_checksummed(last.builder)
+        cause = f"it was authorised by {trader} for builder {builder}, and that {_ended(last)}"
+        remedy = "the trader signs approveAgentToBuilder again"
+    elif agent_of(core, signer):
+        cause = f"it is a trader's own agent; {action} is signed by the builder's agent"
+        remedy = "the trader authorises the builder's agent with approveAgentToBuilder"
+    elif signer in core.state.accounts:
+        cause = f"it is a master wallet, and {action} is signed by the builder's agent"
+        remedy = "sign with the agent that the trader authorised with approveAgentToBuilder"
+    else:
+        cause, remedy = "it is no builder agent that a trader authorised", _check_bytes(_AGENT_SIGNATURE)
+    raise _rejected(signer, cause, remedy)
 
 
 def _master(core: Core, signer: str, action: str) -> VenueAccount:
-    account = core.state.accounts.get(signer)
+    account, approval = core.state.accounts.get(signer), agent_of(core, signer)
     if account is not None and account.kind == "user":
         return account
     if action == "faucetClaim":
         return core.account(signer)
-    approval = agent_of(core, signer)
+    remedy = "sign with the master wallet"
     if approval is not None:
-        raise _rejected(
-            signer,
-            f'it is agent "{approval.name}" of {to_checksummed(approval.master)}; agents trade, and {action} is '
-            "signed by the master",
-            "sign with the master wallet",
-        )
-    if grant_of(core, signer):
-        raise _rejected(
-            signer, f"it is a builder's agent, and {action} is signed by the master", "sign with the master wallet"
-        )
-    raise _unknown(
-        signer,
-        "no account here",
-        f"a master signature is for domain SignTransaction and dexChain {LOCAL.chain.dex_chain}; a new wallet gets its "
-        "account by faucetClaim",
-    )
+        whose = f'agent "{approval.name}" of {to_checksummed(approval.master)}'
+        cause = f"it is {whose}; agents trade, and {action} is signed by the master"
+    elif grant_of(core, signer):
+        cause = f"it is a builder's agent, and {action} is signed by the master"
+    else:
+        cause, remedy = "it is no account here", _check_bytes(_MASTER_SIGNATURE)
+    raise _rejected(signer, cause, remedy)
 
 
 def _ended(given: Approval | Grant) -> str:
@@ -186,13 +158,12 @@ def _rejected(signer: str, cause: str, remedy: str) -> WireError:
     return WireError(SIGNATURE, f"signature verification failed: the recovered signer is {who}; {cause}; {remedy}")
 
 
-def _unknown(signer: str, what: str, note: str) -> WireError:
-    return _rejected(
-        signer,
-        f"it is {what}",
+def _check_bytes(note: str) -> str:
+    """Return what to check where nothing is known of a signer; `note` says what a right signature is for."""
+    return (
         "either what was signed differs from what was sent (action, nonce, expiryAfter, vaultAddress), or it was "
         f"signed for another chain or domain (here: chainId {LOCAL.chain.chain_id}; {note}), or the wallet was never "
-        "approved; check the bytes with `toolkit verify --env local`, the approvals with GET /info/account/agent",
+        "approved; check the bytes with `toolkit verify --env local`, the approvals with GET /info/account/agent"
     )
 
 
@@ -207,25 +178,21 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
         return {}
     validity = int(action["validitySeconds"])
     if not 0 <= validity <= LONGEST_VALIDITY:
-        raise Refused(
-            TxCode.BAD_VALIDITY,
-            f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)",
-        )
+        reason = f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)"
+        raise Refused(TxCode.BAD_VALIDITY, reason)
     _check_free(core, master, agent)
     code = action.get("referralCode")
     if first and code:
         referrals.bind(core, context.account, str(code))
     for approval in _active_named(core, master, name):
         _end(core, context, approval, replaced=True)
-    known = core.state.permissions
-    position = len(known.approvals)
-    now = core.state.time
-    known.approvals.append(
-        Approval(position + 1, master, agent, name, now, core.height, context.tx_hash, expiry(now, validity))
-    )
+    known, now = core.state.permissions, core.state.time
+    position, until = len(known.approvals), expiry(now, validity)
+    approval = Approval(position + 1, master, agent, name, now, core.height, context.tx_hash, until)
+    known.approvals.append(approval)
     known.by_agent.setdefault(agent, []).append(position)
     known.by_master.setdefault(master, []).append(position)
-    _notify(core, known.approvals[position])
+    _notify(core, approval)
     return {}
 
 
@@ -236,18 +203,15 @@ def expiry(now_ms: int, validity_seconds: int) -> int:
 
 def _check_free(core: Core, master: str, agent: str) -> None:
     if agent == master:
-        raise Refused(
-            TxCode.AGENT_IS_ACCOUNT, f"{to_checksummed(agent)} is the account itself; an agent is another wallet"
-        )
+        reason = f"{to_checksummed(agent)} is the account itself; an agent is another wallet"
+        raise Refused(TxCode.AGENT_IS_ACCOUNT, reason)
     held = agent_of(core, agent)
     if held is not None and held.master != master:
-        raise Refused(
-            TxCode.AGENT_TAKEN, f"{to_checksummed(agent)} is an active agent of another account; use a fresh wallet"
-        )
+        reason = f"{to_checksummed(agent)} is an active agent of another account; use a fresh wallet"
+        raise Refused(TxCode.AGENT_TAKEN, reason)
     if grant_of(core, agent) is not None:
-        raise Refused(
-            TxCode.AGENT_OF_BUILDER, f"{to_checksummed(agent)} is a builder's agent with an active authorisation"
-        )
+        reason = f"{to_checksummed(agent)} is a builder's agent with an active authorisation"
+        raise Refused(TxCode.AGENT_OF_BUILDER, reason)
 
 
 def _active_named(core: Core, master: str, name: str) -> list[Approval]:

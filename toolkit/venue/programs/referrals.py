@@ -11,8 +11,7 @@ import hashlib
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount
@@ -22,14 +21,7 @@ from ..model.state import Payout, Referral, ReferredDay
 from ..risk import fees, ledger
 from ..risk.ledger import REFERRALS
 
-TIERS = (
-    (0, 10),
-    (1_000_000, 15),
-    (5_000_000, 20),
-    (25_000_000, 25),
-    (100_000_000, 30),
-    (500_000_000, 35),
-)
+TIERS = ((0, 10), (1_000_000, 15), (5_000_000, 20), (25_000_000, 25), (100_000_000, 30), (500_000_000, 35))
 """(30-day network volume in USDC, per cent of the invitees' fees) [L]; the span of 10–35 % is published."""
 SECOND_TIER = 5
 """Per cent of the fees of accounts that one's invitees invited."""
@@ -70,9 +62,8 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
     inviter = find_code(core, code)
     mine = referral(core, account.address)
     if mine.inviter:
-        raise Refused(
-            TxCode.ALREADY_REFERRED, f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}"
-        )
+        reason = f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}"
+        raise Refused(TxCode.ALREADY_REFERRED, reason)
     if inviter is None:
         raise Refused(TxCode.UNKNOWN_REFERRAL_CODE, f'there is no referral code "{code}"')
     if inviter == account.address:
@@ -80,9 +71,8 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
     above: str = inviter
     while above:
         if above == account.address:
-            raise Refused(
-                TxCode.REFERRAL_CYCLE, f"{to_checksummed(inviter)} was itself invited by this account's network"
-            )
+            reason = f"{to_checksummed(inviter)} was itself invited by this account's network"
+            raise Refused(TxCode.REFERRAL_CYCLE, reason)
         above = referral(core, above).inviter
     mine.inviter, mine.bound = inviter, core.state.time
     above_it = referral(core, inviter)

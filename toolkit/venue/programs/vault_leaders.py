@@ -7,17 +7,15 @@ from typing import Any
 
 from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.constants import USDC
 from ..model.history import ROUND
 from ..model.state import Vault
 from ..risk import ledger
-from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE
-from .vaults import check_not_vault, find, pay_in, pay_out, record_event, value
+from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE, check_covered, check_currency, micro
+from .vaults import check_not_vault, check_open, find, pay_in, pay_out, record_event, value
 
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC
@@ -31,12 +29,9 @@ def led_vault(core: Core, context: ActionContext) -> Vault:
     """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
     vault = core.state.vaults.get(context.account.address)
     if vault is None:
-        raise Refused(
-            TxCode.WRONG_VAULT_CONTEXT,
-            f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for",
-        )
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+        reason = f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for"
+        raise Refused(TxCode.WRONG_VAULT_CONTEXT, reason)
+    check_open(vault)
     if vault.is_lp:
         raise Refused(TxCode.NOT_VAULT_OWNER, "the LP vault belongs to the venue and has no leader")
     return vault
@@ -48,15 +43,12 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
     check_currency(action)
     owner, amount = context.owner, micro(action["amount"])
     if context.vault is not None:
-        raise Refused(
-            TxCode.WRONG_VAULT_CONTEXT, "a vault is created by an account, not by a vault; leave vaultAddress out"
-        )
+        reason = "a vault is created by an account, not by a vault; leave vaultAddress out"
+        raise Refused(TxCode.WRONG_VAULT_CONTEXT, reason)
     check_not_vault(context)
     if amount < CREATION_MINIMUM:
-        raise Refused(
-            TxCode.VAULT_AMOUNT_TOO_SMALL,
-            f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with",
-        )
+        reason = f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with"
+        raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, reason)
     _check_vault_count(core, owner.address)
     check_covered(core, owner, amount + CREATION_FEE)
     vault = _new(core, owner.address, str(action["name"]), str(action["description"]))
@@ -69,9 +61,8 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
 def _check_vault_count(core: Core, owner: str) -> None:
     mine = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
     if len(mine) >= MOST_VAULTS:
-        raise Refused(
-            TxCode.TOO_MANY_VAULTS, f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}"
-        )
+        reason = f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}"
+        raise Refused(TxCode.TOO_MANY_VAULTS, reason)
 
 
 def _new(core: Core, owner: str, name: str, description: str, parent: str = "") -> Vault:
@@ -90,9 +81,8 @@ def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any])
     if vault.parent:
         raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has no sub-vaults of its own")
     if len(vault.children) >= MOST_SUB_VAULTS:
-        raise Refused(
-            TxCode.TOO_MANY_VAULTS, f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}"
-        )
+        reason = f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}"
+        raise Refused(TxCode.TOO_MANY_VAULTS, reason)
     child = _new(core, vault.owner, f"{vault.name} / {len(vault.children) + 1}", vault.description, vault.address)
     vault.children.append(child.address)
     record_event(core, context, vault, "CREATE_SUB_VAULT", 0, 0)
@@ -126,10 +116,8 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dic
     accounts, amount = core.state.accounts, micro(action["amount"])
     if source is target:
         if amount > source.reserve:
-            raise Refused(
-                TxCode.INSUFFICIENT_VAULT_CASH,
-                f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside",
-            )
+            reason = f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside"
+            raise Refused(TxCode.INSUFFICIENT_VAULT_CASH, reason)
         source.reserve -= amount
         ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_REBALANCE, 0, source.address)
     else:

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles, process
@@ -22,8 +21,16 @@ from ..model.constants import DAY, USDC
 from ..model.genesis import Genesis
 from ..model.state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
-from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import RESERVES, VAULT_DEPOSIT, VAULT_LEADER_SHARE, VAULT_REBALANCE, VAULT_WITHDRAW
+from ..risk.ledger import (
+    RESERVES,
+    VAULT_DEPOSIT,
+    VAULT_LEADER_SHARE,
+    VAULT_REBALANCE,
+    VAULT_WITHDRAW,
+    check_covered,
+    check_currency,
+    micro,
+)
 
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
@@ -69,15 +76,18 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
     vault = find(core, context.vault or "")
     if action in OF_DEPOSITORS:
         return
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.owner != context.owner.address:
         owner = to_checksummed(vault.owner) if vault.owner else "the venue"
-        raise Refused(
-            TxCode.NOT_VAULT_OWNER,
-            f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it",
-        )
+        reason = f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it"
+        raise Refused(TxCode.NOT_VAULT_OWNER, reason)
     context.account = core.state.accounts[vault.address]
+
+
+def check_open(vault: Vault) -> None:
+    """Refuse a vault that was closed."""
+    if vault.closed:
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
 
 
 def find(core: Core, address: str) -> Vault:
@@ -154,10 +164,8 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     if holding is None or shares > held:
         raise Refused(TxCode.SHARES_NOT_HELD, f"share {action['share']} is more than the {micro_text(held)} held")
     if core.state.time < holding.locked_until:
-        raise Refused(
-            TxCode.SHARES_LOCKED,
-            f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}",
-        )
+        reason = f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}"
+        raise Refused(TxCode.SHARES_LOCKED, reason)
     amount = worth(core, vault, shares)
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
@@ -197,13 +205,10 @@ def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount
 
 def _open_top(core: Core, address: str) -> Vault:
     vault = find(core, address)
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    check_open(vault)
     if vault.parent:
-        raise Refused(
-            TxCode.IS_SUB_VAULT,
-            f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one",
-        )
+        reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
+        raise Refused(TxCode.IS_SUB_VAULT, reason)
     return vault
 
 
@@ -215,10 +220,8 @@ def _check_context(context: ActionContext, vault: Vault) -> None:
 def check_not_vault(context: ActionContext) -> None:
     """Refuse an action that only a person's account may do, in the name of a vault."""
     if context.owner.kind == "vault":
-        raise Refused(
-            TxCode.ACCOUNT_IS_VAULT,
-            f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults",
-        )
+        reason = f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults"
+        raise Refused(TxCode.ACCOUNT_IS_VAULT, reason)
 
 
 def record_event(
@@ -226,18 +229,9 @@ def record_event(
 ) -> None:
     """Add an event to a vault's history and send it to the account that caused it."""
     ended = shares if not vault.shares else 0
-    event = VaultEvent(
-        len(vault.events) + 1,
-        core.state.time,
-        core.height,
-        context.tx_hash,
-        kind,
-        context.owner.address,
-        amount,
-        shares,
-        min(LARGEST, amount * SHARE // ended) if ended else price(core, vault),
-        fee,
-    )
+    share_price = min(LARGEST, amount * SHARE // ended) if ended else price(core, vault)
+    step = len(vault.events) + 1, core.state.time, core.height, context.tx_hash
+    event = VaultEvent(*step, kind, context.owner.address, amount, shares, share_price, fee)
     vault.events.append(event)
     if kind in ("DEPOSIT", "WITHDRAW"):
         notice = "vaultDeposit" if kind == "DEPOSIT" else "vaultWithdraw"

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ... import margin
 from ...exposure import Standing, exposed, required
 from ...numerals import micro_text
-from ...products import MICRO
+from ...products import MICRO, Product
 from ..engine.core import Core
-from ..model.accounts import Position, VenueAccount
+from ..model.accounts import Leg, Position, VenueAccount
 from ..model.constants import HEDGE, ISOLATED, RATE
 
 
@@ -60,7 +60,7 @@ class WalletFigures(NamedTuple):
 
 def mark_step(core: Core, code: int) -> int:
     """Return the value of one step of a product at mark, micro-USDC."""
-    return core.state.markets[code].mark * core.risk_index.table(code).unit
+    return core.state.markets[code].mark * core.risk_index.tables[code].unit
 
 
 def unrealized(position: Position, step_micro: int) -> int:
@@ -77,16 +77,9 @@ def exposure(position: Position, step_micro: int, hedge: bool) -> int:
 
 def standing(account: VenueAccount, position: Position, step_micro: int) -> Standing:
     """Return what an account holds in a product, as an order is judged by it."""
-    return Standing(
-        position.long.size,
-        position.short.size,
-        position.buy_value,
-        position.sell_value,
-        step_micro,
-        position.leverage,
-        account.position_mode == HEDGE,
-        position.assigned + unrealized(position, step_micro) if position.mode == ISOLATED else None,
-    )
+    held = position.long.size, position.short.size, position.buy_value, position.sell_value
+    equity = position.assigned + unrealized(position, step_micro) if position.mode == ISOLATED else None
+    return Standing(*held, step_micro, position.leverage, account.position_mode == HEDGE, equity)
 
 
 def reducible(account: VenueAccount, position: Position, side: int) -> int:
@@ -153,12 +146,11 @@ def healthy(core: Core, account: VenueAccount) -> bool:
 
 def isolated_margin(core: Core, position: Position) -> Figures:
     """Return the figures of one isolated position (without its orders)."""
-    table, step_micro = core.risk_index.table(position.product), mark_step(core, position.product)
+    table, step_micro = core.risk_index.tables[position.product], mark_step(core, position.product)
     long, short = position.long.size * step_micro, position.short.size * step_micro
     equity = position.assigned + unrealized(position, step_micro)
-    return Figures(
-        equity, required(long + short, position.leverage), table.maintenance(long) + table.maintenance(short)
-    )
+    maintenance = table.maintenance(long) + table.maintenance(short)
+    return Figures(equity, required(long + short, position.leverage), maintenance)
 
 
 def wallet(core: Core, account: VenueAccount) -> WalletFigures:
@@ -197,11 +189,7 @@ def available(core: Core, account: VenueAccount) -> int:
 
 def withdrawable(core: Core, account: VenueAccount) -> int:
     """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product."""
-    free, profits = available(core, account), 0
-    for code, position in account.positions.items():
-        if position.mode != ISOLATED:
-            profits += max(0, unrealized(position, mark_step(core, code)))
-    return max(0, free - profits)
+    return wallet(core, account).withdrawable
 
 
 def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decimal | None:
@@ -218,17 +206,17 @@ def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decima
     else:
         # the margin behind this position: cross equity without its own PnL, less the maintenance margin of the others
         figures = cross_margin(core, account)
-        table, step_micro = core.risk_index.table(product), mark_step(core, product)
+        table, step_micro = core.risk_index.tables[product], mark_step(core, product)
         own = table.maintenance(position.long.size * step_micro) + table.maintenance(position.short.size * step_micro)
         stake = figures.equity - unrealized(position, step_micro) - (figures.maintenance - own)
-    sizes = [listed.step_size * leg.size for leg in (position.long, position.short)]
-    entries = [
-        Decimal(leg.value) / MICRO / size if size else Decimal(0)
-        for leg, size in zip((position.long, position.short), sizes, strict=True)
-    ]
-    return margin.liquidation_price_hedged(
-        sizes[0], entries[0], sizes[1], entries[1], Decimal(stake) / MICRO, listed.tiers
-    )
+    long, short = (_size_and_entry(listed, leg) for leg in (position.long, position.short))
+    return margin.liquidation_price_hedged(*long, *short, Decimal(stake) / MICRO, listed.tiers)
+
+
+def _size_and_entry(product: Product, leg: Leg) -> tuple[Decimal, Decimal]:
+    """Return the size of a leg in base units, and its average entry price in USDC."""
+    size = product.step_size * leg.size
+    return size, Decimal(leg.value) / MICRO / size if size else Decimal(0)
 
 
 def leverage_text(leverage: int) -> str:

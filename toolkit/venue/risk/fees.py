@@ -48,19 +48,15 @@ def _rate(core: Core, account: VenueAccount, code: int, role: int, day: int) -> 
     # the volume of complete days is the same all day, so its rates are looked up once a day
     cached = index.rates.get(account.address)
     if cached is None or cached[0] != day:
-        cached = index.rates[account.address] = (day, *_by_volume(core, account))
+        traded = volume(core, account) if account.volumes else 0
+        found = (RATE, RATE)  # no tier: above any product's rates; a tier's maker rate may be below 0
+        for tier in core.state.config.fee_tiers:
+            if traded >= tier.volume:
+                found = (tier.maker, tier.taker)
+        cached = index.rates[account.address] = (day, *found)
     table, by_volume = index.tables[code], cached[role]
     standard = table.maker_rate if role == MAKER else table.taker_rate
     return by_volume if by_volume < standard else standard
-
-
-def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
-    traded = volume(core, account) if account.volumes else 0
-    found = (RATE, RATE)  # no tier: above any product's rates; a tier's maker rate may be below 0
-    for tier in core.state.config.fee_tiers:
-        if traded >= tier.volume:
-            found = (tier.maker, tier.taker)
-    return found
 
 
 def charge(
@@ -74,15 +70,11 @@ def charge(
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0
     value = open_value + close_value
-    day = core.state.time // DAY
-    if day in account.volumes:
-        account.volumes[day] += value
-    else:
-        note_volume(core, account, value)
+    note_volume(core, account, value)
     if account.kind == "market" or order.type == ADL or (order.type == LIQUIDATION and not order.reduce):
         open_fee = close_fee = due = 0  # the venue's own, and trades outside the book
     else:
-        rate = _rate(core, account, product.code, role, day)
+        rate = _rate(core, account, product.code, role, core.state.time // DAY)
         open_fee, close_fee, due, order.fee_parts = _parts(order, rate, open_value, close_value)
     paid = open_fee + close_fee
     reference = str(order.id)

@@ -120,7 +120,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
     core.emit(ev.FundingRateSet(record))
     if not rate:
         return
-    unit_payment = market.mark * core.risk_index.table(code).unit * rate
+    unit_payment = market.mark * core.risk_index.tables[code].unit * rate
     left = 0
     holders = core.risk_index.holders.get(code, {})
     for address in sorted(holders):  # payments are numbered, and the index is in no fixed order
@@ -128,16 +128,11 @@ def settle(core: Core, market: MarketState, time: int) -> None:
         position = account.positions[code]
         for side, leg in ((1, position.long), (-1, position.short)):
             if leg.size:
-                amount = _payment(side, leg, unit_payment)
+                amount = -side * leg.size * unit_payment // RATE  # rounded down: a payer's amount is rounded up
                 left -= amount
                 _pay(core, account, position, side, leg, amount, rate)
     accounts = core.state.accounts
     ledger.move(core, accounts[ledger.CLEARING], accounts[ledger.ROUNDING], left, ledger.FUNDING, code)
-
-
-def _payment(side: int, leg: Leg, unit_payment: int) -> int:
-    """Return what a leg receives (negative = pays): always rounded down, which rounds a payer's amount up."""
-    return -side * leg.size * unit_payment // RATE
 
 
 def _pay(core: Core, account: VenueAccount, position: Position, side: int, leg: Leg, amount: int, rate: int) -> None:

@@ -16,12 +16,22 @@ transfers (`entries`); their sum is its balance.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ...checks import check_withdrawal
+from ...numerals import micro_text, time_text
+from ..engine import arguments
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.events import AccountChanged
+from ..engine.registry import controls, handles
 from ..model.accounts import Position, VenueAccount
-from ..model.constants import OWN
+from ..model.constants import OWN, USDC
 from ..model.genesis import Genesis
 from ..model.history import LedgerEntry, Transfer
+from . import account_margin
 
 FEES = "0x00000000000000000000000000000000000000fe"
 ROUNDING = "0x00000000000000000000000000000000000000ad"
@@ -35,6 +45,11 @@ REFERRALS = "0x00000000000000000000000000000000000000ef"
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
 """Accounts that the ledger itself opens; `programs` opens RESERVES and REFERRALS."""
 ACCOUNT_NAMES = {**VENUE_ACCOUNTS, LP_VAULT: "LP vault", RESERVES: "vault reserves", REFERRALS: "referrals"}
+
+USDC_CODE = 1
+"""Currency code of USDC, the only one."""
+LARGEST = 1_000_000_000_000 * USDC
+"""Limit of all deposits together, in micro-USDC, so that every sum of money fits into 64 bits."""
 
 DEPOSIT = "DEPOSIT"
 WITHDRAW = "WITHDRAW"
@@ -57,6 +72,8 @@ VAULT_REBALANCE = "VAULT_REBALANCE"
 """Between a vault, its sub-vaults and RESERVES."""
 CAPITAL_FLOWS = frozenset({DEPOSIT, FAUCET, WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_REBALANCE})
 """Business types of money that its owner moves in or out: neither a profit nor a loss."""
+Party = VenueAccount | None
+"""A side of a transfer; None stands for what is not a balance (outside, isolated margin)."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -74,17 +91,19 @@ def attach(core: Core) -> None:
     core.risk_index.rebuild(core.products, core.state.accounts.values())
 
 
+def open_house(core: Core, address: str, capital: int) -> VenueAccount:
+    """Return an account of the simulated or recorded market, which pays no fees; a new one gets its capital."""
+    account = core.account(address)
+    if account.kind != "market":
+        account.kind = "market"
+        deposit(core, account, capital)
+    return account
+
+
 def transfer(
-    core: Core,
-    payer: VenueAccount | None,
-    receiver: VenueAccount | None,
-    paid: int,
-    received: int,
-    kind: str,
-    product: int = 0,
-    reference: str = "",
+    core: Core, payer: Party, receiver: Party, paid: int, received: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
-    """Move cash, in micro-USDC, and record it; None stands for what is not a balance (outside, isolated margin).
+    """Move cash, in micro-USDC, and record it.
 
     `paid` is the exact amount rounded up and `received` the same rounded down: ROUNDING keeps the difference.
     Negative amounts reverse the direction.
@@ -105,7 +124,7 @@ def transfer(
     if receiver is not None:
         target = receiver.address
         receiver.balance = receiver_balance = receiver.balance + received
-    changed: tuple[VenueAccount | None, ...] = payer, receiver
+    changed: tuple[Party, ...] = payer, receiver
     if paid != received:
         rounding = state.accounts[ROUNDING]
         rounding.balance = rounding_balance = rounding.balance + paid - received
@@ -122,37 +141,16 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    log.records.append(
-        Transfer(
-            at + 1,
-            time,
-            core.height,
-            core.step_hash or core.tx_hash(),
-            kind,
-            source,
-            paid,
-            payer_balance,
-            target,
-            received,
-            receiver_balance,
-            product,
-            reference,
-            rounding_balance,
-        )
-    )
+    step = at + 1, time, core.height, core.step_hash or core.tx_hash()
+    gave, got = (source, paid, payer_balance), (target, received, receiver_balance)
+    log.records.append(Transfer(*step, kind, *gave, *got, code, reference, rounding_balance))
 
 
 def move(
-    core: Core,
-    source: VenueAccount,
-    target: VenueAccount,
-    amount: int,
-    kind: str,
-    product: int = 0,
-    reference: str = "",
+    core: Core, source: VenueAccount, target: VenueAccount, amount: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
     """Move an amount from one balance to another; a negative amount reverses the direction."""
-    transfer(core, source, target, amount, amount, kind, product, reference)
+    transfer(core, source, target, amount, amount, kind, code, reference)
 
 
 def realize(core: Core, account: VenueAccount, pnl: int, product: int, reference: str = "") -> None:
@@ -182,3 +180,69 @@ def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = ""
     """Debit money that leaves the venue; the caller has checked that it may."""
     core.state.withdrawals += amount
     transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)
+
+
+def micro(amount: str, name: str = "amount") -> int:
+    """Return a decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
+    exact = Fraction(amount) * USDC
+    if exact.denominator != 1:
+        raise Refused(TxCode.AMOUNT_TOO_PRECISE, f"{name} {amount} is finer than 0.000001 USDC")
+    return exact.numerator
+
+
+def check_currency(action: dict[str, Any]) -> None:
+    """Refuse every currency but USDC."""
+    if action["currencyCode"] != USDC_CODE:
+        reason = f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency"
+        raise Refused(TxCode.UNKNOWN_CURRENCY, reason)
+
+
+def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
+    """Refuse an amount that the account can't withdraw."""
+    free = account_margin.withdrawable(core, account)
+    if amount > free:
+        raise Refused(
+            TxCode.INSUFFICIENT_BALANCE,
+            f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out; margin in use "
+            "and unrealised profit can't",
+        )
+
+
+@handles("faucetClaim")
+def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Credit test funds, once per account and 24 hours; a new signer gets an account."""
+    account, config, now = context.account, core.state.config, core.state.time
+    if account.faucet_time and now < account.faucet_time + config.faucet_pause:
+        again = account.faucet_time + config.faucet_pause
+        reason = f"last claimed at {time_text(account.faucet_time)}; it can be claimed again at {time_text(again)}"
+        raise Refused(TxCode.FAUCET_CLAIMED, reason)
+    account.faucet_time = now
+    deposit(core, account, config.faucet_amount, FAUCET)
+    return {}
+
+
+@handles("withdraw")
+def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Withdraw free money to an address; the ledger keeps the address and the withdrawSequence."""
+    amount = micro(action["amount"])
+    smallest = Decimal(core.state.config.withdrawal_minimum) / USDC
+    for failure in check_withdrawal(Decimal(action["amount"]), smallest):
+        raise Refused(TxCode.WITHDRAWAL_TOO_SMALL, failure.message)
+    check_covered(core, context.account, amount)
+    sequence = action.get("withdrawSequence")
+    reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")
+    withdraw(core, context.account, amount, reference)
+    return {}
+
+
+@controls("fund")
+def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
+    """Deposit `amount` USDC in an account, which is opened when it is new."""
+    address, amount_micro = arguments.address(address), micro(arguments.positive(amount, "amount"))
+    room = LARGEST - core.state.deposits
+    if amount_micro > room:
+        reason = f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in"
+        raise Refused(TxCode.DEPOSIT_LIMIT, reason)
+    account = core.account(address)
+    deposit(core, account, amount_micro)
+    return {"address": account.address, "balance": micro_text(account.balance)}

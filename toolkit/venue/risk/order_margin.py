@@ -1,6 +1,7 @@
-"""Which orders may add risk: position limit, leverage of the tier, and initial margin.
+"""Which orders may add risk, and the margin that an isolated position takes and gives back when they fill.
 
-Source: docs/assumptions.md, "Money on the venue".
+Orders are judged by position limit, leverage of the tier, and initial margin. Amounts are in micro-USDC where no other
+unit is named; `step_micro` is the value of one step at mark. Source: docs/assumptions.md, "Money on the venue".
 """
 
 from __future__ import annotations
@@ -9,32 +10,21 @@ from collections.abc import Iterator
 
 from ...exposure import Standing, grown_equity, margin_to_open, need_of, required, uncovered_value
 from ...numerals import micro_text
-from ...products import Product
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
-from ..model.accounts import Position, VenueAccount
+from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, RATE
 from ..model.risk_index import RiskTable
-from ..risk import account_margin, fees
+from . import account_margin, fees
 from .account_margin import cross_margin, mark_step, reducible, unrealized
 from .fees import worst_cost
 from .ledger import assign
 
 
 def check_increase(
-    core: Core,
-    account: VenueAccount,
-    product: Product,
-    position: Position,
-    side: int,
-    quantity_steps: int,
-    price_ticks: int,
-    builder_rate: int = 0,
-    *,
-    only_size: bool = False,
+    core: Core, account: VenueAccount, order: VenueOrder, steps: int, price_ticks: int, *, only_size: bool = False
 ) -> None:
-    """Refuse an order that may add risk and does not fit; `position` does not yet count it.
+    """Refuse an order that may add risk and does not fit; its position does not yet count it.
 
     `price_ticks` is the limit, or a market order's slippage bound; what trades below mark counts at mark, where the
     position will be valued. An order that the position covers always passes, whatever rests on its side: orders that
@@ -48,22 +38,22 @@ def check_increase(
     """
     if account.kind == "market":
         return
-    table = core.risk_index.tables[product.code]
+    code, side, cover_steps = order.product, order.side, 0
+    position, table = account.positions[code], core.risk_index.tables[code]
     unit = table.unit
-    cover_steps = 0
     if account.position_mode != HEDGE:  # as `reducible`, without a call for every order
         cover_steps = (position.short if side > 0 else position.long).size
-    if quantity_steps <= cover_steps:
+    if steps <= cover_steps:
         return
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
-    mark_ticks = core.state.markets[product.code].mark
-    if not only_size and _fits_easily(core, account, position, side, quantity_steps, price_ticks, mark_ticks, table):
+    mark_ticks = core.state.markets[code].mark
+    if not only_size and _fits_easily(core, account, position, side, steps, price_ticks, mark_ticks):
         return
     standing = account_margin.standing(account, position, mark_ticks * unit)
-    taken_steps, paid = _immediate_fill(core, account, position, side, quantity_steps, price_ticks)
+    taken_steps, paid = _immediate_fill(core, account, position, side, steps, price_ticks)
     uncovered = uncovered_value(_resting(account, position, side), cover_steps) * unit if cover_steps else 0
-    need = need_of(standing, side, quantity_steps, price_ticks, mark_ticks, unit, taken_steps, paid, uncovered)
+    need = need_of(standing, side, steps, price_ticks, mark_ticks, unit, taken_steps, paid, uncovered)
     _check_size(table, need.reach, position.leverage)
     if only_size:
         return
@@ -73,10 +63,10 @@ def check_increase(
     if taken_steps:
         _check_isolated_growth(table, standing, side, taken_steps, paid * unit)
         roundings = 0
-        if builder_rate or position.mode == ISOLATED:
+        if order.builder_rate or position.mode == ISOLATED:
             # margin and builder fees are rounded up at every fill, up to a micro-USDC each
             roundings = _fill_count(core, account, position, side, taken_steps) - 1
-        loss += fees.worst_cost(core, account, product, paid * unit, builder_rate, roundings)
+        loss += fees.worst_cost(core, account, table.product, paid * unit, order.builder_rate, roundings)
         if position.mode == ISOLATED:
             initial += roundings
     if equity + need.freed - loss < initial:
@@ -89,14 +79,7 @@ def check_increase(
 
 
 def _fits_easily(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    quantity_steps: int,
-    price_ticks: int,
-    mark_ticks: int,
-    table: RiskTable,
+    core: Core, account: VenueAccount, position: Position, side: int, steps: int, price_ticks: int, mark_ticks: int
 ) -> bool:
     """Return True for an order that even the most it could need leaves room for; False says nothing.
 
@@ -106,7 +89,7 @@ def _fits_easily(
     # Second form: an order that even the most it could need leaves room for
     if position.mode == ISOLATED or account.position_mode == HEDGE:
         return False
-    book = core.books[position.product]
+    book, table = core.books[position.product], core.risk_index.tables[position.product]
     highest_ticks = price_ticks if price_ticks > mark_ticks else mark_ticks
     if side > 0:
         crosses = 0 < book.asks.best <= price_ticks
@@ -115,7 +98,7 @@ def _fits_easily(
         crosses = best >= price_ticks
         if best > highest_ticks:
             highest_ticks = best
-    value = highest_ticks * quantity_steps * table.unit
+    value = highest_ticks * steps * table.unit
     reach = _reach(position, side, mark_ticks * table.unit) + value
     if reach > table.first_notional or position.leverage > table.first_leverage:
         return False
@@ -225,35 +208,26 @@ def _check_size(table: RiskTable, reach: int, leverage: int) -> None:
 def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     product = position.product if position.mode == ISOLATED else 0
     if f"{account.address}:{product}" in core.state.liquidations:
-        raise Refused(
-            TxCode.POSITION_IN_LIQUIDATION, "the position is being liquidated; only orders that reduce are taken"
-        )
+        reason = "the position is being liquidated; only orders that reduce are taken"
+        raise Refused(TxCode.POSITION_IN_LIQUIDATION, reason)
 
 
 def settle_isolated(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    *,
-    opened: int,
-    opened_value: int,
-    closed_value: int,
-    gained: int,
+    core: Core, account: VenueAccount, position: Position, side: int, opened: int, value: int, closed: int, gained: int
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
-    A trade of `side` added `opened` steps worth `opened_value`; `closed_value` is the entry value that was closed;
+    A trade of `side` added `opened` steps worth `value`; `closed` is the entry value that was closed;
     `gained` is what the closing added to the balance (realised PnL less fees). What opens takes its initial margin and
     its loss against mark from the balance, as far as the cross positions can spare it. What closes gives its share of
     the margin back, but the rest of the position keeps its initial margin as far as there is any; a loss is paid by the
     position's margin and unrealised profit before the balance.
     """
     step_micro = mark_step(core, position.product)
-    if closed_value:
-        assign(core, account, position, -released(position, closed_value, gained, step_micro, opened))
+    if closed:
+        assign(core, account, position, -released(position, closed, gained, step_micro, opened))
     if opened:
-        assign(core, account, position, margin_of_opened(core, account, position, side, opened, opened_value))
+        assign(core, account, position, margin_of_opened(core, account, position, side, opened, value))
 
 
 def margin_of_opened(
@@ -301,26 +275,20 @@ def _freed(core: Core, account: VenueAccount, position: Position, side: int, pri
 
 
 def has_margin_for(
-    core: Core,
-    account: VenueAccount,
-    position: Position,
-    side: int,
-    opened_steps: int,
-    value_micro: int,
-    brought_micro: int = 0,
+    core: Core, account: VenueAccount, position: Position, side: int, steps: int, value_micro: int, brought: int = 0
 ) -> bool:
     """Return whether the balance can still give an isolated position the margin for opening so many steps.
 
     Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. What
     those can spare, with what an order that flips the position sets free, must cover the maintenance margin of what
-    opens. `brought_micro` is what fills before, which are not booked yet, bring to the balance.
+    opens. `brought` is what fills before, which are not booked yet, bring to the balance.
     """
-    if opened_steps <= 0:
+    if steps <= 0:
         return True
-    table, config = core.risk_index.table(position.product), core.state.config
+    table, config = core.risk_index.tables[position.product], core.state.config
     step_micro = mark_step(core, position.product)
-    need, loss = margin_to_open(side, opened_steps, value_micro, step_micro, position.leverage)
+    need, loss = margin_to_open(side, steps, value_micro, step_micro, position.leverage)
     own_steps = (position.long if side > 0 else position.short).size
-    more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
-    freed = brought_micro + _freed(core, account, position, side, value_micro // opened_steps, step_micro)
+    more = table.maintenance((own_steps + steps) * step_micro) - table.maintenance(own_steps * step_micro)
+    freed = brought + _freed(core, account, position, side, value_micro // steps, step_micro)
     return (min(need, _spare(core, account, freed)) - loss) * config.liquidation_stop > more * RATE

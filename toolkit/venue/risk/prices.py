@@ -13,8 +13,7 @@ from ...errors import InputError
 from ...products import Product
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.genesis import Genesis
@@ -48,37 +47,20 @@ def tick(core: Core, time: int) -> int:
 
 def sample(market: MarketState, bid: int, ask: int) -> None:
     """Sample a book of which the best prices are these, for the mark."""
-    if bid and ask:
-        market.basis.append(bid + ask - 2 * market.oracle)
-        market.book.append(_middle(bid, ask, market.last))
-    else:
-        market.basis.append(None)
-        market.book.append(None)
+    market.basis.append(bid + ask - 2 * market.oracle if bid and ask else None)
+    market.book.append(_middle(bid, ask, market.last) or None)
 
 
 def follow_samples(core: Core, market: MarketState) -> None:
     """Set the mark of the instant of the latest sample, and drop the samples that are too old."""
-    middle = market.book[-1] or 0
-    for samples, limit in (
-        (market.basis, core.state.config.basis_samples),
-        (market.book, core.state.config.book_samples),
-    ):
-        if len(samples) > limit:
-            del samples[: len(samples) - limit]
-    _set(core, market, _mark(market, middle))
+    middle, config = market.book[-1] or 0, core.state.config
+    for samples, limit in ((market.basis, config.basis_samples), (market.book, config.book_samples)):
+        del samples[: max(len(samples) - limit, 0)]
+    set_mark(core, market, _mark(market, middle))
 
 
-def quotes(core: Core, product: int) -> tuple[int, int]:
-    """Return the best bid and ask of a product in ticks, 0 where there is none."""
-    return core.books.top(product)
-
-
-def set_mark(core: Core, market: MarketState, bid: int, ask: int) -> None:
-    """Set the mark from the present oracle, samples and quotes; without any price it stays."""
-    _set(core, market, mark_price(market, bid, ask))
-
-
-def _set(core: Core, market: MarketState, mark: int) -> None:
+def set_mark(core: Core, market: MarketState, mark: int) -> None:
+    """Set the mark, in ticks; 0, which is no price, leaves it as it is."""
     if mark and mark != market.mark:
         market.mark = mark
         core.risk_index.moved.add(market.product)
@@ -86,7 +68,7 @@ def _set(core: Core, market: MarketState, mark: int) -> None:
 
 def mark_price(market: MarketState, bid: int, ask: int) -> int:
     """Return the mark in whole ticks (halves go up), 0 without any price. A quote of 0 is an empty side of the book."""
-    return _mark(market, _middle(bid, ask, market.last) if bid and ask else 0)
+    return _mark(market, _middle(bid, ask, market.last))
 
 
 def _mark(market: MarketState, middle: int) -> int:
@@ -103,13 +85,11 @@ def _mark(market: MarketState, middle: int) -> int:
         book = _mean(market.book, 2)
         if book:
             found.append(book)
-    found.sort()
-    if len(found) == 3:
-        median = found[1]
-    elif found:
-        median = (found[(len(found) - 1) // 2] + found[len(found) // 2]) // 2
-    else:
+    if not found:
         return 0
+    found.sort()
+    # of an odd number of prices both are the one in the middle
+    median = (found[(len(found) - 1) // 2] + found[len(found) // 2]) // 2
     return max(1, (median + 1) // 2)
 
 
@@ -129,7 +109,9 @@ def set_oracle_price(market: MarketState, price_ticks: int) -> None:
 
 
 def _middle(bid: int, ask: int, last: int) -> int:
-    """Return the median of best bid, best ask and last price."""
+    """Return the median of best bid, best ask and last price, 0 where a side of the book is empty."""
+    if not bid or not ask:
+        return 0
     if not last:
         return (bid + ask) // 2
     inner = last if last < ask else ask
@@ -149,7 +131,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     set_oracle_price(market, price_ticks)
     for rule in ORACLE_HOOKS:
         rule(core, product)
-    set_mark(core, market, *quotes(core, product))
+    set_mark(core, market, mark_price(market, *core.books.top(product)))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
 

@@ -10,19 +10,15 @@ from typing import Any
 
 from ...errors import MalformedRequest
 from ...numerals import micro_text
-from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused, Submit
+from ..engine.commands import ActionContext, Refused, Submit, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
-from ..model.accounts import VenueAccount
-from ..model.constants import GTC, LIMIT
 from ..model.market import REGIMES
 from ..model.state import Limit
 from ..risk import ledger, prices
-from ..trading import lifecycle, orders
+from ..trading import lifecycle, placing
 from . import participants
 
 LIQUIDITY = "0x00000000000000000000000000000000000000b9"
@@ -48,10 +44,8 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
             raise Refused(TxCode.BAD_ARGUMENT, f"a point is [time in ms, price], not {point!r}")
         time, price = point
         if time <= core.state.time or (script and time <= script[-1][0]):
-            raise Refused(
-                TxCode.BAD_ARGUMENT,
-                f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})",
-            )
+            reason = f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
+            raise Refused(TxCode.BAD_ARGUMENT, reason)
         script.append((time, prices.oracle_ticks(listed, price)))
     lab = core.state.laboratory
     lab.scripts.pop(product, None)
@@ -123,10 +117,6 @@ def pause(core: Core, product: int) -> None:
 def resume(core: Core, product: int) -> None:
     """Let a paused product trade again; the liquidations that waited for it go on."""
     core.product(product)
-    _resume(core, product)
-
-
-def _resume(core: Core, product: int) -> None:
     core.state.markets[product].paused = False
     core.risk_index.moved.add(product)
 
@@ -142,14 +132,21 @@ def add_liquidity(
     if not 1 <= levels <= LEVELS:
         raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
-    first, steps, apart = _sizes(listed, price, quantity, gap)
-    account = _house(core)
+    first = listed.ticks(arguments.positive(price, "price"))
+    steps = listed.steps(arguments.positive(quantity, "quantity"))
+    apart = listed.ticks(arguments.positive(gap, "gap")) if gap else 1
+    prices.check_bound(listed, "price", first)
+    prices.check_bound(listed, "gap", apart)
+    if first * steps * listed.unit > CAPITAL:
+        reason = f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
+        raise Refused(TxCode.BAD_ARGUMENT, reason)
+    account = ledger.open_house(core, LIQUIDITY, CAPITAL)
     placed, taken = [], 0
     for level in range(levels):
         ticks = first - sign * apart * level
         if ticks <= 0:
             break
-        order = orders.submit(core, account, listed, sign, steps, ticks, kind=LIMIT, tif=GTC)
+        order = placing.submit(core, account, listed, sign, steps, ticks)
         taken += order.filled
         if order.id in account.orders:
             placed.append(str(order.id))
@@ -161,32 +158,12 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
     """Cancel the orders that `add_liquidity` placed in a product."""
     core.product(product)
     account = core.state.accounts.get(LIQUIDITY)
-    resting = [order for order in account.orders.values() if order.product == product] if account else []
+    if account is None:
+        return {"cancelled": 0}
+    resting = [order for order in account.orders.values() if order.product == product]
     for order in resting:
-        assert account is not None
         lifecycle.cancel(core, account, order)
     return {"cancelled": len(resting)}
-
-
-def _house(core: Core) -> VenueAccount:
-    account = core.account(LIQUIDITY)
-    if account.kind != "market":
-        account.kind = "market"
-        ledger.deposit(core, account, CAPITAL)
-    return account
-
-
-def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, int, int]:
-    ticks = product.ticks(arguments.positive(price, "price"))
-    steps = product.steps(arguments.positive(quantity, "quantity"))
-    apart = product.ticks(arguments.positive(gap, "gap")) if gap else 1
-    prices.check_bound(product, "price", ticks)
-    prices.check_bound(product, "gap", apart)
-    if ticks * steps * product.unit > CAPITAL:
-        raise Refused(
-            TxCode.BAD_ARGUMENT, f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
-        )
-    return ticks, steps, apart
 
 
 @controls("stand_still")
@@ -213,9 +190,8 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
         action = actions.parse(action)
     except MalformedRequest as error:
         raise Refused(TxCode.BAD_ARGUMENT, str(error)) from None
-    now = core.state.time
-    context = ActionContext(account, account.address, 0, now, core.tx_hash())
-    outcome = core.execute(context, Submit(now, action, account.address, 0), str(action["type"]))
+    context = ActionContext(account, account.address, 0, core.state.time, core.tx_hash())
+    outcome = core.execute(context, Submit(core.state.time, action, account.address, 0), str(action["type"]))
     return {"code": outcome.code, "message": outcome.message, **(outcome.data or {})}
 
 
@@ -226,40 +202,39 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
 def disable(core: Core, action: str) -> None:
     """Switch an action off: it is answered 40280."""
     if action not in core.handlers:
-        raise Refused(
-            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
-        )
-    _add(core.state.laboratory.disabled, action)
+        reason = f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
+        raise Refused(TxCode.UNKNOWN_TARGET, reason)
+    _switch(core.state.laboratory.disabled, action, True)
 
 
 @controls("enable")
 def enable(core: Core, action: str) -> None:
     """Switch an action on again."""
-    _remove(core.state.laboratory.disabled, action)
+    _switch(core.state.laboratory.disabled, action, False)
 
 
 @controls("ban")
 def ban(core: Core, address: str) -> None:
     """Let an account and its agents do nothing: they are answered 40281."""
-    _add(core.state.laboratory.banned, arguments.address(address))
+    _switch(core.state.laboratory.banned, arguments.address(address), True)
 
 
 @controls("unban")
 def unban(core: Core, address: str) -> None:
     """Let an account act again."""
-    _remove(core.state.laboratory.banned, arguments.address(address))
+    _switch(core.state.laboratory.banned, arguments.address(address), False)
 
 
 @controls("close_location")
 def close_location(core: Core, peer: str = "") -> None:
     """Answer 40006 to a caller's address, or to everybody."""
-    _add(core.state.laboratory.closed, peer)
+    _switch(core.state.laboratory.closed, peer, True)
 
 
 @controls("open_location")
 def open_location(core: Core, peer: str = "") -> None:
     """Serve a caller's address again."""
-    _remove(core.state.laboratory.closed, peer)
+    _switch(core.state.laboratory.closed, peer, False)
 
 
 @controls("limit")
@@ -269,9 +244,8 @@ def limit(core: Core, action: str, count: int, span: int) -> None:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:
         known = ", ".join(sorted(core.handlers))
-        raise Refused(
-            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are info, {known}, and '' for all the others"
-        )
+        reason = f"there is no action {action!r}; there are info, {known}, and '' for all the others"
+        raise Refused(TxCode.UNKNOWN_TARGET, reason)
     core.state.laboratory.limits[action] = Limit(count, span)
 
 
@@ -288,14 +262,12 @@ def calm(core: Core) -> None:
     lab.disabled, lab.banned, lab.closed, lab.limits = [], [], [], {}
     for code, market in core.state.markets.items():
         if market.paused:
-            _resume(core, code)
+            resume(core, code)
 
 
-def _add(held: list[str], name: str) -> None:
-    if name not in held:
+def _switch(held: list[str], name: str, on: bool) -> None:
+    """Add a name to a list, or remove it, where that changes anything."""
+    if on and name not in held:
         held.append(name)
-
-
-def _remove(held: list[str], name: str) -> None:
-    if name in held:
+    elif not on and name in held:
         held.remove(name)

@@ -1,6 +1,7 @@
 """Random integers by their place: word i of a seed at any time, alone or as an array, the same on every platform.
 
-Arrays are of numpy's 64-bit integers; no floating-point number decides anything.
+SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). Arrays are of numpy's 64-bit
+integers; no floating-point number decides anything, so the same seed gives the same path everywhere.
 """
 
 from __future__ import annotations
@@ -8,8 +9,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..model.rng import GOLDEN, SIGMA
+import msgspec
+import numpy as np
 
+_MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+SIGMA = 1_000_000
+"""Bell-shaped integers are in units of a millionth of a standard deviation."""
 _DEVIATION = 37_837  # of the sum of four uniform 16-bit numbers: 65536 · sqrt(4 / 12)
 EXP_BITS = 28
 """`exponential` returns parts of 2**EXP_BITS."""
@@ -19,10 +25,37 @@ _COARSE = 12
 _MOST = 5 << (LOG_BITS - _COARSE)
 
 
+def mix(*parts: int) -> int:
+    """Return one 64-bit seed from several numbers; every bit of each part matters."""
+    state = 0
+    for part in parts:
+        state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)
+    return state
+
+
+def _scramble(word: int) -> int:
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & _MASK
+    return word ^ (word >> 31)
+
+
+class Rng(msgspec.Struct, gc=False):
+    """A stream of random integers; `state` is its whole state."""
+
+    state: int = 0
+
+    def bits(self) -> int:
+        """Return 64 random bits."""
+        self.state = state = self.state + GOLDEN & _MASK
+        return _scramble(state)
+
+    def below(self, bound: int) -> int:
+        """Return an integer from 0 to bound − 1 (bound ≤ 2**32; the bias is below 2**-32)."""
+        return (self.bits() >> 32) * bound >> 32
+
+
 def words(seed: Any, places: Any) -> Any:
     """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64; also of a seed for each."""
-    import numpy as np
-
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
     word += np.uint64(seed) if type(seed) is int else seed
     word ^= word >> np.uint64(30)
@@ -35,15 +68,11 @@ def words(seed: Any, places: Any) -> Any:
 
 def bits(word: Any, shift: int, width: int) -> Any:
     """Return `width` bits of each word from bit `shift` on, as int64."""
-    import numpy as np
-
     return ((word >> np.uint64(shift)) & np.uint64((1 << width) - 1)).astype(np.int64)
 
 
 def normals(word: Any) -> Any:
     """Return one bell-shaped int64 for each word: mean 0, standard deviation SIGMA, within ±3.5 deviations."""
-    import numpy as np
-
     total = (word & np.uint64(0xFFFF)) + (word >> np.uint64(48))
     total += (word >> np.uint64(16)) & np.uint64(0xFFFF)
     total += (word >> np.uint64(32)) & np.uint64(0xFFFF)
@@ -53,30 +82,21 @@ def normals(word: Any) -> Any:
 @cache
 def _exponentials() -> Any:
     """Return exp(i / 2**12) for i from −_MOST to _MOST in parts of 2**EXP_BITS, by exact multiplication."""
-    import numpy as np
-
     one = 1 << 80
     step = one  # exp(2**-12), by its series
     term = one
     for n in range(1, 12):
         term = (term >> _COARSE) // n
         step += term
-    up, down, value = [], [], one
-    inverse = one * one // step
-    for _ in range(_MOST):
-        value = value * step >> 80
-        up.append(value >> (80 - EXP_BITS))
-    value = one
-    for _ in range(_MOST):
-        value = value * inverse >> 80
-        down.append(value >> (80 - EXP_BITS))
-    return np.array([*reversed(down), 1 << EXP_BITS, *up], dtype=np.int64)
+    up, down = [one], [one]
+    for powers, factor in ((up, step), (down, one * one // step)):
+        for _ in range(_MOST):
+            powers.append(powers[-1] * factor >> 80)
+    return np.array([power >> (80 - EXP_BITS) for power in (*reversed(down), *up[1:])], dtype=np.int64)
 
 
 def exponential(logs: Any) -> Any:
     """Return exp(logs / 2**LOG_BITS) in parts of 2**EXP_BITS, for logarithms within ±5 (others count as ±5)."""
-    import numpy as np
-
     limit = (_MOST << _COARSE) - 1
     logs = np.clip(logs, -limit, limit)
     coarse = _exponentials()[(logs >> _COARSE) + _MOST]
@@ -87,8 +107,6 @@ def exponential(logs: Any) -> Any:
 @cache
 def waits() -> Any:
     """Return the 1,024 middle quantiles of an exponential distribution with mean 1,000, rounded up, as int64."""
-    import numpy as np
-
     tails = exponential(-np.arange(5_001) * (1 << LOG_BITS) // 1000)  # of waiting longer than so much, falling
     wanted = (2 * np.arange(1024) + 1 << EXP_BITS) // 2048
     return (5_001 - np.searchsorted(tails[::-1], wanted, side="right")).astype(np.int64)

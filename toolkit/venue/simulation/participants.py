@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..engine.codes import TxCode
-from ..engine.commands import Refused
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import post_command, process
-from ..model.constants import GTC, IOC, LIMIT
+from ..model.constants import IOC
 from ..model.genesis import Genesis
 from ..model.market import MakerState, SimulatedProduct, Simulation, market_of, saved
 from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
-from ..trading import lifecycle, orders, settlement
-from ..trading.positions import grow_leg, position_of, reduce_leg
+from ..trading import lifecycle, placing, settlement
+from ..trading.lifecycle import position_of
 from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
 from .quoted import FINE, PPM, Quoted
@@ -51,10 +50,8 @@ def begin(core: Core, genesis: Genesis) -> None:
         return
     core.state.settings["market"] = saved(market)
     simulation = core.state.simulation = Simulation(market)
-    accounts = [core.account(address) for address in (*MAKERS[: len(market.makers)], *TAKERS.values())]
-    for account in accounts:
-        account.kind = "market"
-        ledger.deposit(core, account, CAPITAL)
+    addresses = (*MAKERS[: len(market.makers)], *TAKERS.values())
+    accounts = [ledger.open_house(core, address, CAPITAL) for address in addresses]
     interval = core.state.config.price_interval
     first = (core.state.time // interval + 1) * interval
     time = first - 1  # all begins with the first prices, so that connecting computes nothing yet
@@ -157,7 +154,7 @@ def skip(core: Core, until: int) -> None:
         quotes.settle()
         for quoted in quotes.products.values():
             quoted.sim.time, quoted.sim.traded = max(quoted.sim.time, until), max(quoted.sim.traded, until)
-            quotes.forget(quoted.code)
+            quoted.read_regime(quotes.simulation)
 
 
 def move_index(core: Core, code: int, price_ticks: int) -> bool:
@@ -176,7 +173,7 @@ def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
         quotes.hear(quoted, time)
         sim.regime = sim.plan.pop(0)[1]
         sim.traded = max(sim.traded, time)  # orders that only this regime has had before now do not come late
-        quotes.forget(quoted.code)
+        quoted.read_regime(quotes.simulation)
         if quoted.code in core.books and not sim.busy:
             quotes.take_back(quoted)
 
@@ -199,7 +196,7 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) ->
         _absorb(core, quotes, quoted, time, own=False)
         with suppress(Refused):
             account = core.state.accounts[taker]
-            orders.submit(core, account, quoted.product, side, steps, limit, kind=LIMIT, tif=IOC)
+            placing.submit(core, account, quoted.product, side, steps, limit, tif=IOC)
         _absorb(core, quotes, quoted, time, own=True)
         return
     if quoted.code in core.books:  # somebody looks
@@ -253,7 +250,7 @@ def _sweep(
         left -= filled
         value = price * filled * quoted.unit
         paid += value
-        settlement.publish_trade(core, quoted.product, market, side, price, filled, value, "")
+        settlement.publish_trade(core, quoted.product, side, price, filled, "")
         quotes.take(sim.makers[number], -side, filled, time, quotes.makers[number])
         sim.makers[number].inventory -= side * filled
         _wait(sim, MAKERS[number], -side * filled, -side * value)
@@ -266,12 +263,9 @@ def _sweep(
 
 
 def _wait(sim: SimulatedProduct, address: str, steps: int, value: int) -> None:
-    entry = sim.pending.get(address)
-    if entry is None:
-        sim.pending[address] = [steps, value]
-    else:
-        entry[0] += steps
-        entry[1] += value
+    entry = sim.pending.setdefault(address, [0, 0])
+    entry[0] += steps
+    entry[1] += value
 
 
 def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
@@ -286,10 +280,10 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
         against, into = (position.short, position.long) if steps > 0 else (position.long, position.short)
         closed = min(against.size, abs(steps))
         if closed:
-            pnl += reduce_leg(against, closed, market.last * closed * quoted.unit, steps < 0)
+            pnl += against.close(closed, market.last * closed * quoted.unit, steps < 0)
         if opened := abs(steps) - closed:
             core.state.last_exec += 1
-            grow_leg(into, opened, market.last * opened * quoted.unit, time, core.state.last_exec)
+            into.grow(opened, market.last * opened * quoted.unit, time, core.state.last_exec)
         market.open_interest += opened if steps > 0 else -closed
         ledger.realize(core, account, pnl, code)
         core.risk_index.index(account)
@@ -322,7 +316,7 @@ def follow_books(core: Core) -> None:
                 sim.busy = False
                 quotes.take_back(quoted)
             else:
-                quotes.keep(quoted)
+                sim.busy, quoted.shown = True, None
         if sim.busy:
             core.wake("market", max(quotes.next_answer(quoted, time), time + 1))
 
@@ -377,7 +371,7 @@ def requote_resting(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> No
                 if price <= 0 or (address, side * price) in wanted:
                     continue
             maker = core.state.accounts[address]
-            orders.submit(core, maker, quoted.product, side, steps, price, kind=LIMIT, tif=GTC)
+            placing.submit(core, maker, quoted.product, side, steps, price)
 
 
 def requote(core: Core, code: int) -> None:

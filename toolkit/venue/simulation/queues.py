@@ -103,10 +103,5 @@ def queue_model(given: str | QueueModel, step: float) -> QueueModel:
             power = 0.0
         if power > 0:
             return Probability(lambda quantity: quantity**power, given)
-    raise InputError(
-        f"queue {given!r} is not a model; give {', '.join(EXAMPLES)}",
-        field="queue",
-        rule="known",
-        value=given,
-        nearest=EXAMPLES,
-    )
+    reason = f"queue {given!r} is not a model; give {', '.join(EXAMPLES)}"
+    raise InputError(reason, field="queue", rule="known", value=given, nearest=EXAMPLES)

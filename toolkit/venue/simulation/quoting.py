@@ -17,6 +17,7 @@ from ..model.accounts import VenueOrder
 from ..model.book import Book
 from ..model.constants import GTC, LIMIT
 from ..model.market import Maker, MakerState, Simulation
+from ..trading import lifecycle
 from . import flow
 from .flow import PARTS, FlowBlock, Order
 from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
@@ -87,10 +88,6 @@ class Quotes:
         else:
             self.find_order(quoted)
         return block.orders[at]
-
-    def forget(self, code: int) -> None:
-        """Read the flow of a product again, because its regime changed."""
-        self.products[code].read_regime(self.simulation)
 
     def hear(self, quoted: Quoted, time: int) -> None:
         """Let the news up to and including a time (ms) move the index."""
@@ -217,18 +214,6 @@ class Quotes:
         market = quoted.market
         return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
 
-    def ladder(self, quoted: Quoted, number: int, side: int, best: int, time: int) -> list[Level]:
-        """Return what a maker offers on a side at a time, best first, without what was taken."""
-        taken = taken_of(quoted.sim.makers[number], side, time)
-        levels = []
-        for price, steps in self._whole(quoted, number, side, best):
-            if taken >= steps:
-                taken -= steps
-                continue
-            levels.append((price, steps - taken, number))
-            taken = 0
-        return levels
-
     def _whole(self, quoted: Quoted, number: int, side: int, best: int) -> Iterable[tuple[int, int]]:
         maker = self.makers[number]
         gap = best * maker.gap_ppm // PPM or 1
@@ -252,7 +237,11 @@ class Quotes:
         bests = self.quote(quoted, time)[side < 0]
         found = []
         for number, best in enumerate(bests):
-            found += self.ladder(quoted, number, side, best, time)
+            taken = taken_of(quoted.sim.makers[number], side, time)
+            for price, steps in self._whole(quoted, number, side, best):
+                if taken < steps:
+                    found.append((price, steps - taken, number))
+                taken = max(taken - steps, 0)
         found.sort(key=lambda level: (-side * level[0], level[2]))
         return found
 
@@ -347,12 +336,7 @@ class Quotes:
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value."""
         quoted, time = self.products[code], self.core.state.time
-        kept = quoted.top
-        if kept is not None and kept[2] and kept[0] == time:
-            price = kept[1][side < 0]
-            steps = self._steps(quoted, self._closest, 0, price)
-        else:
-            price, steps, _ = self.best(quoted, side, time)
+        price, steps, _ = self.best(quoted, side, time)
         if price * steps * quoted.unit >= value_micro:
             return ((price, steps),)
         return [(price, steps) for price, steps, _ in self.side(quoted, side, time)]
@@ -376,7 +360,7 @@ class Quotes:
                 account = core.state.accounts[MAKERS[number]]
                 account.orders[name] = order
                 book.side(side).add(order)
-                self._count(quoted, order, steps)
+                lifecycle.count_resting(core, account.positions[code], order, steps)
         return book
 
     def fold(self) -> None:
@@ -395,8 +379,9 @@ class Quotes:
         """Fold a book in which only makers' orders rest."""
         accounts = self.core.state.accounts
         for order in self.resting(quoted):
-            self._count(quoted, order, -order.leaves)
-            del accounts[order.address].orders[order.id]
+            account = accounts[order.address]
+            lifecycle.count_resting(self.core, account.positions[quoted.code], order, -order.leaves)
+            del account.orders[order.id]
         quoted.shown = None
         self.core.books.pop(quoted.code, None)
 
@@ -421,10 +406,6 @@ class Quotes:
             for level in ladder.levels.values()
             for order in level.orders.values()
         )
-
-    def keep(self, quoted: Quoted) -> None:
-        """Let the makers' orders of an unfolded book stay, because others rest there now."""
-        quoted.sim.busy, quoted.shown = True, None
 
     def next_answer(self, quoted: Quoted, time: int) -> int:
         """Return when a maker next sees news, in ms."""
@@ -458,17 +439,6 @@ class Quotes:
             state.taken_bids, state.bids_until = taken, time + maker.refill_ms
         else:
             state.taken_asks, state.asks_until = taken, time + maker.refill_ms
-
-    def _count(self, quoted: Quoted, order: VenueOrder, steps: int) -> None:
-        """Add steps of an order to the sums in its position, as `lifecycle.count_resting` does."""
-        position = self.core.state.accounts[order.address].positions[quoted.code]
-        value = order.price * steps * quoted.unit
-        if order.side > 0:
-            position.buy_quantity += steps
-            position.buy_value += value
-        else:
-            position.sell_quantity += steps
-            position.sell_value += value
 
 
 def index_source(core: Core, code: int, time: int) -> tuple[int, int]:

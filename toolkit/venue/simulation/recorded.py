@@ -11,18 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine import arguments
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import FILLED, GTC, HEDGE, IOC, ISOLATED, LIMIT
 from ..model.state import RecordedMarket
-from ..risk import ledger
+from ..risk import ledger, prices
 from ..simulation import quoting
 from ..trading import lifecycle, matching, settlement
-from ..trading.orders import place
-from ..trading.positions import position_of
+from ..trading.lifecycle import position_of
+from ..trading.placing import place
 from .queues import QueueEntry, queue_model
 
 RECORDED = "0x00000000000000000000000000000000000000ba"
@@ -45,7 +44,9 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
     recorded = core.state.recorded
     if recorded is None or code not in recorded.products:
         return quoting.index_source(core, code, time)
-    return recorded.indexes.get(code) or core.books[code].mid2 // 2, 0
+    book = core.books[code]
+    bid, ask = book.bids.best, book.asks.best
+    return recorded.indexes.get(code) or ((bid + ask) // 2 if bid and ask else 0), 0
 
 
 @controls("open_recorded")
@@ -54,13 +55,10 @@ def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -
     queue_model(queue, 1.0)
     for code in products:
         core.product(code)
-    account = core.account(RECORDED)
+    account = ledger.open_house(core, RECORDED, CAPITAL)
+    account.maker_rate = account.taker_rate = 0
     for order in list(account.orders.values()):
         lifecycle.cancel(core, account, order)
-    if account.kind != "market":
-        account.kind = "market"
-        account.maker_rate = account.taker_rate = 0
-        ledger.deposit(core, account, CAPITAL)
     core.state.recorded = RecordedMarket(sorted(products), queue)
     attach(core)
     core.wake("recorded", core.state.schedule.get("prices", core.state.time + core.state.config.price_interval))
@@ -73,7 +71,7 @@ def keep_marks(core: Core, time: int) -> int | None:
     if recorded is None:
         return None
     for code, mark in recorded.marks.items():
-        _set_mark(core, code, mark)
+        prices.set_mark(core, core.state.markets[code], mark)
     return time + core.state.config.price_interval
 
 
@@ -90,10 +88,8 @@ def play_recorded(core: Core, product: int, changes: list[list[int]], whole: boo
         kind, side, price, steps = change if len(change) == 4 else (-1, 0, 0, 0)
         sided = side in (1, -1) if kind in (LEVEL, TRADE) else kind in (MARK, INDEX)
         if not sided or price <= 0 or steps < (kind == TRADE):
-            raise Refused(
-                TxCode.BAD_ARGUMENT,
-                f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}",
-            )
+            reason = f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}"
+            raise Refused(TxCode.BAD_ARGUMENT, reason)
     _Player(core, recorded, product).play(changes, whole)
 
 
@@ -104,7 +100,7 @@ class _Player:
         self.core = core
         self.recorded = recorded
         self.product = core.products[code]
-        self.book = core.books[code]
+        self.book, self.market = core.books[code], core.state.markets[code]
         self.account: VenueAccount = core.state.accounts[RECORDED]
         self.position: Position = position_of(core, self.account, self.product)
         self.model = queue_model(recorded.queue, float(self.product.step_size))
@@ -123,10 +119,10 @@ class _Player:
                 self._trade(side, price, steps)
             elif kind == MARK:
                 self.recorded.marks[self.product.code] = price
-                _set_mark(self.core, self.product.code, price)
+                prices.set_mark(self.core, self.market, price)
             else:
                 self.recorded.indexes[self.product.code] = price
-                self.core.state.markets[self.product.code].oracle = price
+                self.market.oracle = price
 
     def _forget_ended(self) -> None:
         """Drop the places of orders that have left the book, now and then."""
@@ -149,11 +145,11 @@ class _Player:
             self._clear_crossed(side, price)
         if own is None:
             if steps:
-                self._rest(side, price, steps)
+                lifecycle.add_to_book(self.core, self.position, self._order(side, price, steps, GTC))
         elif not steps:
             lifecycle.cancel(self.core, self.account, own)
         elif own.leaves != steps:
-            lifecycle.reduce_leaves(self.core, self.position, own, steps)
+            lifecycle.take_from_resting(self.core, self.position, own, own.leaves - steps)
             own.quantity = own.filled + steps
 
     def _clear_crossed(self, side: int, price: int) -> None:
@@ -184,9 +180,7 @@ class _Player:
                 if quantity > 0:
                     left -= self._fill(order, quantity)
         if left > 0:
-            market = self.core.state.markets[self.product.code]
-            value = price * left * self.product.unit
-            settlement.publish_trade(self.core, self.product, market, taker, price, left, value)
+            settlement.publish_trade(self.core, self.product, taker, price, left)
 
     def _orders_at(self, side: int, price: int) -> tuple[VenueOrder | None, list[VenueOrder]]:
         """Return the recorded order of a level, and the users' orders there, first come first."""
@@ -205,10 +199,6 @@ class _Player:
     def _keep(self, order: VenueOrder, entry: QueueEntry) -> None:
         self.recorded.fronts[order.id] = round(entry.front * FINE), round(entry.traded * FINE)
 
-    def _rest(self, side: int, price: int, steps: int) -> None:
-        order = self._order(side, price, steps, GTC)
-        lifecycle.add_to_book(self.core, self.account, self.position, order)
-
     def _order(self, side: int, price: int, steps: int, tif: int) -> VenueOrder:
         order = VenueOrder(0, RECORDED, self.product.code, side, False, LIMIT, tif, 0, price, steps, steps)
         lifecycle.accept(self.core, self.account, self.position, order)
@@ -217,7 +207,7 @@ class _Player:
     def _fill(self, maker: VenueOrder, steps: int) -> int:
         """Fill a user's order at its price; return the steps that were filled."""
         order = self._order(-maker.side, maker.price, steps, IOC)
-        matching.fill_maker(self.core, self.account, self.position, order, maker, steps)
+        matching.fill_maker(self.core, self.account, self.position, order, maker)
         filled = steps - order.leaves
         if order.leaves:
             lifecycle.cancel(self.core, self.account, order)
@@ -226,13 +216,6 @@ class _Player:
         if not maker.leaves:
             self.recorded.fronts.pop(maker.id, None)
         return filled
-
-
-def _set_mark(core: Core, code: int, mark: int) -> None:
-    market = core.state.markets[code]
-    if mark != market.mark:
-        market.mark = mark
-        core.risk_index.moved.add(code)
 
 
 @controls("copy_account")
@@ -272,21 +255,12 @@ def copy_account(
     rates = account.maker_rate, account.taker_rate
     account.maker_rate = account.taker_rate = 0
     for row in positions:
-        _copy_position(core, account, *row)
+        _copy_position(core, account, row)
     account.maker_rate, account.taker_rate = rates
 
 
-def _copy_position(
-    core: Core,
-    account: VenueAccount,
-    code: int,
-    side: int,
-    steps: int,
-    value: int,
-    leverage: int,
-    isolated: int,
-    margin: int,
-) -> None:
+def _copy_position(core: Core, account: VenueAccount, row: list[int]) -> None:
+    code, side, steps, value, leverage, isolated, margin = row
     product, house = core.products[code], core.state.accounts[RECORDED]
     position = position_of(core, account, product)
     position.leverage = leverage or position.leverage
@@ -317,9 +291,9 @@ def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[
         if parent := placed.get(int(given.get("parentOrdId") or 0)):
             item["parentOrdId"] = parent
         # the rules let only builders have conditional orders
-        builder = "" if item.get("ordType") in ("LIMIT", "MARKET") else account.address
+        builder = None if item.get("ordType") in ("LIMIT", "MARKET") else account.address
         try:
-            placed[int(given["ordId"])] = place(core, ActionContext(account), item, builder=builder).id
+            placed[int(given["ordId"])] = place(core, ActionContext(account, builder=builder), item).id
             refusals.append("")
         except Refused as refused:
             refusals.append(refused.reason)

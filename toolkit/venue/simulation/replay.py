@@ -16,7 +16,7 @@ from ..model.accounts import Position, VenueOrder
 from ..model.constants import GTC, IOC, LIMIT
 from ..risk import ledger
 from ..trading import lifecycle, matching
-from ..trading.positions import position_of
+from ..trading.lifecycle import position_of
 from .quoting import index_source
 
 HOUSE = "0x00000000000000000000000000000000000000b0"
@@ -83,12 +83,8 @@ class House:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        fresh = HOUSE not in core.state.accounts
-        self.account = account = core.account(HOUSE)
-        if fresh:
-            account.kind = "market"
-            account.maker_rate = account.taker_rate = 0
-            ledger.deposit(core, account, CAPITAL)
+        self.account = ledger.open_house(core, HOUSE, CAPITAL)
+        self.account.maker_rate = self.account.taker_rate = 0
         self._quotes = 0
 
     def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> VenueOrder:

@@ -10,17 +10,15 @@ from typing import Any
 from msgspec.structs import replace as replaced
 
 from ...checks import Spec
-from ...products import Product
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import GTC, POST_ONLY, STATUS_NAMES, UNTRIGGERED
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
-from .orders import Item, accepted, batch_outcome, check_value, fit_to_position, id_text, read
-from .positions import closing_leg
+from .lifecycle import closing_leg
+from .placing import Item, accepted, batch_outcome, check_value, fit_to_position, id_text, read
 
 
 @handles("replaceOrder")
@@ -70,9 +68,8 @@ def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
     order = account.orders.get(order_id or account.client_ids.get(client_id, 0))
     name = f"ordId {order_id}" if order_id else f"clOrdId {client_id}"
     if order is None:
-        raise Refused(
-            TxCode.UNKNOWN_ORDER, f"{name} is no open order of {account.address}{_ending(core, account, item)}"
-        )
+        ending = _ending(core, account, order_id, client_id)
+        raise Refused(TxCode.UNKNOWN_ORDER, f"{name} is no open order of {account.address}{ending}")
     if order_id and client_id and order.client_id != client_id:
         raise Refused(TxCode.UNKNOWN_ORDER, f"ordId {order_id} has clOrdId {order.client_id}, not {client_id}")
     if order.product != code:
@@ -88,16 +85,15 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     trigger of an order that has triggered. Raises Refused before anything changed.
     """
     if order.waiting and order.triggered:
-        raise Refused(
-            TxCode.NOT_REPLACEABLE, "it has triggered and is tried at every price; cancel it and place another"
-        )
+        reason = "it has triggered and is tried at every price; cancel it and place another"
+        raise Refused(TxCode.NOT_REPLACEABLE, reason)
     position = account.positions[order.product]
     main = account.orders.get(order.group) if order.status == UNTRIGGERED and order.group != order.id else None
     entry_ticks = main.price or main.trigger if main is not None and not order.armed else 0
-    product, spec = read(core, account, item, builder=bool(order.builder), entry_ticks=entry_ticks, replaced=order)
+    product, spec = read(core, account, item, bool(order.builder), entry_ticks, order)
     _check_same(order, spec)
     if order.status == UNTRIGGERED:
-        _replace_waiting(core, account, product, position, order, spec, main)
+        _replace_waiting(core, account, position, order, spec, main)
         return
     if spec.tif not in (GTC, POST_ONLY):
         raise Refused(TxCode.NOT_REPLACEABLE, "timeInForce of an open order can only be GTC or POST_ONLY")
@@ -110,14 +106,14 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
             check_value(product, order.price, leaves_steps)
         order.quantity, order.tif = spec.quantity, spec.tif
         if leaves_steps < order.leaves:
-            lifecycle.reduce_leaves(core, position, order, leaves_steps)
+            lifecycle.take_from_resting(core, position, order, order.leaves - leaves_steps)
         lifecycle.record(core, account, order, "replaced")
         return
     # the order must not count against itself: it is no resting order while its new price and quantity are checked
     lifecycle.count_resting(core, position, order, -order.leaves)
     place, order.priority = order.priority, 0
     try:
-        leaves_steps = _readmit(core, account, product, position, order, spec, leaves_steps)
+        leaves_steps = _readmit(core, account, order, spec, leaves_steps)
     finally:
         order.priority = place
         lifecycle.count_resting(core, position, order, order.leaves)
@@ -126,7 +122,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     order.price, order.leaves, order.quantity, order.tif = spec.price, leaves_steps, spec.quantity, spec.tif
     lifecycle.record(core, account, order, "replaced")
     if holds_less:  # it takes nobody's cover
-        lifecycle.add_to_book(core, account, position, order)
+        lifecycle.add_to_book(core, position, order)
     else:
         matching.process_order(core, account, position, order, spec.price)
 
@@ -145,13 +141,7 @@ def _check_same(order: VenueOrder, spec: Spec) -> None:
 
 
 def _replace_waiting(
-    core: Core,
-    account: VenueAccount,
-    product: Product,
-    position: Position,
-    order: VenueOrder,
-    spec: Spec,
-    main: VenueOrder | None,
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, spec: Spec, main: VenueOrder | None
 ) -> None:
     """Replace the trigger, price and quantity of a waiting order. `main` is the open main order of an exit."""
     if main is not None and spec.quantity > main.quantity:
@@ -159,7 +149,7 @@ def _replace_waiting(
     leg = closing_leg(account, position, order.side, order.closing)
     whole_steps = main.quantity if main is not None else leg.size if leg is not None and order.reducing else 0
     if 0 < spec.quantity < whole_steps:  # an exit of the whole position is exempt from the minimum value
-        check_value(product, spec.trigger, spec.quantity)
+        check_value(core.products[order.product], spec.trigger, spec.quantity)
     order.trigger, order.trigger_up = spec.trigger, spec.trigger_up
     order.price, order.quantity, order.leaves = spec.price, spec.quantity, spec.quantity
     order.slippage, order.tif = spec.slippage, spec.tif
@@ -168,32 +158,14 @@ def _replace_waiting(
     lifecycle.record(core, account, order, "replaced")
 
 
-def _readmit(
-    core: Core,
-    account: VenueAccount,
-    product: Product,
-    position: Position,
-    order: VenueOrder,
-    spec: Spec,
-    leaves_steps: int,
-) -> int:
+def _readmit(core: Core, account: VenueAccount, order: VenueOrder, spec: Spec, leaves_steps: int) -> int:
     """Check the new price and quantity of an open order that the sums do not count; return the steps it may have."""
     if not order.reducing:
         only_size = _holds_less(core, order, spec, leaves_steps)
-        check_increase(
-            core,
-            account,
-            product,
-            position,
-            order.side,
-            leaves_steps,
-            spec.price,
-            order.builder_rate,
-            only_size=only_size,
-        )
+        check_increase(core, account, order, leaves_steps, spec.price, only_size=only_size)
         return leaves_steps
     trial = replaced(order, tif=spec.tif, price=spec.price, quantity=leaves_steps, leaves=leaves_steps, trigger=0)
-    fit_to_position(account, product, position, trial, spec.price)
+    fit_to_position(core, account, trial, spec.price)
     return trial.leaves
 
 
@@ -208,9 +180,8 @@ def _holds_less(core: Core, order: VenueOrder, spec: Spec, leaves_steps: int) ->
     return not meets and leaves_steps * spec.price <= order.leaves * order.price
 
 
-def _ending(core: Core, account: VenueAccount, item: Item) -> str:
+def _ending(core: Core, account: VenueAccount, order_id: int, client_id: int) -> str:
     """Return the final status of an order that is no longer open, if it is among the account's last 200."""
-    order_id, client_id = (int(item.get(name) or 0) for name in ("ordId", "clOrdId"))
     log = core.state.history.orders
     for at in reversed(log.by_account.get(account.address, [])[-200:]):
         order = log.records[at]

@@ -1,23 +1,67 @@
 """The life of an order outside of matching: accepted, resting, reduced, cancelled, ended; and its bracket.
 
 Every change of a resting order goes through here, so that the book, the sums kept in the position and the order events
-agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other.
+agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other; which of them may be
+attached to which main order is said at the end (docs/assumptions.md, "Orders").
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ...checks import slippage_bound
+from ...products import Product
 from ..engine import events as ev
+from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
-from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import BookSide
-from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
+from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
+from ..model.constants import (
+    CANCELED,
+    FILLED,
+    HEDGE,
+    ISOLATED,
+    LAST_PRICE,
+    MARK_PRICE,
+    REDUCE_ONLY,
+    REJECTED,
+    SL_FROM_POSITION,
+    TP_FROM_POSITION,
+    UNTRIGGERED,
+)
 from ..model.history import OrderEvent
+from ..model.state import MarketState
 from ..risk import order_margin
-from .liquidity import prospects
+
+DEFAULT_LEVERAGE = 20
+"""Leverage of a position before setLeverage, at most the product's."""
+Fill = tuple[int, int, int, int, int, int, int, int, int, int]
+"""The fields of an OrderEvent that only a fill has, from `fill_price` to `short_term`."""
+NO_FILL: Fill = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+EXITS = ("TP_FROM_POSITION", "SL_FROM_POSITION")
 
 
-def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
-    """Record the order's present status as an event; simulated participants keep no record."""
+def position_of(core: Core, account: VenueAccount, product: Product) -> Position:
+    """Return an account's position in a product, opening an empty one when there is none."""
+    found = account.positions.get(product.code)
+    if found is None:
+        leverage = min(DEFAULT_LEVERAGE * 100, int(product.max_leverage * 100))
+        found = Position(product.code, leverage, created=core.state.time, updated=core.state.time)
+        if product.only_isolated:
+            found.mode = ISOLATED
+        account.positions[product.code] = found
+    return found
+
+
+def closing_leg(account: VenueAccount, position: Position, side: int, closing: bool) -> Leg | None:
+    """Return the leg that an order of this side reduces, None when it can only open (hedge mode without close side)."""
+    if account.position_mode == HEDGE and not closing:
+        return None
+    return position.short if side > 0 else position.long
+
+
+def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "", fill: Fill = NO_FILL) -> None:
+    """Record the order's present status, or its fill, as an event; simulated participants keep no record."""
     state = core.state
     order.updated = time = state.time
     order.height = height = core.height
@@ -38,24 +82,29 @@ def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
         order.type,
         order.tif,
         order.reduce,
-        order.status,
+        FILLED if fill is not NO_FILL and order.filled == order.quantity else order.status,
         order.price,
         order.quantity,
         order.leaves,
         order.trigger,
         order.slippage,
-        reason=reason,
+        *fill,
+        reason,
     )
     log.add(order.address, event)
     if core.recording:
         core.events.append(ev.OrderChanged(event))
 
 
-def accept(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
-    """Accept an order: it gets its id, and waits if it has a trigger."""
+def _take_id(core: Core, order: VenueOrder) -> None:
     state = core.state
     state.last_order = order.id = state.last_order + 1
     order.created = state.time
+
+
+def accept(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
+    """Accept an order: it gets its id, and waits if it has a trigger."""
+    _take_id(core, order)
     account.orders[order.id] = order
     if order.client_id:
         account.client_ids[order.client_id] = order.id
@@ -71,18 +120,16 @@ def accept(core: Core, account: VenueAccount, position: Position, order: VenueOr
 
 def reject(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
     """Record an order that was refused; it takes an id of its own."""
-    state = core.state
-    state.last_order = order.id = state.last_order + 1
-    order.created = state.time
+    _take_id(core, order)
     order.status = REJECTED
     order.leaves = 0
     order.reason = reason
     record(core, account, order, reason)
     if account.kind != "market":
-        state.history.orders.add(order.address, order)
+        core.state.history.orders.add(order.address, order)
 
 
-def add_to_book(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
+def add_to_book(core: Core, position: Position, order: VenueOrder) -> None:
     """Put what is left of an order into the book."""
     state = core.state
     state.last_priority = order.priority = state.last_priority + 1
@@ -101,18 +148,10 @@ def remove_from_book(core: Core, position: Position, order: VenueOrder) -> None:
     _publish_level(core, order, level.total)
 
 
-def reduce_leaves(core: Core, position: Position, order: VenueOrder, leaves: int) -> None:
-    """Lower what a resting order has left; it keeps its place in the queue."""
+def take_from_resting(core: Core, position: Position, order: VenueOrder, steps: int) -> None:
+    """Take steps off a resting order, which keeps its place; an empty order leaves the book, an empty level too."""
     book = core.books[order.product]
-    level = (book.bids if order.side > 0 else book.asks).levels[order.price]
-    level.total -= order.leaves - leaves
-    count_resting(core, position, order, leaves - order.leaves)
-    order.leaves = leaves
-    _publish_level(core, order, level.total)
-
-
-def fill_resting(core: Core, position: Position, order: VenueOrder, ladder: BookSide, steps: int) -> None:
-    """Take what is traded out of a resting order; an empty order leaves the book, an empty level too."""
+    ladder = book.bids if order.side > 0 else book.asks
     level = ladder.levels[order.price]
     order.leaves -= steps
     level.total -= steps
@@ -165,9 +204,8 @@ def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason
     order.status = UNTRIGGERED
     account.waiting += 1
     core.triggers[order.product].add(order)
-    record(
-        core, account, order, f"{reason}; it stays armed and tries again at the next trade, price or offer within it"
-    )
+    again = "it stays armed and tries again at the next trade, price or offer within it"
+    record(core, account, order, f"{reason}; {again}")
 
 
 def end(
@@ -205,7 +243,7 @@ def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, si
     reason = f"reduce-only: the position is down to {product.quantity_text(leg.size)}"
     for order in reversed(list(account.orders.values())):
         if order.product == position.product and order.side == side and order.reducing and order.priority:
-            excess -= reduce_or_cancel(core, account, position, order, excess, reason)
+            excess -= reduce_or_cancel(core, account, order, excess, reason)
             if not excess:
                 return
 
@@ -230,15 +268,13 @@ def drop_uncovered(
             continue
         if order.priority and not order.reducing:
             reason = "margin: the position that it would have closed is gone"
-            reduce_or_cancel(core, account, position, order, excess, reason)
+            reduce_or_cancel(core, account, order, excess, reason)
 
 
-def reduce_or_cancel(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, excess_steps: int, reason: str
-) -> int:
+def reduce_or_cancel(core: Core, account: VenueAccount, order: VenueOrder, excess_steps: int, reason: str) -> int:
     """Reduce a resting order by up to `excess_steps`, or cancel it if it has no more; return the steps it lost."""
     if order.leaves > excess_steps:
-        reduce_leaves(core, position, order, order.leaves - excess_steps)
+        take_from_resting(core, account.positions[order.product], order, excess_steps)
         record(core, account, order, reason)
         return excess_steps
     leaves = order.leaves
@@ -256,13 +292,10 @@ def cancel_orders_of_closed_leg(
     for order in list(account.orders.values()):
         if order.product != position.product or order.side != side or not order.reducing or order is closed_by:
             continue
-        if not order.armed:
-            continue
-        if order.group in account.orders and order.status == UNTRIGGERED:
-            order.armed = False
-            order.cover = 0
-            continue
-        cancel(core, account, order, "the position it would reduce is gone")
+        if order.armed and order.group in account.orders and order.status == UNTRIGGERED:
+            order.armed, order.cover = False, 0
+        elif order.armed:
+            cancel(core, account, order, "the position it would reduce is gone")
 
 
 def bracket(account: VenueAccount, group: int) -> list[VenueOrder]:
@@ -284,3 +317,93 @@ def group_filled(core: Core, account: VenueAccount, order: VenueOrder, opened_st
             if not other.armed:
                 other.armed = True
                 core.triggers[other.product].add(other)
+
+
+def reference_price(market: MarketState, by: int) -> int:
+    """Return the price in ticks that triggers by LAST_PRICE, MARK_PRICE or INDEX_PRICE are compared with."""
+    return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
+
+
+def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
+    """Return the worst price, in ticks, that a market order triggered at a price may trade at.
+
+    It counts from that price or the last trade, whichever is further in the direction of the order: after a gap one of
+    them may be far from where anybody trades.
+    """
+    last_ticks = core.state.markets[order.product].last or price_ticks
+    reference_ticks = max(price_ticks, last_ticks) if order.side > 0 else min(price_ticks, last_ticks)
+    return slippage_bound(core.products[order.product], order.side, reference_ticks, order.slippage)
+
+
+def prospects(core: Core, order: VenueOrder) -> tuple[int, int, int, int]:
+    """Return what must change before a triggered exit is worth another try.
+
+    That is trades, mark and index of its market, and the steps that are offered within its bound.
+    """
+    market = core.state.markets[order.product]
+    limit_ticks = slippage_limit(core, order, reference_price(market, order.trigger_by))
+    offered = sum(level.total for level in core.books[order.product].side(-order.side).within(limit_ticks))
+    return market.trades, market.mark, market.oracle, offered
+
+
+def parent_of(account: VenueAccount, order: VenueOrder) -> VenueOrder | None:
+    """Return the open main order that a TP or SL names by parentOrdId, None when it has none or that is not open."""
+    if not order.parent or order.reduce <= REDUCE_ONLY:
+        return None
+    main = account.orders.get(order.parent)
+    if main is None or main.reducing:
+        return None
+    check_child(main, order)
+    check_children(account, main, [*bracket(account, main.id), order])
+    return main
+
+
+def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
+    """Return the price, in ticks, that the trigger of an exit with a parentOrdId is compared with.
+
+    That is the price of its main order until it has opened something; 0 = the present price.
+    """
+    main = account.orders.get(item.get("parentOrdId") or 0)
+    if main is None or main.reducing or (item.get("reduceOnlyOption") or item.get("reduceOnly")) not in EXITS:
+        return 0
+    return 0 if _opened(account.positions[main.product], main) else main.price or main.trigger
+
+
+def check_child(main: VenueOrder, child: VenueOrder) -> None:
+    """Refuse an exit that does not fit its main order."""
+    if child.reduce not in (TP_FROM_POSITION, SL_FROM_POSITION):
+        reason = "orders after the main one need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
+        raise Refused(TxCode.BAD_BRACKET, reason)
+    if child.side != -main.side:
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss must be on the other side than the main order")
+    if child.product != main.product:
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss must be of the main order's product")
+    if child.quantity > main.quantity:
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
+
+
+def check_children(account: VenueAccount, main: VenueOrder, children: list[VenueOrder]) -> None:
+    """Refuse exits that do not fit each other or the account's position mode."""
+    kinds = {child.reduce for child in children}
+    if len(kinds) < len(children):
+        raise Refused(TxCode.BAD_BRACKET, "a bracket has at most one take profit and one stop loss")
+    mode = account.position_mode
+    if any(child.closing != (mode == HEDGE) for child in children):
+        sides = "the *_CLOSE_HEDGE sides" if mode == HEDGE else "BUY or SELL"
+        raise Refused(TxCode.WRONG_SIDE, f"take profit and stop loss need {sides} in this position mode")
+    ids = [order.client_id for order in (main, *children) if order.client_id]
+    if len(set(ids)) < len(ids):
+        raise Refused(TxCode.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
+
+
+def join(position: Position, main: VenueOrder, child: VenueOrder) -> None:
+    """Attach a TP or SL to its main order: it waits until that has opened a position."""
+    main.group = child.group = child.parent = main.id
+    child.cover = _opened(position, main)
+    child.armed = child.cover > 0
+
+
+def _opened(position: Position, main: VenueOrder) -> int:
+    """Return the steps that a main order has opened, as far as the position still holds them."""
+    leg = position.long if main.side > 0 else position.short
+    return min(main.filled, leg.size)

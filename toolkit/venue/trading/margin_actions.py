@@ -13,16 +13,15 @@ from ...numerals import micro_text
 from ...products import MICRO
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.codes import TxCode
-from ..engine.commands import ActionContext, Refused
+from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, handles
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
 from ..risk import account_margin, ledger
 from ..risk.account_margin import leverage_text
-from ..risk.deposits import micro
-from .positions import position_of
+from ..risk.ledger import micro
+from .lifecycle import position_of
 
 
 @handles("setLeverage")
@@ -68,7 +67,8 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     if product.only_isolated:
         raise Refused(TxCode.ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
     _refuse_under_liquidation(core, account, position)
-    amount = _to_isolated(core, position) if mode == ISOLATED else -position.assigned
+    figures = account_margin.isolated_margin(core, position)
+    amount = figures.initial + max(0, -figures.equity) if mode == ISOLATED else -position.assigned
     # look at the account as it would be; the ledger moves the amount only when that is allowed
     position.mode = mode
     account.balance -= amount
@@ -90,18 +90,19 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     position = position_of(core, account, product)
     if position.mode != ISOLATED or not (position.long.size or position.short.size):
         what = "on cross margin" if position.mode != ISOLATED else "not open"
-        raise Refused(
-            TxCode.NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
-        )
+        reason = f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
+        raise Refused(TxCode.NOT_ISOLATED, reason)
     _refuse_under_liquidation(core, account, position)
-    free = account_margin.withdrawable(core, account) if amount > 0 else removable(core, position)
+    figures = account_margin.isolated_margin(core, position)
+    # what its initial margin and its loss do not need can be taken from it
+    removable = max(0, min(figures.equity, position.assigned) - figures.initial)
+    free = account_margin.withdrawable(core, account) if amount > 0 else removable
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
-        raise Refused(
-            TxCode.MARGIN_SHORTFALL,
-            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, "
-            f"not {micro_text(abs(amount))}",
+        reason = (
+            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, not {micro_text(abs(amount))}"
         )
+        raise Refused(TxCode.MARGIN_SHORTFALL, reason)
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
     return {}
@@ -124,18 +125,6 @@ def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
     return {"address": account.address, "mode": mode}
 
 
-def removable(core: Core, position: Position) -> int:
-    """Return the margin an isolated position can give back: what its initial margin and loss do not need."""
-    figures = account_margin.isolated_margin(core, position)
-    return max(0, min(figures.equity, position.assigned) - figures.initial)
-
-
-def _to_isolated(core: Core, position: Position) -> int:
-    """Return what a position takes from the balance: its initial margin and its unrealised loss."""
-    figures = account_margin.isolated_margin(core, position)
-    return figures.initial + max(0, -figures.equity)
-
-
 def _reach(core: Core, account: VenueAccount, position: Position) -> int:
     """Return the notional, micro-USDC, that a position and its orders could reach in one direction."""
     step_micro = account_margin.mark_step(core, position.product)
@@ -148,15 +137,13 @@ def _reach(core: Core, account: VenueAccount, position: Position) -> int:
 def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     for product in (0, position.product):
         if f"{account.address}:{product}" in core.state.liquidations:
-            raise Refused(
-                TxCode.SETTINGS_IN_LIQUIDATION, "margin settings can't be changed while positions are being liquidated"
-            )
+            reason = "margin settings can't be changed while positions are being liquidated"
+            raise Refused(TxCode.SETTINGS_IN_LIQUIDATION, reason)
 
 
 def _short(amount: int, what: str) -> Refused:
-    return Refused(
-        TxCode.MARGIN_SHORTFALL, f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin"
-    )
+    reason = f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin"
+    return Refused(TxCode.MARGIN_SHORTFALL, reason)
 
 
 def _changed(core: Core, account: VenueAccount, position: Position) -> None:

@@ -1,20 +1,23 @@
 """Matching: an order meets the book, makers keep their price, first come first served.
 
-Each fill is booked for both sides at once (`settlement`). Source: docs/assumptions.md, "Orders".
+Each fill is booked for both sides at once (`settlement`). A fill-or-kill order must know before it trades how much it
+could fill. Level totals are not enough for that: orders of the taker's own account do not count, and a maker's fills
+may shrink the position that its reduce-only orders further back may reduce, which cuts those
+(`lifecycle.shrink_reduce_only`). Source: docs/assumptions.md, "Orders".
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import BookSide
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
-from ..model.state import MarketState
-from ..risk import account_margin, order_margin
+from ..model.history import PublicTrade
+from ..risk import account_margin, fees, order_margin
 from . import lifecycle, settlement
-from .liquidity import fillable
-from .positions import position_of
+from .lifecycle import position_of
 
 
 def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
@@ -30,7 +33,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     if not order.leaves:
         _end_filled(core, account, position, order)
     elif order.price and (order.tif == GTC or order.tif == POST_ONLY):
-        lifecycle.add_to_book(core, account, position, order)
+        lifecycle.add_to_book(core, position, order)
         if order.reduce or order.closing:
             # its own fills may have shrunk the position below what it and older orders would close
             lifecycle.shrink_reduce_only(core, account, position, order.side)
@@ -45,26 +48,22 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
 
 def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
     """Cancel a FOK order that can't fill completely; otherwise clear its way of makers without margin."""
-    there_steps, without_margin = fillable(core, order, limit_ticks)
+    there_steps, without_margin = _fillable(core, order, limit_ticks)
     if there_steps < order.leaves:
         product = core.products[order.product]
-        reason = (
-            f"FOK: {product.quantity_text(there_steps)} of {product.quantity_text(order.leaves)} can be filled at"
-            f" {product.price_text(limit_ticks)} or better"
-        )
+        there, wanted = product.quantity_text(there_steps), product.quantity_text(order.leaves)
+        reason = f"FOK: {there} of {wanted} can be filled at {product.price_text(limit_ticks)} or better"
         lifecycle.cancel_or_retry(core, account, order, reason)
         return False
     for maker, excess_steps in without_margin:
-        trim_uncollateralised_maker(core, maker, excess_steps)
+        _trim_uncollateralised_maker(core, maker, excess_steps)
     return True
 
 
 def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
     """Trade an order against the other side of the book while prices are at `limit_ticks` or better."""
-    code, side = order.product, order.side
-    book = core.books[code]
-    ladder = book.asks if side > 0 else book.bids
-    product, market = core.products[code], core.state.markets[code]
+    side = order.side
+    ladder = core.books[order.product].side(-side)
     while order.leaves:
         price_ticks = ladder.best
         if not price_ticks or (price_ticks > limit_ticks if side > 0 else price_ticks < limit_ticks):
@@ -73,66 +72,50 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         if maker.address == order.address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
         else:
-            _fill(core, product, market, account, position, order, maker, ladder, order.leaves)
+            _fill(core, account, position, order, maker, order.leaves)
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
 
 
-def fill_maker(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder, most_steps: int
-) -> None:
-    """Trade up to `most_steps` of a live order against one resting order, wherever that is in the book, at its price.
+def fill_maker(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> None:
+    """Trade what a live order has left against one resting order, wherever that is in the book, at its price.
 
     For counterparties that know which order they meet.
     """
-    code = order.product
-    ladder = core.books[code].side(maker.side)
-    market = core.state.markets[code]
-    _fill(core, core.products[code], market, account, position, order, maker, ladder, most_steps)
+    _fill(core, account, position, order, maker, order.leaves)
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
 
 
 def _fill(
-    core: Core,
-    product: Product,
-    market: MarketState,
-    account: VenueAccount,
-    position: Position,
-    order: VenueOrder,
-    maker: VenueOrder,
-    ladder: BookSide,
-    most_steps: int,
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder, most_steps: int
 ) -> None:
     """Trade up to `most_steps` of an order against a resting one at its price.
 
     What would open an isolated position of the maker without margin is cut. It may be the whole maker.
     """
-    maker_account = core.state.accounts[maker.address]
-    maker_position = maker_account.positions[maker.product]
+    state, code = core.state, order.product
+    product = core.products[code]
+    maker_account = state.accounts[maker.address]
+    maker_position = maker_account.positions[code]
     price_ticks, leaves = maker.price, maker.leaves
-    quantity_steps = leaves if leaves < most_steps else most_steps
+    steps = leaves if leaves < most_steps else most_steps
     # the makers of a FOK order were trimmed before the matching: it must not fall short now
     if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
         closed = account_margin.reducible(maker_account, maker_position, maker.side)
-        opened = quantity_steps - closed
-        if not order_margin.has_margin_for(
-            core, maker_account, maker_position, maker.side, opened, opened * price_ticks * product.unit
-        ):
-            trim_uncollateralised_maker(core, maker, leaves - closed)
-            quantity_steps = maker.leaves  # what closes, or nothing
-            if not quantity_steps:
+        opened = steps - closed
+        value = opened * price_ticks * product.unit
+        if not order_margin.has_margin_for(core, maker_account, maker_position, maker.side, opened, value):
+            _trim_uncollateralised_maker(core, maker, leaves - closed)
+            steps = maker.leaves  # what closes, or nothing
+            if not steps:
                 return
-    order.leaves -= quantity_steps
-    lifecycle.fill_resting(core, maker_position, maker, ladder, quantity_steps)
-    value = price_ticks * quantity_steps * product.unit
-    exec_id = settlement.publish_trade(core, product, market, order.side, price_ticks, quantity_steps, value)
-    settle = settlement.settle
+    order.leaves -= steps
+    lifecycle.take_from_resting(core, maker_position, maker, steps)
+    trade = settlement.publish_trade(core, product, order.side, price_ticks, steps)
     # always the maker first: ledger entries and events are numbered, so their order is part of the state
-    settle(
-        core, product, market, maker_account, maker_position, maker, price_ticks, quantity_steps, value, MAKER, exec_id
-    )
-    settle(core, product, market, account, position, order, price_ticks, quantity_steps, value, TAKER, exec_id)
+    settlement.settle(core, maker_account, maker_position, maker, trade, MAKER)
+    settlement.settle(core, account, position, order, trade, TAKER)
     # a reduce-only maker's own fill may have cancelled the rest of it already
     if not maker.leaves and maker.status < FILLED:
         _end_filled(core, maker_account, maker_position, maker)
@@ -154,11 +137,10 @@ def _drop_uncovered_orders(core: Core) -> None:
         lifecycle.drop_uncovered(core, account, position, side)
 
 
-def trim_uncollateralised_maker(core: Core, maker: VenueOrder, excess_steps: int) -> None:
+def _trim_uncollateralised_maker(core: Core, maker: VenueOrder, excess_steps: int) -> None:
     """Reduce a resting order by the part that would open an isolated position without margin."""
     account = core.state.accounts[maker.address]
-    position = account.positions[maker.product]
-    lifecycle.reduce_or_cancel(core, account, position, maker, excess_steps, "margin: losses have used up what it held")
+    lifecycle.reduce_or_cancel(core, account, maker, excess_steps, "margin: losses have used up what it held")
 
 
 def trade_off_book(
@@ -166,7 +148,7 @@ def trade_off_book(
     product: Product,
     buyer: VenueAccount,
     seller: VenueAccount,
-    quantity_steps: int,
+    steps: int,
     price_ticks: int,
     kind: int,
     closing: VenueAccount,
@@ -179,26 +161,130 @@ def trade_off_book(
     `opens`, which in hedge mode leaves its opposite leg alone. The orders of either account that could only reduce what
     is gone are cut or cancelled. No public trade: the last price stays.
     """
-    market = core.state.markets[product.code]
-    value = price_ticks * quantity_steps * product.unit
+    state, code = core.state, product.code
     sides: list[tuple[VenueAccount, Position, VenueOrder]] = []
     for account, side in ((buyer, 1), (seller, -1)):
         position = position_of(core, account, product)
         leg = position.short if side > 0 else position.long
         opening = opens and account is closing
-        closes = account.position_mode == HEDGE and leg.size >= quantity_steps and not opening
-        order = VenueOrder(
-            0, account.address, product.code, side, closes, kind, IOC, 0, price_ticks, quantity_steps, quantity_steps
-        )
+        closes = account.position_mode == HEDGE and leg.size >= steps and not opening
+        order = VenueOrder(0, account.address, code, side, closes, kind, IOC, 0, price_ticks, steps, steps)
         lifecycle.accept(core, account, position, order)
         sides.append((account, position, order))
-    core.state.last_exec = exec_id = core.state.last_exec + 1
+    state.last_exec += 1
+    trade = PublicTrade(state.last_exec, state.time, code, 1, price_ticks, steps, "")
     for account, position, order in sides:
-        role = TAKER if account is closing else MAKER
         order.leaves = 0
-        settlement.settle(
-            core, product, market, account, position, order, price_ticks, quantity_steps, value, role, exec_id
-        )
+        settlement.settle(core, account, position, order, trade, TAKER if account is closing else MAKER)
         lifecycle.end(core, account, position, order, FILLED)
     _drop_uncovered_orders(core)
     return sides[0][2], sides[1][2]
+
+
+class _Maker:
+    """A maker's account as its fills would change it: its position, and what they would bring to its balance."""
+
+    __slots__ = ("account", "brought", "orders", "position")
+
+    def __init__(self, account: VenueAccount, order: VenueOrder) -> None:
+        self.account = account
+        held, side = account.positions[order.product], order.side
+        self.position = replace(held, long=replace(held.long), short=replace(held.short))
+        self.brought = 0
+        self.orders: dict[int, int] = {}
+        """The reduce-only orders that the leg still covers: id → steps. In hedge mode nothing else shrinks the leg."""
+        if account.position_mode != HEDGE and (held.buy_reducing if side > 0 else held.sell_reducing):
+            self.orders = {
+                other.id: other.leaves
+                for other in account.orders.values()
+                if other.product == order.product and other.side == side and other.priority and other.reducing
+            }
+
+    def closable(self, order: VenueOrder) -> int:
+        """Return how many steps of an order would close."""
+        leg = self.position.short if order.side > 0 else self.position.long
+        return leg.size if order.reducing or self.account.position_mode != HEDGE else 0
+
+    def has_margin_for(self, core: Core, order: VenueOrder, quantity_steps: int) -> bool:
+        """Return whether it has the margin for so many steps of an order, after all its fills before."""
+        if self.position.mode != ISOLATED or order.reducing:
+            return True
+        opened = quantity_steps - self.closable(order)
+        value = opened * order.price * core.products[order.product].unit
+        return order_margin.has_margin_for(core, self.account, self.position, order.side, opened, value, self.brought)
+
+    def fill(self, core: Core, order: VenueOrder, most_steps: int) -> int:
+        """Fill up to `most_steps` of an order; return how many."""
+        filled = min(most_steps, self.orders[order.id] if order.reducing and self.orders else order.leaves)
+        self._settle(core, order, filled, min(filled, self.closable(order)))
+        if self.orders:
+            if order.reducing:
+                self.orders[order.id] -= filled
+            self._shrink_reduce_only(order.side)
+        return filled
+
+    def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int) -> None:
+        """Do to the position what `settlement.settle` will do to the account's own."""
+        position, side, opened, pnl = self.position, order.side, filled - closed, 0
+        against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
+        product, entry_before = core.products[order.product], against.value
+        price = order.price * product.unit
+        if closed:
+            pnl = against.close(closed, closed * price, side < 0)
+        if opened:
+            into.grow(opened, opened * price, 0, 0)
+        if position.mode != ISOLATED:
+            return
+        paid = fees.of_maker(core, self.account, product, order, opened * price, closed * price)
+        self.brought += pnl - sum(paid)
+        if closed:
+            step_micro = account_margin.mark_step(core, order.product)
+            closed_entry = entry_before - against.value
+            margin = order_margin.released(position, closed_entry, pnl - paid[1], step_micro, opened)
+            position.assigned -= margin
+            self.brought += margin
+        if opened:
+            margin = order_margin.margin_of_opened(
+                core, self.account, position, side, opened, opened * price, self.brought
+            )
+            position.assigned += margin
+            self.brought -= margin
+
+    def _shrink_reduce_only(self, side: int) -> None:
+        leg = self.position.short if side > 0 else self.position.long
+        excess = sum(self.orders.values()) - leg.size
+        for order_id in sorted(self.orders, reverse=True):
+            if excess <= 0:
+                break
+            cut = min(excess, self.orders[order_id])
+            self.orders[order_id] -= cut
+            excess -= cut
+
+
+def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
+    """Return how many steps, at most its leaves, an order could fill at `limit_ticks` or better.
+
+    Also the orders on the way that must not fill as they are, because they would open isolated positions without
+    margin, with the steps by which each is too large.
+    """
+    wanted, found = order.leaves, 0
+    without_margin: list[tuple[VenueOrder, int]] = []
+    ladder = core.books[order.product].side(-order.side)
+    accounts, makers = core.state.accounts, dict[str, _Maker]()
+    for level in ladder.within(limit_ticks):
+        for resting in level.orders.values():
+            address = resting.address
+            if address == order.address:
+                continue
+            maker = makers.get(address)
+            if maker is None:
+                maker = makers[address] = _Maker(accounts[address], resting)
+            most = wanted - found
+            if not maker.has_margin_for(core, resting, min(resting.leaves, most)):
+                closable = maker.closable(resting)
+                without_margin.append((resting, resting.leaves - closable))
+                most = min(most, closable)
+            found += maker.fill(core, resting, most)
+            if found >= wanted:
+                return found, without_margin
+    return found, without_margin

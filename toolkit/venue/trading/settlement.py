@@ -9,39 +9,31 @@ from ...products import Product
 from ..engine import events as ev
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
-from ..model.constants import ADL, FILLED, HEDGE, ISOLATED, PARTIALLY_FILLED, TAKER
-from ..model.history import Candle, OrderEvent, PublicTrade
-from ..model.state import MarketState
+from ..model.constants import ADL, HEDGE, ISOLATED, PARTIALLY_FILLED, TAKER
+from ..model.history import Candle, ClosedPosition, PublicTrade
 from ..risk import fees, ledger, order_margin
 from . import lifecycle
-from .positions import grow_leg, record_closed, reduce_leg
 
 MINUTE_MS = 60_000
 
 
 def publish_trade(
-    core: Core,
-    product: Product,
-    market: MarketState,
-    side: int,
-    price_ticks: int,
-    quantity_steps: int,
-    value_micro: int,
-    tx_hash: str | None = None,
-) -> int:
-    """Record a public trade (`side` of the taker) with its candle; return its number.
+    core: Core, product: Product, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
+) -> PublicTrade:
+    """Record a public trade (`side` of the taker) with its candle, and return it.
 
     `tx_hash` "" leaves the hash to `PublicTrade.hash`; None is that of the present transaction.
     """
     state = core.state
-    code, time = product.code, state.time
+    code, time, value_micro = product.code, state.time, price_ticks * steps * product.unit
+    market = state.markets[code]
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price_ticks
     market.trades += 1
     core.triggers[code].see_trade(price_ticks)
     if tx_hash is None:
         tx_hash = core.step_hash or core.tx_hash()
-    trade = PublicTrade(exec_id, time, code, side, price_ticks, quantity_steps, tx_hash)
+    trade = PublicTrade(exec_id, time, code, side, price_ticks, steps, tx_hash)
     history = state.history
     history.trades[code].append(trade)
     candles = history.candles[code]
@@ -53,144 +45,70 @@ def publish_trade(
             candle.high = price_ticks
         elif price_ticks < candle.low:
             candle.low = price_ticks
-        candle.volume += quantity_steps
+        candle.volume += steps
         candle.turnover += value_micro
         candle.count += 1
     else:
-        candles.append(
-            Candle(start, price_ticks, price_ticks, price_ticks, price_ticks, quantity_steps, value_micro, 1)
-        )
+        candles.append(Candle(start, price_ticks, price_ticks, price_ticks, price_ticks, steps, value_micro, 1))
     if core.recording:
         core.events.append(ev.TradeDone(trade))
         core.events.append(ev.CandleChanged(code, start))
-    return exec_id
+    return trade
 
 
 def settle(
-    core: Core,
-    product: Product,
-    market: MarketState,
-    account: VenueAccount,
-    position: Position,
-    order: VenueOrder,
-    price_ticks: int,
-    quantity_steps: int,
-    value_micro: int,
-    role: int,
-    exec_id: int,
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, trade: PublicTrade, role: int
 ) -> None:
-    """Book one side of a trade; `order.leaves` has gone down already."""
-    side, time = order.side, core.state.time
+    """Book one side of a trade, public or not; `order.leaves` has gone down already."""
+    side, time, code = order.side, core.state.time, order.product
+    product, price_ticks, steps = core.products[code], trade.price, trade.quantity
+    value_micro = price_ticks * steps * product.unit
     against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
     size_before, entry_before = against.size, against.value
     closed = close_value = pnl = 0
-    opened, open_value = quantity_steps, value_micro
+    opened, open_value = steps, value_micro
     if size_before and (order.closing or account.position_mode != HEDGE):
-        closed, close_value = quantity_steps, value_micro
-        if size_before < quantity_steps:  # the order flips the position: close it, and open the rest
+        closed, close_value = steps, value_micro
+        if size_before < steps:  # the order flips the position: close it, and open the rest
             closed, close_value = size_before, size_before * price_ticks * product.unit
-        opened, open_value = quantity_steps - closed, value_micro - close_value
-        pnl = reduce_leg(against, closed, close_value, side < 0)
+        opened, open_value = steps - closed, value_micro - close_value
+        pnl = against.close(closed, close_value, side < 0)
         if pnl:
             position.pnl += pnl
-            ledger.realize(core, account, pnl, product.code, str(order.id))
+            ledger.realize(core, account, pnl, code, str(order.id))
     if opened:
-        grow_leg(into, opened, open_value, time, exec_id)
-    market.open_interest += opened if side > 0 else -closed  # counts the longs
+        into.grow(opened, open_value, time, trade.id)
+    core.state.markets[code].open_interest += opened if side > 0 else -closed  # counts the longs
     # the risk index: whom the liquidation check must look at, and who holds a position
     core.risk_index.touched[account.address] = account
     if into.size == opened:
         if opened or not against.size:
-            core.risk_index.note(product.code, account, opened > 0)
+            core.risk_index.note(code, account, opened > 0)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
-        order_margin.settle_isolated(
-            core,
-            account,
-            position,
-            side,
-            opened=opened,
-            opened_value=open_value,
-            closed_value=entry_before - against.value,
-            gained=pnl - close_fee,
-        )
+        closed_entry, gained = entry_before - against.value, pnl - close_fee
+        order_margin.settle_isolated(core, account, position, side, opened, open_value, closed_entry, gained)
     into.fees += open_fee
     against.fees += close_fee
     position.fees += open_fee + close_fee
     position.updated = account.updated = order.updated = time
-    order.filled += quantity_steps
+    order.filled += steps
     order.value += value_micro
     order.fee += open_fee + close_fee
     if builder_fee:
         order.builder_fee += builder_fee
     order.status = PARTIALLY_FILLED  # `lifecycle.end` makes it FILLED
     if account.kind != "market":
-        _record_fill(
-            core, position, order, price_ticks, quantity_steps, exec_id, role, pnl, open_fee, close_fee, builder_fee
-        )
+        history = core.state.history
+        history.fills.setdefault(order.address, []).append(len(history.order_events.records))
+        costs, terms = (pnl, open_fee, close_fee, builder_fee), (position.long.term, position.short.term)
+        lifecycle.record(core, account, order, "", (price_ticks, steps, trade.id, role, *costs, *terms))
+        if core.recording:
+            core.events.append(ev.PositionChanged(order.address, code))
     if order.group:
         lifecycle.group_filled(core, account, order, opened)
     if closed:
         _cut_orders_of_leg(core, account, position, order, against, role)
-
-
-def _record_fill(
-    core: Core,
-    position: Position,
-    order: VenueOrder,
-    price_ticks: int,
-    quantity_steps: int,
-    exec_id: int,
-    role: int,
-    pnl: int,
-    open_fee: int,
-    close_fee: int,
-    builder_fee: int,
-) -> None:
-    """Record a fill as an order event; PnL and fees in micro-USDC."""
-    state, address = core.state, order.address
-    order.height = core.height
-    log = state.history.order_events
-    at = len(log.records)
-    event = OrderEvent(
-        at + 1,
-        state.time,
-        order.height,
-        core.step_hash or core.tx_hash(),
-        address,
-        order.product,
-        order.id,
-        order.client_id,
-        order.side,
-        order.closing,
-        order.type,
-        order.tif,
-        order.reduce,
-        FILLED if order.filled == order.quantity else PARTIALLY_FILLED,
-        order.price,
-        order.quantity,
-        order.leaves,
-        order.trigger,
-        order.slippage,
-        price_ticks,
-        quantity_steps,
-        exec_id,
-        role,
-        pnl,
-        open_fee,
-        close_fee,
-        builder_fee,
-        position.long.term,
-        position.short.term,
-    )
-    log.add(address, event)
-    fills = state.history.fills.get(address)
-    if fills is None:
-        fills = state.history.fills[address] = []
-    fills.append(at)
-    if core.recording:
-        core.events.append(ev.OrderChanged(event))
-        core.events.append(ev.PositionChanged(address, order.product))
 
 
 def _cut_orders_of_leg(
@@ -199,7 +117,7 @@ def _cut_orders_of_leg(
     """Cut the resting orders that would close more of a leg than is left of it, after `order` has closed a part."""
     side = order.side
     if not leg.size:
-        record_closed(core, account, position, leg, -side)
+        _record_closed(core, account, position, leg, -side)
         if position.reducers:
             lifecycle.cancel_orders_of_closed_leg(core, account, position, side, order)
     elif position.buy_reducing if side > 0 else position.sell_reducing:
@@ -208,3 +126,15 @@ def _cut_orders_of_leg(
         # the fill of a plain maker lowers the sum of the resting orders as much as the leg: nothing new is uncovered
         if (role == TAKER or order.reduce or order.type >= ADL) and account.position_mode != HEDGE:
             core.risk_index.loosened.append((account, position, side))
+
+
+def _record_closed(core: Core, account: VenueAccount, position: Position, leg: Leg, side: int) -> None:
+    """Record the term of a leg that went flat."""
+    if account.kind == "market":
+        return
+    log = core.state.history.closed_positions
+    life = leg.term, leg.closed, leg.entered_value, leg.closed_value, leg.pnl, leg.fees, leg.funding
+    where = core.state.time, account.address, position.product, side
+    record = ClosedPosition(len(log.records) + 1, *where, *life, position.leverage, leg.opened)
+    log.add(account.address, record)
+    core.emit(ev.PositionClosed(record))

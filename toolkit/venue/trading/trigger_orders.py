@@ -12,19 +12,11 @@ from ..engine.core import Core
 from ..engine.registry import post_command
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.book import Triggers
-from ..model.constants import (
-    INDEX_PRICE,
-    LAST_PRICE,
-    MARK_PRICE,
-    NEW,
-    POST_ONLY,
-    UNTRIGGERED,
-)
+from ..model.constants import INDEX_PRICE, LAST_PRICE, MARK_PRICE, NEW, POST_ONLY, UNTRIGGERED
 from ..model.state import MarketState
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
-from .liquidity import prospects, reference_price, slippage_limit
-from .positions import closing_leg
+from .lifecycle import closing_leg, prospects, reference_price, slippage_limit
 
 
 @post_command("triggers")
@@ -38,7 +30,8 @@ def run_triggers(core: Core) -> None:
             if not (triggers.entries or triggers.met or triggers.retrying):
                 continue
             if triggers.entries > triggers.limit:  # most entries are stale
-                triggers.rebuild(waiting_orders(core, code))
+                live = [order for account in accounts.values() for order in account.orders.values()]
+                triggers.rebuild([o for o in live if o.product == code and o.waiting and o.armed])
             market = core.state.markets[code]
             if market.paused:
                 continue
@@ -71,13 +64,6 @@ def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[
     return found
 
 
-def waiting_orders(core: Core, code: int) -> list[VenueOrder]:
-    """Return the orders of a product that wait for their trigger."""
-    accounts = core.state.accounts.values()
-    orders = (order for account in accounts for order in account.orders.values())
-    return [order for order in orders if order.product == code and order.waiting and order.armed]
-
-
 def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
     """Trigger one waiting order, or try it again, at a price: fit it to its position, check it, and match it."""
     position = account.positions[order.product]
@@ -96,16 +82,7 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
         refusal = "POST_ONLY would match when triggered"
     elif not order.reducing:
         try:
-            check_increase(
-                core,
-                account,
-                core.products[order.product],
-                position,
-                order.side,
-                order.leaves,
-                limit_ticks,
-                order.builder_rate,
-            )
+            check_increase(core, account, order, order.leaves, limit_ticks)
         except Refused as reason:
             refusal = f"triggered, but {reason.reason}"
     if refusal:
@@ -116,10 +93,8 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
 
 def crosses(core: Core, order: VenueOrder) -> bool:
     """Return whether a limit order would match at once."""
-    book = core.books[order.product]
-    if order.side > 0:
-        return 0 < book.asks.best <= order.price
-    return book.bids.best >= order.price
+    best = core.books[order.product].side(-order.side).best
+    return best > 0 and (best - order.price) * order.side <= 0
 
 
 def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...client.orders.permissions import rows_to_revoke
+from ...client.orders.approvals import rows_to_revoke
 from ...errors import InputError
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, short

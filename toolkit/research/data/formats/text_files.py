@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ....client.io.progress import Progress
 from ....errors import InputError
 from ....extras import need
+from ....progress import Progress
 
 SHOWN = 80
 """Characters of a damaged line in its error."""

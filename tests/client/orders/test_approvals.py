@@ -1,0 +1,268 @@
+"""The table of permissions, revoking, and the flows of builders and traders."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit import orders
+from toolkit.client.io.flow import Flow
+from toolkit.client.orders.approvals import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
+from toolkit.errors import ActionRejected, InputError, SignatureRejected
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False) as made:
+        yield made
+
+
+@pytest.fixture
+def trader(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue) as made:
+        yield made
+
+
+@pytest.fixture
+def maker(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    with toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
+        yield made
+
+
+def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, trader: toolkit.Session) -> None:
+    made = trader.permissions()
+    assert {name: str(dtype) for name, dtype in made.dtypes.items()} == COLUMNS
+    assert made[["kind", "name", "status"]].values.tolist() == [["agent", "toolkit", "ACTIVE"]]
+    assert made["address"][0] == development.account(10).address
+    assert "never withdraw" in made["may"][0]
+    with toolkit.connect(venue=venue, account=5, approve=False) as newcomer:
+        empty = newcomer.permissions()
+    assert empty.empty
+    assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == COLUMNS
+
+
+def test_builder_and_trader_in_a_few_lines(trader: toolkit.Session, maker: toolkit.Session) -> None:
+    toolkit.Builder(maker).register("Acme")
+    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.0005")
+    assert toolkit.Builder(maker).traders()["wallet"].tolist() == [trader.account]
+    receipt = toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0002")
+    assert receipt.code == 0
+    assert len(trader.orders(open=True)) == 1
+    bracket = orders.buy("BTCUSDC", "0.01", "31000", tp="90000", sl="20000")
+    assert toolkit.Builder(maker).place(bracket, "0.0005").code == 0
+    with pytest.raises(ActionRejected, match=r"above the authorisation's maxFeeRate 0\.0005"):
+        toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0006")
+    [row] = trader.permissions().query("kind == 'builder'").to_dict("records")
+    assert (row["of"], row["address"]) == (development.account(1).address, development.account(30).address)
+    assert row["max_fee_rate"] == 0.0005
+    assert trader.permissions().attrs["complete"]
+    trader.permissions.end_builder()
+    with pytest.raises(SignatureRejected, match="was revoked"):
+        toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0")
+    assert trader.permissions(ended=True)["status"].tolist() == ["ACTIVE", "REVOKED"]
+    assert toolkit.Builder(maker).traders().empty
+    assert len(toolkit.Builder(maker).traders(ended=True)) == 1
+
+
+def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: toolkit.Session) -> None:
+    toolkit.Builder(maker).register("Acme")
+    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    trader.exchange.approve_agent(development.account(31).address, "second")
+    trader.permissions.revoke("second")
+    trader.permissions.revoke(development.account(30).address)
+    assert trader.permissions()["name"].tolist() == ["toolkit"]
+    with pytest.raises(
+        InputError, match=r"'second' is no active agent or builder of this account; there is agent toolkit"
+    ):
+        trader.permissions.revoke("second")
+    trader.permissions.revoke(development.account(10).address.lower())
+    with pytest.raises(SignatureRejected, match="was revoked at"):
+        trader.buy("BTCUSDC", "0.01", "30000")
+
+
+def test_revoke_ends_exactly_what_was_named(trader: toolkit.Session) -> None:
+    agents = [development.account(30 + number).address for number in range(2)]
+    for name, agent in (("Bot", agents[0]), ("bot", agents[1]), ("third", agents[0])):
+        trader.exchange.approve_agent(agent, name)
+    for unknown in ("", None):
+        with pytest.raises(InputError, match=f"^{unknown!r} is no active agent"):
+            trader.permissions.revoke(unknown)  # type: ignore[arg-type]
+    trader.permissions.revoke("Bot")
+    assert trader.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
+    trader.exchange.approve_agent(agents[0], "")
+    trader.permissions.revoke(agents[0].lower())
+    assert trader.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
+
+
+def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
+    toolkit.Builder(maker).register("Acme")
+    terms = {"builderAddress": maker.account, "maxFeeRate": "0.001", "validitySeconds": 0, "dexChain": "Testnet"}
+    for number in range(101):
+        trader = f"0x{number + 1:040x}"
+        venue.control.fund(trader, "1")
+        terms["agentAddress"] = f"0x{number + 1_000_000:040x}"
+        assert venue.control.act(trader, {"type": "approveAgentToBuilder", **terms})["code"] == 0
+    assert len(set(toolkit.Builder(maker).traders()["wallet"])) == 101
+
+
+def test_vaults_that_are_led_or_joined_are_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
+    vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
+    with toolkit.connect(venue=venue, account=2) as other:
+        other.exchange.vault_deposit(vault, "50")
+        [row] = other.permissions().query("kind == 'vault'").to_dict("records")
+        assert (row["of"], row["may"]) == (trader.account, "its leader trades your deposit")
+    [row] = trader.permissions().query("kind == 'vault'").to_dict("records")
+    assert (row["name"], row["address"], row["status"]) == ("Fund", vault, "OPEN")
+
+
+def test_a_vault_is_traded_by_its_leaders_session(trader: toolkit.Session) -> None:
+    vault = trader.exchange.vault_create("Fund", amount="500").data["vault"]
+    receipt = trader.buy("BTCUSDC", "0.01", "30000", vault_address=vault)
+    assert receipt.code == 0
+    assert trader.orders(open=True).empty
+    assert len(trader.orders(open=True, account=vault)) == 1
+    assert trader.cancel(receipt, vault_address=vault).code == 0
+    assert trader.exchange.vault_close(vault_address=vault).code == 0
+
+
+def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
+    venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolkit.errors import MalformedRequest
+    from toolkit.venue.api import info
+
+    answer = info.answer
+
+    def strict(core: object, name: str, values: dict[str, object]) -> object:
+        if name == "builder_agents" and values["builder"] is None:
+            raise MalformedRequest("builder is required", field="builder")
+        return answer(core, name, values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(info, "answer", strict)
+    toolkit.Builder(maker).register("Acme")
+    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    made = trader.permissions()
+    assert not made.attrs["complete"]
+    assert made["kind"].tolist() == ["agent", "builder"]
+    with toolkit.connect(venue=venue, account=0, approve=False) as later:
+        assert later.permissions()["kind"].tolist() == ["agent"]
+        known = later.permissions(builders=[development.account(1).address])
+        assert known["kind"].tolist() == ["agent", "builder"]
+
+
+def test_the_awaited_twin_has_the_same_calls(trader: toolkit.Session) -> None:
+    async def look() -> list[str]:
+        async with trader.aio as twin:
+            return list((await twin.permissions())["name"])
+
+    assert asyncio.run(look()) == ["toolkit"]
+
+
+def test_every_authorisation_of_a_traders_history_is_listed(
+    venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session
+) -> None:
+    toolkit.Builder(maker).register("Acme")
+    for _ in range(3):
+        trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+        venue.advance("1m")
+        trader.permissions.end_builder()
+    assert len(trader.permissions(ended=True).query("kind == 'builder'")) == 3
+    assert len(toolkit.Builder(maker).traders(ended=True)) == 3
+
+
+AGENT_ROW = {"kind": "agent", "name": "bot", "address": "0xA", "of": "", "status": "ACTIVE"}
+BUILDER_ROW = {"kind": "builder", "name": "", "address": "0xB", "of": "0xC", "status": "ACTIVE"}
+
+
+@pytest.mark.parametrize(
+    ("table", "who", "ended"),
+    [
+        ([AGENT_ROW, BUILDER_ROW], "bot", [AGENT_ROW]),
+        ([AGENT_ROW, BUILDER_ROW], "BOT", []),
+        ([AGENT_ROW, BUILDER_ROW], "0xa", [AGENT_ROW]),
+        ([AGENT_ROW, BUILDER_ROW], "0xb", [BUILDER_ROW]),
+        ([AGENT_ROW, BUILDER_ROW], "0xc", [BUILDER_ROW]),
+        ([AGENT_ROW | {"of": "0xC"}, BUILDER_ROW], "0xC", [BUILDER_ROW]),
+        ([AGENT_ROW, AGENT_ROW | {"name": "0xa"}], "0xa", [AGENT_ROW | {"name": "0xa"}]),
+        ([AGENT_ROW | {"status": "REVOKED"}, BUILDER_ROW | {"status": "EXPIRED"}], "0xa", []),
+        ([AGENT_ROW | {"kind": "vault"}, BUILDER_ROW | {"name": "bot"}], "bot", []),
+        ([BUILDER_ROW], "", []),
+    ],
+)
+def test_a_name_goes_before_an_address(table: list[Any], who: str, ended: list[Any]) -> None:
+    assert rows_to_revoke(table, who) == ended
+
+
+def test_the_states_of_what_was_granted() -> None:
+    assert _agent_status({"status": "ACTIVE", "revoked_at": None}) == "ACTIVE"
+    assert _agent_status({"status": "INACTIVE", "revoked_at": pd.Timestamp(1)}) == "REVOKED"
+    assert _agent_status({"status": "INACTIVE", "revoked_at": pd.NaT}) == "EXPIRED"
+    assert _builder_status({"approve_state": "REVOKED", "expired": False}) == "REVOKED"
+    assert _builder_status({"approve_state": "APPROVED", "expired": True}) == "EXPIRED"
+    assert _builder_status({"approve_state": "APPROVED", "expired": False}) == "ACTIVE"
+
+
+def test_what_has_ended_is_listed_on_request(venue: LocalVenue, trader: toolkit.Session) -> None:
+    vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
+    trader.exchange.approve_agent(development.account(31).address, "second")
+    trader.permissions.revoke("second")
+    with toolkit.connect(venue=venue, account=2) as other:
+        assert "vault" not in set(other.permissions()["kind"]), "neither led nor joined"
+        other.exchange.vault_deposit(vault, "0.5")
+        assert "vault" in set(other.permissions()["kind"])
+    trader.exchange.vault_close(vault_address=vault)
+    assert trader.permissions()["kind"].tolist() == ["agent"]
+    ended = trader.permissions(ended=True)
+    assert set(zip(ended["kind"], ended["name"], ended["status"], strict=True)) == {
+        ("agent", "toolkit", "ACTIVE"),
+        ("agent", "second", "REVOKED"),
+        ("vault", "Fund", "CLOSED"),
+    }
+    row = ended.query("kind == 'vault'").iloc[0]
+    assert row["may"] == "be traded, rebalanced, handed over and closed by your agents"
+    assert row["since"].timestamp() * 1000 == pytest.approx(venue.host.now_ms(), abs=60_000)
+
+
+@pytest.mark.parametrize(
+    ("owner", "value", "status", "ended", "may"),
+    [
+        ("0xME", None, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
+        ("0xme", 0.0, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
+        ("0xother", 0.5, "OPEN", False, "its leader trades your deposit"),
+        ("0xother", 0.0, "OPEN", False, None),
+        ("0xother", None, "OPEN", True, None),
+        ("0xother", 0.5, "CLOSED", False, None),
+        ("0xother", 0.5, "CLOSED", True, "its leader trades your deposit"),
+    ],
+)
+def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
+    owner: str, value: Any, status: str, ended: bool, may: str | None
+) -> None:
+    row = {"owner": owner, "current_value": value, "status": status, "name": "n", "vault": "0xv", "created": 5}
+    table = pd.DataFrame([row], dtype="object")
+
+    def read(name: str, given: dict[str, Any]) -> Flow[Any]:
+        yield from ()
+        return table if (name, given) == ("vaults", {"account": "0xMe"}) else None
+
+    asking: Any = SimpleNamespace(_reader=SimpleNamespace(table=read))
+    with pytest.raises(StopIteration) as done:
+        next(PermissionFlows._vault_rows(asking, "0xMe", ended))
+    assert [row["may"] for row in done.value.value] == ([may] if may else [])
+
+
+def test_an_authorisation_lasts_as_long_as_the_venue_says_by_default(
+    trader: toolkit.Session, maker: toolkit.Session
+) -> None:
+    toolkit.Builder(maker).register("Acme")
+    receipt = trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    assert trader.intents.get(receipt.intent).payload["validitySeconds"] == 0

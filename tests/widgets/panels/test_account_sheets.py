@@ -1,0 +1,69 @@
+"""Funding, depth and the liquidation map agree with the venue's own figures."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+import toolkit
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+from toolkit.widgets.panels.account_sheets import SHOCKS
+
+
+def number(text: str) -> Decimal:
+    return Decimal(text.split()[0].replace(",", "").replace("−", "-").replace("+", ""))
+
+
+def test_the_next_funding_payment_is_what_the_venue_settles(session: Session, venue: LocalVenue) -> None:
+    session.buy("BTCUSDC", "1")
+    widget = toolkit.widgets.Funding(session, "BTCUSDC")
+    rows = {row[0]: row[1] for row in widget.view["rows"]}
+    assert rows["Settles in"] == "4:00:00"
+    assert rows["Position"] == "1 BTC"
+    venue.advance("4h")
+    widget.refresh()
+    assert widget.problem == ""
+    paid = session.info.funding_payments(symbol="BTCUSDC", exact=True)
+    own = next(one for one in widget.view["tables"] if one["title"] == "My payments")
+    assert len(own["rows"]) == len(paid) == 1
+    settled = next(one for one in widget.view["tables"] if one["title"] == "Settled rates")
+    assert len(settled["rows"]) == min(24, len(session.info.funding_rate_history("BTCUSDC")))
+
+
+def test_depth_is_the_cumulative_book(session: Session) -> None:
+    widget = toolkit.widgets.Depth(session, "BTCUSDC", levels=20)
+    view, book = widget.view, widget.live
+    assert view["bids"][-1][1] == float(sum(quantity for _, quantity in book.bids(20)))
+    assert view["most"] == max(view["bids"][-1][1], view["asks"][-1][1])
+    places = [at for at, _ in view["bids"][::-1] + view["asks"]]
+    assert places == sorted(places)
+    assert min(places) == 0 or max(places) == 1
+
+
+def test_the_liquidation_map_agrees_with_the_positions(session: Session) -> None:
+    session.buy("BTCUSDC", "1")
+    session.sell("ETHUSDC", "5")
+    widget = toolkit.widgets.LiquidationMap(session)
+    known = session.positions(exact=True).set_index("symbol")
+    rows = {row[0]: row for row in widget.view["tables"][0]["rows"]}
+    for symbol, row in rows.items():
+        price = known.loc[symbol, "liquidation_price"]
+        assert abs(number(row[3]) / price - 1) < Decimal("0.005")
+    stress = widget.view["tables"][1]["rows"]
+    assert len(stress) == len(SHOCKS)
+    wallet, size = widget._account.wallet.value, known["size"]
+    worst = stress[SHOCKS.index(Decimal("-0.1"))]
+    moved = sum(
+        (size[one["symbol"]] if one["symbol"] == "BTCUSDC" else -abs(size[one["symbol"]])) * one["mark_price"]
+        for one in widget._account.marked_positions(widget._tickers)
+    )
+    assert abs(number(worst[1]) - (wallet["equity"] - moved / 10)) < Decimal("0.01")
+
+
+@pytest.mark.parametrize(("shock", "gone"), [("-0.2", True), ("0.2", False)])
+def test_a_move_that_liquidates_says_so(session: Session, shock: str, gone: bool) -> None:
+    session.buy("BTCUSDC", "2.4")
+    stress = toolkit.widgets.LiquidationMap(session).view["tables"][1]["rows"]
+    assert (stress[SHOCKS.index(Decimal(shock))][4] == "✖ liquidated") is gone

@@ -1,0 +1,258 @@
+"""Permissions of an account: agents, builders and vaults, how to grant and to revoke them; the builder's side.
+
+`session.permissions()` is a table of agents, builders and vaults; `session.permissions.revoke(name or address)` ends
+one. `toolkit.Builder(session)` is a builder's side: register, list traders, place orders for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...errors import BadRequest, HttpStatus, InputError
+from ...orders import Bracket, Order
+from ...products import Amount, decimal_text
+from ..io.flow import Flow, SessionPart, subflow, trading_flow
+from ..reads.derived_columns import records
+from ..reads.reading import Reader
+from .receipts import UNSET, Receipt, Unset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "kind": "string",
+    "name": "string",
+    "address": "string",
+    "of": "string",
+    "may": "string",
+    "since": "datetime64[ms, UTC]",
+    "until": "datetime64[ms, UTC]",
+    "max_fee_rate": "float64",
+    "status": "string",
+}
+"""Columns of `session.permissions()` and their dtypes."""
+
+_AGENT_MAY = "trade, and act for vaults; never withdraw, approve or claim"
+_BUILDER_MAY = "place orders, for a fee of at most max_fee_rate of each fill"
+_LEADER_MAY = "be traded, rebalanced, handed over and closed by your agents"
+_DEPOSIT_MAY = "its leader trades your deposit"
+
+
+class ActingPart(SessionPart):
+    """A part of a session that sends actions."""
+
+    def _act(self, action: str, *args: Any, **options: Any) -> Flow[Receipt]:
+        """Call a method of `session.exchange`."""
+        receipt: Receipt = yield from subflow(getattr(self._session.exchange, action), *args, **options)
+        return receipt
+
+
+class PermissionFlows(ActingPart):
+    """Who may act for the account, and how to change it."""
+
+    _path = "session.permissions"
+
+    @trading_flow
+    def __call__(
+        self, *, ended: bool = False, builders: Iterable[str] = (), index: str | None = None
+    ) -> Flow[pd.DataFrame]:
+        """Return who may act for this account: one row per agent, builder authorisation and vault.
+
+        `ended` includes those that were revoked or have expired. The published query of authorisations needs the
+        builder's address. Where a venue refuses it without one, the builders in `builders` and those in this session's
+        ledger are queried, and `frame.attrs["complete"]` is False.
+
+        Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
+        builder, the vault's leader), may (a description), all string; since, until (datetime64[ms, UTC]), max_fee_rate
+        (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
+        """
+        account: str = yield from self._account()
+        from ..reads.frames import indexed, typed
+
+        agents = yield from self._agent_rows(account, ended)
+        authorisations, complete = yield from self._builder_rows(account, ended, builders)
+        vaults = yield from self._vault_rows(account, ended)
+        frame = indexed(typed([*agents, *authorisations, *vaults], COLUMNS), index)
+        frame.attrs["complete"] = complete
+        return frame
+
+    @trading_flow
+    def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
+        """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
+
+        Names are case-sensitive. An address that was approved under several names loses all of them, with one request
+        each, and the last receipt is returned.
+
+        Signed by: Master. Raises InputError when no active agent or builder has that name or address.
+        """
+        table: pd.DataFrame = yield from subflow(self.__call__)
+        active = [row for row in records(table) if row["status"] == "ACTIVE"]
+        chosen = rows_to_revoke(active, who)
+        if not chosen:
+            names = tuple(str(row["name"] or row["address"]) for row in active)
+            known = ", ".join(f"{row['kind']} {name}" for row, name in zip(active, names, strict=True)) or "none"
+            what = f"{who!r} is no active agent or builder of this account; there is {known}"
+            raise InputError(what, field="who", rule="active", value=who, nearest=names)
+        receipt: Receipt
+        for row in chosen:
+            if row["kind"] == "builder":
+                receipt = yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after)
+            else:
+                receipt = yield from self._act("revoke_agent", str(row["name"]), expiry_after=expiry_after)
+        return receipt
+
+    @trading_flow
+    def allow_builder(
+        self,
+        builder: str,
+        agent: str,
+        max_fee_rate: Amount,
+        *,
+        validity_seconds: int = 0,
+        expiry_after: int | Unset | None = UNSET,
+    ) -> Flow[Receipt]:
+        """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
+
+        `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
+        Source: docs/published.md, "Exchange API".
+        """
+        values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
+        action = "approve_agent_to_builder"
+        return (yield from self._act(action, agent, builder, **values, expiry_after=expiry_after))
+
+    @trading_flow
+    def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
+        """End this account's active builder authorisation. Signed by: Trader master."""
+        return (yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after))
+
+    def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
+        read = yield from self._reader.all_rows("agents", {"account": account})
+        table = yield from self._reader.frame_of([read], read.newest_first())
+        rows = [
+            {"kind": "agent", "of": "", "may": _AGENT_MAY, "status": _agent_status(row)}
+            | {"name": row["name"], "address": row["agent"], "since": row["approved_at"], "until": row["expires_at"]}
+            for row in records(table)
+        ]
+        return [row for row in rows if ended or row["status"] == "ACTIVE"]
+
+    def _builder_rows(
+        self, account: str, ended: bool, builders: Iterable[str]
+    ) -> Flow[tuple[list[dict[str, Any]], bool]]:
+        complete = True
+        try:
+            tables = [(yield from _authorisations(self._reader, ended, wallet=account))]
+        except (BadRequest, HttpStatus):
+            complete, tables = False, []
+            for builder in self._known_builders(builders):
+                tables.append((yield from _authorisations(self._reader, ended, wallet=account, builder=builder)))
+        rows = [
+            {"kind": "builder", "name": "", "may": _BUILDER_MAY, "status": _builder_status(row)}
+            | {"address": row["agent"], "of": row["builder"]}
+            | {"until": row["expires_at"], "max_fee_rate": row["max_fee_rate"]}
+            for table in tables
+            for row in records(table)
+        ]
+        return rows, complete
+
+    def _known_builders(self, given: Iterable[str]) -> list[str]:
+        asked = [one.payload for one in self._delivery.ledger.all() if one.action == "approveAgentToBuilder"]
+        recorded = [str(payload["builderAddress"]) for payload in asked]
+        return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
+
+    def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
+        vaults = yield from self._reader.table("vaults", {"account": account})
+        rows = []
+        for row in vaults.to_dict("records"):
+            leads = str(row["owner"]).lower() == account.lower()
+            joined = (row["current_value"] or 0) > 0
+            if (leads or joined) and (ended or row["status"] == "OPEN"):
+                found = {"kind": "vault", "may": _LEADER_MAY if leads else _DEPOSIT_MAY, "status": row["status"]}
+                found |= {"name": row["name"], "address": row["vault"], "of": row["owner"], "since": row["created"]}
+                rows.append(found)
+        return rows
+
+
+class BuilderFlows(ActingPart):
+    """A builder's side of Builder Code: the wallet's master is the builder, its agent places the orders."""
+
+    _path = "Builder"
+
+    @trading_flow
+    def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
+        """Register this wallet's master as a builder, once. Signed by: Builder master."""
+        return (yield from self._act("register_builder", name, expiry_after=expiry_after))
+
+    @trading_flow
+    def traders(self, *, ended: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
+        """Return the authorisations of this builder, newest first, one row per trader and agent.
+
+        `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
+        """
+        builder: str = yield from self._session._account()
+        return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
+
+    @trading_flow
+    def place(
+        self,
+        order: Order | Bracket,
+        fee_rate: Amount,
+        *,
+        builder: str | None = None,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Check, sign and send an order, or a bracket, for the trader who authorised this wallet's agent.
+
+        `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's
+        master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
+        """
+        session = self._session
+        session._check_orders([order])
+        if builder is None:
+            builder = yield from session._account()
+        rate = decimal_text(fee_rate, "fee_rate")
+        options = {"expiry_after": expiry_after, "vault_address": vault_address}
+        if isinstance(order, Bracket):
+            return (yield from self._act("place_builder_bracket_order", [order], builder, rate, **options))
+        return (yield from self._act("place_builder_order", order, builder, rate, **options))
+
+
+def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:
+    """Return the rows that `revoke(who)` ends: the active agent of exactly that name, else the active agents and
+    builders with that address in any spelling."""
+    rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
+    named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
+    address = str(who).lower()
+
+    def is_at(row: Mapping[str, Any]) -> bool:
+        return address == str(row["address"]).lower() or (
+            row["kind"] == "builder" and address == str(row["of"]).lower()
+        )
+
+    return named or list(filter(is_at, rows))
+
+
+def _authorisations(reader: Reader, ended: bool, *, index: str | None = None, **parties: str) -> Flow[pd.DataFrame]:
+    """Return the authorisations of a trader (`wallet`), a `builder` or both, newest first within each state."""
+    reads = []
+    # The query returns one state at a time.
+    for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
+        given = {**parties, "approve_state": state, "include_expired": ended}
+        reads.append((yield from reader.all_rows("builder_agents", given)))
+    rows = [row for read in reads for row in read.newest_first()]
+    return (yield from reader.frame_of(reads, rows, index=index))
+
+
+def _builder_status(row: Mapping[str, Any]) -> str:
+    if row["approve_state"] != "APPROVED":
+        return "REVOKED"
+    return "EXPIRED" if row["expired"] else "ACTIVE"
+
+
+def _agent_status(row: Mapping[str, Any]) -> str:
+    import pandas as pd
+
+    if str(row["status"]) == "ACTIVE":
+        return "ACTIVE"
+    return "REVOKED" if pd.notna(row["revoked_at"]) else "EXPIRED"

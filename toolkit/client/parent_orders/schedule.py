@@ -1,0 +1,319 @@
+"""Works on the parent orders of one session: places each child order when it is due, exactly once.
+
+A slice is claimed in the ledger, with the intent that will trade it, before that is recorded and sent. So wherever the
+program stops, the ledger shows which slices may have traded; `settle` queries the venue for their outcome.
+
+Where the clock runs a thread waits for the next slice; a venue in this process also wakes the runner at its moment of
+an advance, so that with a manual clock the same happens at the same times.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...errors import InputError, SessionClosed, ToolkitError
+from ..orders.intents import OPEN, intent_id
+from ..orders.receipts import receipt
+from .plan import CANCELED, FINISHED, RUNNING, Child, Plan
+
+if TYPE_CHECKING:
+    from ...orders import Twap
+    from ..orders.delivery import Delivery, Prepared
+    from ..orders.order_calls import OrderCalls
+    from ..reads.reading import Catalogue
+
+PREFIX = "parent-"
+INTERRUPTED = "INTERRUPTED"
+OVERDUE_MS = 10_000
+"""A parent order that is so late with its next child order is worked on by no session."""
+SETTLE_MS = 2_000
+"""Interval between two queries for the outcome of the last child orders."""
+POLL_SECONDS = 0.2
+"""Longest sleep of the thread: the session's clock may run faster than this machine's, or be set forward."""
+STOP_SECONDS = 5.0
+KEPT = 20
+"""Parent orders that have ended are kept in the ledger up to this number."""
+
+
+@dataclass(eq=False, repr=False)
+class ParentRunner:
+    """The parent orders of one session. `clock_runs` is False where time only moves by an advance of the venue."""
+
+    _calls: OrderCalls
+    _delivery: Delivery
+    _catalogue: Catalogue
+    now_ms: Callable[[], int]
+    _owner: str
+    _clock_runs: bool
+
+    def __post_init__(self) -> None:
+        self._due: dict[str, int] = {}
+        """Own parent order → the moment of its next slice, or of the next query for the outcome of its children."""
+        self._lock = threading.RLock()
+        self._awake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._working = self._closed = False
+
+    def start(self, twap: Twap, account: str, vault: str | None, first: Prepared | None = None) -> Plan:
+        """Record a parent order and place its first child at once (`first`, if that is prepared already)."""
+        self._require_open()
+        now_ms = self.now_ms()
+        with self._lock:
+            self._drop_ended()
+            known = self._delivery.ledger.notes()
+            number = next(one for one in range(now_ms, now_ms + 10**6) if f"{PREFIX}{one}" not in known)
+            environment = self._delivery.environment.name
+            plan = Plan(f"{PREFIX}{number}", environment, account, vault, now_ms, twap, now_ms, self._owner)
+            if not self._delivery.ledger.note(plan.id, None, plan.dump()):
+                raise ToolkitError(f"parent order {plan.id} exists already")
+            self._slice(plan, first)
+            return self._watch(plan.id)
+
+    def resume(self, id: str, *, confirmed: bool = False) -> Plan:
+        """Take over a parent order that has not ended; its next slice is due at once."""
+        self._require_open()
+        owner = self.plan(id).account
+        account: str = self._calls.driver.run(self._delivery.account())
+        if owner.lower() != account.lower():
+            what = f"{id} is one of account {owner}, and this session trades for {account}"
+            raise InputError(what, field="id", rule="own", value=id)
+        if not confirmed:
+            words = self.plan(id).twap.describe()
+            self._delivery.require_confirmation({"type": "resume", "parent order": words})
+        now_ms = self.now_ms()
+        with self._lock:
+            if self._change(id, lambda one: replace(one, owner=self._owner, due_ms=now_ms)) is None:
+                raise InputError(f"{id} has ended", field="id", rule="not ended", value=self.plan(id).state)
+            self._due[id] = now_ms
+            self.ring()
+            return self._watch(id)
+
+    def cancel(self, id: str) -> Plan:
+        """Place no further child order. One that is on its way may still fill; its fill is counted."""
+        with self._lock:
+            self._change(id, lambda one: replace(one, state=CANCELED))
+            self._settle(self.plan(id))
+            return self._watch(id)
+
+    def _require_open(self) -> None:
+        if self._closed or self._delivery.closed:
+            raise SessionClosed("this session is closed, so it can't work on a parent order; connect again")
+
+    def plan(self, id: str) -> Plan:
+        """Return a parent order as it stands in the ledger. Raises InputError for an unknown id."""
+        return self._read(id)[1]
+
+    def _read(self, id: str) -> tuple[str, Plan]:
+        text = self._delivery.ledger.notes().get(id)
+        if text is None:
+            raise InputError(f"there is no parent order {id!r}", field="id", rule="exists", value=id)
+        try:
+            return text, Plan.load(text)
+        except msgspec.MsgspecError as error:
+            raise ToolkitError(f"the entry {id!r} of the ledger can't be read: {error}") from error
+
+    def plans(self) -> list[Plan]:
+        """Return the parent orders of this environment, oldest first; an entry that can't be read is left out."""
+        found = []
+        for name, text in self._delivery.ledger.notes().items():
+            try:
+                plan = Plan.load(text) if name.startswith(PREFIX) else None
+            except msgspec.MsgspecError:
+                continue
+            if plan is not None and plan.environment == self._delivery.environment.name:
+                found.append(plan)
+        return found
+
+    def status(self, plan: Plan) -> str:
+        """Return the status of a parent order: its state, or INTERRUPTED where no session works on it."""
+        is_mine = plan.id in self._due and plan.owner == self._owner
+        if plan.state != RUNNING or is_mine:
+            return plan.state
+        return RUNNING if plan.owner and self.now_ms() <= plan.due_ms + OVERDUE_MS else INTERRUPTED
+
+    def check_clock(self) -> None:
+        """Raise InputError where waiting would never end: time only moves by an advance of the venue."""
+        if not self._clock_runs:
+            what = "time only moves by venue.advance here, so waiting would never end"
+            raise InputError(what, field="timeout", rule="clock")
+
+    def due_ms(self) -> int | None:
+        """Return when there is something to do next, None for never."""
+        return min(list(self._due.values()), default=None)
+
+    def ring(self) -> None:
+        """Do what is due. Called by the thread, and by a venue at that moment of an advance."""
+        with self._lock:
+            if self._working or self._closed:
+                return  # a slice lets time pass itself where the venue settles with a delay
+            self._working = True
+            try:
+                # One by one: while a slice waits for its execution, the next parent order may become due.
+                while (id := self._next_due()) is not None:
+                    self._work(id)
+            finally:
+                self._working = False
+
+    def _next_due(self) -> str | None:
+        due = sorted((due_ms, id) for id, due_ms in self._due.items() if due_ms <= self.now_ms())
+        return due[0][1] if due else None
+
+    def close(self) -> None:
+        """Stop; the parent orders stay in the ledger, for another session to resume."""
+        with self._awake:
+            self._closed = True
+            self._awake.notify()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(STOP_SECONDS)
+        for id in list(self._due):
+            with suppress(ToolkitError):  # a ledger that is gone; what it held is overdue for whoever finds it
+                self._change(id, lambda one: replace(one, owner=""))
+        self._due.clear()
+
+    def _work(self, id: str) -> None:
+        try:
+            plan = self._settle(self.plan(id))
+            if plan.state == RUNNING and plan.owner == self._owner and plan.done < plan.twap.slices:
+                self._slice(plan)
+            self._watch(id)
+        except SessionClosed:
+            self._due.pop(id, None)
+        except Exception as error:  # the message shows it: no caller waits here that it could be raised to
+            self._due[id] = self.now_ms() + SETTLE_MS
+            message = str(error) or type(error).__name__
+            with suppress(ToolkitError):  # the ledger itself can't be used now
+                self._change(id, lambda one: replace(one, message=message))
+
+    def _watch(self, id: str) -> Plan:
+        """Note when to look at a parent order again, and end it when all is done; return it."""
+        plan = self.plan(id)
+        if plan.state == RUNNING and plan.settled and plan.done >= plan.twap.slices:
+            plan = self._change(id, lambda one: replace(one, state=FINISHED)) or self.plan(id)
+        running = plan.state == RUNNING
+        if plan.owner != self._owner or (plan.settled and not running):
+            self._due.pop(id, None)
+        else:
+            slices_left = running and plan.done < plan.twap.slices
+            self._due[id] = plan.due_ms if slices_left else self.now_ms() + SETTLE_MS
+            self._wake()
+        return plan
+
+    def _slice(self, plan: Plan, prepared: Prepared | None = None) -> None:
+        """Place the next child order, if there is something to trade; why it could not be is kept as the message."""
+        run, now_ms = self._calls.driver.run, self.now_ms()
+        child = None
+        try:
+            product = run(self._catalogue.find(plan.twap.symbol))
+            quantity = plan.next_quantity(product)
+            if quantity and prepared is None:
+                item = plan.twap.child(quantity).to_item(product)
+                payload = {"type": "placeOrder", "orders": [item]}
+                prepared = run(self._delivery.prepare(payload, vault_address=plan.vault))
+            if prepared is not None:
+                id = intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
+                expires_ms = prepared.expiry_after or now_ms + self._delivery.expiry_ms
+                child = Child(id, now_ms, expires_ms, quantity)
+        except ToolkitError as error:
+            reason = str(error)
+            self._change(plan.id, lambda one: one.advanced(now_ms, None, reason), plan)
+            return
+        if self._change(plan.id, lambda one: one.advanced(now_ms, child), plan) is None or prepared is None:
+            return  # taken over or cancelled meanwhile
+        try:
+            # Whoever started or resumed it has confirmed all of its child orders.
+            run(self._calls.live(self._delivery.send(prepared, confirmed=True)))
+        except ToolkitError as error:
+            message = str(error)
+            self._change(plan.id, lambda one: replace(one, message=message))
+        self._settle(self.plan(plan.id))
+
+    def _settle(self, plan: Plan) -> Plan:
+        """Query the outcome of children whose fills are not known yet, and return the plan with the answers."""
+        found = {}
+        for child in plan.children:
+            if child.filled is None and (answer := self._outcome(child)) is not None:
+                found[child.intent] = answer
+        if not found:
+            return plan
+
+        def answered(one: Plan) -> Plan:
+            return replace(one, children=tuple(found.get(child.intent, child) for child in one.children))
+
+        return self._change(plan.id, answered, any_state=True) or plan
+
+    def _outcome(self, child: Child) -> Child | None:
+        """Return the child with its fills, None while they are not known."""
+        ledger, run = self._delivery.ledger, self._calls.driver.run
+        try:
+            intent = ledger.get(child.intent)
+        except ToolkitError:
+            if self.now_ms() <= child.expires_ms or any(one.id == child.intent for one in ledger.all()):
+                return None
+            # Claimed but never recorded, so never sent; by now it would have expired, too.
+            return replace(child, filled=Decimal(0))
+        try:
+            if intent.state in OPEN:
+                run(self._delivery.resolve([intent.id]))
+            made = self._calls.bind(receipt(ledger.get(intent.id)))
+            run(self._calls.refresh(made))
+        except ToolkitError:
+            return None  # asked again at the next slice
+        if not made.is_final:
+            return None
+        row = made.rows.get(0, {})
+        return replace(
+            child,
+            filled=Decimal(str(row.get("filledQty") or "0")),
+            value=Decimal(str(row.get("cumFilledValue") or "0")),
+        )
+
+    def _change(
+        self, id: str, change: Callable[[Plan], Plan], expected: Plan | None = None, any_state: bool = False
+    ) -> Plan | None:
+        """Change a parent order and return it; None when it has ended, or is no longer at the `expected` slice.
+
+        Another process may change it at any time, so check and change are one step of the ledger.
+        """
+        while True:
+            text, plan = self._read(id)
+            if plan.state != RUNNING and not any_state:
+                return None
+            if expected is not None and (plan.owner, plan.done) != (self._owner, expected.done):
+                return None
+            after = change(plan)
+            if self._delivery.ledger.note(id, text, after.dump()):
+                return after
+
+    def _drop_ended(self) -> None:
+        ended = [one for one in self.plans() if one.state != RUNNING]
+        for plan in ended[:-KEPT]:
+            self._delivery.ledger.note(plan.id, self._delivery.ledger.notes().get(plan.id), None)
+
+    def _wake(self) -> None:
+        if not self._clock_runs:
+            return
+        with self._awake:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="toolkit-parent-orders", daemon=True)
+                self._thread.start()
+            self._awake.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._awake:
+                due_ms = self.due_ms()
+                if self._closed or due_ms is None:
+                    self._thread = None
+                    return
+                left = (due_ms - self.now_ms()) / 1000
+                if left > 0:
+                    self._awake.wait(min(left, POLL_SECONDS))
+                    continue
+            self.ring()

@@ -1,0 +1,372 @@
+"""Backtest on events: moves time through recorded books and trades, an account's orders among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from heapq import heappop
+from random import Random
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from ....errors import InputError
+from ....venue.engine.core import Core
+from ....venue.model.genesis import default_products
+from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
+from ...analysis.results import Results
+from ...data.bars import Bars
+from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind
+from ...data.events import Events
+from ...data.order_books import as_levels, has_single_orders, with_levels
+from ...market_data import Trade
+from ...strategy import StrategyLike, as_strategy, overrides, timer_call
+from ..bar_matching import ReceivedBars, SymbolState
+from ..broker import RunSettings
+from ..context import BacktestContext
+from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
+from ..listing import make_core
+from ..run_source import build_results
+from .event_broker import EventBroker, Impact
+from .recorded_market import FAR, HistoricalMarket
+from .request_latency import request_latency, to_ns
+
+EXACT = "exact"
+POINTS = 10_000
+"""Most rows of the equity curve."""
+CHUNK = 65_536
+"""Messages of the feed that are made ready at a time."""
+Message = tuple[int, int, int, int, int, int]
+"""A change of the book (0) or a trade (1): Unix ns, number of its symbol, which of the two, ticks, steps, taker."""
+LAST: Message = FAR, 0, 0, 0, 0, 0
+
+
+class EventSettings(TypedDict, total=False):
+    """Settings of a backtest that only events have."""
+
+    feed_latency: str | float | None
+    """Delay of books and trades (ms, or text like "10ms"), in place of the recorded one."""
+    queue: str | QueueModel
+    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model; of
+    events of single orders "exact"."""
+    partial_fills: bool
+    """Fill of an order what the trades have reached, not the whole of it; default False."""
+    impact: str | float | bool | None
+    """Time in which half of what we took from the recorded book is back (True: "10s"); None: it is never missing."""
+
+
+def events_by_symbol(data: Any) -> Mapping[str, Events] | None:
+    """Return data as events by symbol, None when it is none. Raises InputError for events mixed with others."""
+    if isinstance(data, Events):
+        return {data.symbol or "ASSET": data}
+    if not isinstance(data, Mapping) or not any(isinstance(part, Events) for part in data.values()):
+        return None
+    if not all(isinstance(part, Events) for part in data.values()):
+        raise InputError("some symbols have events and some have bars; give all the same", field="data")
+    return data
+
+
+def backtest_events(
+    strategy: StrategyLike,
+    data: Mapping[str, Events],
+    settings: RunSettings,
+    latency: Any,
+    progress: bool,
+    *,
+    feed_latency: str | float | None = None,
+    queue: str | QueueModel = "risk-averse",
+    partial_fills: bool = False,
+    impact: str | float | bool | None = None,
+) -> Results:
+    """Run a strategy on events and return its Results.
+
+    The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
+    recorded delay. A request takes the first part of `latency`, its answer the second: a pair of ms or text like
+    "10ms", one of these for both ways, a frame of measured requests (sent, arrived, answered), which is interpolated,
+    "feed" (the recorded delay of the feed each way), or a Latency model. Prices for margin, liquidation and funding are
+    the recorded mark and index, else the mid, each 3 s. Mids value the equity curve.
+
+    Raises InputError as `backtest`.
+    """
+    wanted = as_strategy(strategy)
+    if not any(overrides(wanted, name) for name in ("on_book", "on_trade", "on_timer")):
+        raise InputError(
+            f"{wanted.name} has none of on_book, on_trade and on_timer, which events call; on_bar needs bars, such as"
+            " events.bars('1m')",
+            field="strategy",
+        )
+    _check_queue(queue, data)
+    feed_ns = None if feed_latency is None else to_ns(feed_latency, "feed_latency")
+    spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
+    start = min(int(span.opened[0]) for span in spans.values())
+    core = make_core(spans, _products(data, settings.products), settings.seed, start)
+    states, markets, received = [], {}, ReceivedBars(data)
+    for code, (symbol, events) in zip(core.products, data.items(), strict=True):
+        state = SymbolState(core, core.products[code], symbol, received)
+        model = None if queue == EXACT else queue_model(queue, state.step)
+        states.append(state)
+        markets[code] = _market(state, events, feed_ns).for_run(model)
+    requests = request_latency(latency, next(iter(data.values())), Random(settings.seed))
+    half_life = "10s" if impact is True else impact
+    recovery = Impact(None if half_life is None or half_life is False else to_ns(half_life, "impact"))
+    broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
+    broker.settlements = funding_schedule(core, spans, _funding(core, data, settings.funding))
+    run = _EventRun(broker)
+    broker.open_account(settings)
+    run.run(progress)
+    shown = {
+        "seed": settings.seed,
+        "capital": str(settings.capital),
+        "funding": settings.funding if isinstance(settings.funding, str | float | int | None) else "given",
+        "latency": repr(requests),
+        "feed_latency": "recorded" if feed_ns is None else f"{feed_ns / MS:g} ms",
+        "queue": queue if isinstance(queue, str) else repr(queue),
+        "partial_fills": partial_fills,
+        "impact": str(impact) if impact else None,
+    }
+    marks = {state.symbol: _marks(state, markets[state.code]) for state in states}
+    return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), run.end_ns // MS + 1, shown)
+
+
+class _EventRun:
+    """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
+
+    def __init__(self, broker: EventBroker) -> None:
+        self.broker = broker
+        self.ctx = BacktestContext(broker, 0)
+        self.ctx.timer_ms = broker.strategy.timer_ms
+        self.states = list(broker.states.values())
+        self.on_timer = timer_call(broker.strategy, self.ctx)
+        self.start_ns = min(market.start_ns for market in broker.markets.values())
+        self.end_ns = max(market.end_ns for market in broker.markets.values())
+        self.mark_ns = broker.core.state.config.price_interval * MS
+
+    def run(self, progress: bool) -> None:
+        """Run through all the data."""
+        broker = self.broker
+        for state in broker.states.values():
+            broker.set_prices(state, broker.markets[state.code].first_priced)
+        broker.advance_ns(self.start_ns)
+        self._at(self.start_ns)
+        broker.run(lambda: self._run_all(progress))
+
+    def _run_all(self, progress: bool) -> None:
+        broker, ctx, happenings, settlements = self.broker, self.ctx, self.broker.happenings, self.broker.settlements
+        if overrides(broker.strategy, "on_timer"):
+            broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
+        broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
+        feed = _feed(broker)
+        message = next(feed, LAST)
+        bar = None
+        if progress:
+            from tqdm.auto import tqdm
+
+            form = "{l_bar}{bar}| {elapsed}<{remaining}"
+            bar = tqdm(desc="backtest", total=self.end_ns - self.start_ns, bar_format=form)
+        while not ctx.stopped:
+            due, received = happenings[0][0] if happenings else FAR, message[0]
+            time = min(due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns)
+            if broker.account.waiting:  # a waiting trigger must see the next trade
+                time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
+            if broker.resting:
+                filled = broker.next_fill(time)
+                if filled is not None:
+                    broker.fill(*filled)
+                    continue
+            if time >= self.end_ns and due > self.end_ns and received > self.end_ns:
+                break
+            if settlements and settlements[-1].time * MS <= time:
+                self._settle(settlements.pop())
+            elif received <= time:
+                self._at(received)
+                self._deliver(*message)
+                message = next(feed, LAST)
+            elif due <= time:
+                self._process(*heappop(happenings))
+            else:
+                self._see_trade(time)
+            if bar is not None:
+                bar.update(time - self.start_ns - bar.n)
+        if bar is not None:
+            bar.close()
+
+    def _deliver(self, time_ns: int, number: int, is_trade: int, price: int, steps: int, side: int) -> None:
+        """Hand a change of the book or a trade to the strategy."""
+        broker, ctx = self.broker, self.ctx
+        state = self.states[number]
+        broker.receive_books(time_ns)
+        if not is_trade:
+            broker.strategy.on_book(ctx, broker.book(state))
+            return
+        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
+        amounts = price * tick / per_tick, steps * step / per_step
+        broker.strategy.on_trade(ctx, Trade(state.symbol, ctx.now, "BUY" if side > 0 else "SELL", *amounts))
+
+    def _at(self, time_ns: int) -> None:
+        self.broker.local_ns, self.ctx.now = time_ns, time_ns // MS
+
+    def _process(self, time_ns: int, number: int, kind: str, payload: Any) -> None:
+        broker = self.broker
+        if kind == "timer":
+            self._at(time_ns)
+            broker.receive_books(time_ns)
+            self.on_timer()
+            broker.schedule(time_ns + round(self.ctx.timer_ms * MS), "timer", None)
+        elif kind in ("event", "funding"):
+            self._at(time_ns)
+            broker.receive_books(time_ns)
+            deliver = broker.deliver_order_event if kind == "event" else broker.deliver_payment
+            deliver(payload)
+        elif kind == "mark":
+            self._mark(time_ns)
+            broker.schedule(time_ns + self.mark_ns, "mark", None)
+        else:
+            state, what = payload
+            broker.advance_ns(time_ns)
+            broker.process_request(state, kind, what)
+
+    def _mark(self, time_ns: int) -> None:
+        """Set the prices of all symbols, and let triggers and liquidations follow."""
+        broker = self.broker
+        broker.advance_ns(time_ns)
+        for state in broker.states.values():
+            broker.set_prices(state, broker.markets[state.code].rank_at(time_ns))
+        broker.stale = True
+        broker.settle_changes()
+        broker.join_queues()
+        broker.record_balances(time_ns // MS)
+
+    def _settle(self, settlement: FundingSettlement) -> None:
+        self._mark(max(settlement.time * MS, self.broker.now_ns))
+        self.broker.settle_funding(settlement.code, settlement.premium, settlement.time)
+        self.broker.record_balances(settlement.time)
+
+    def _see_trade(self, time_ns: int) -> None:
+        """Let waiting triggers see the trades of one instant."""
+        broker = self.broker
+        broker.advance_ns(time_ns)
+        for state in broker.states.values():
+            for price in broker.markets[state.code].trades_at(time_ns):
+                state.market.last = price
+                broker.core.triggers[state.code].see_trade(price)
+                broker.settle_changes()
+        broker.join_queues()
+
+
+def _feed(broker: EventBroker) -> Iterator[Message]:
+    """Yield the changes of books and the trades that the strategy wants, by its own clock.
+
+    At one instant: by symbol, the book before the trades; several messages of the book are one change.
+    """
+    parts = [np.zeros((0, 6), dtype=np.int64)]
+    for number, market in enumerate(broker.markets.values()):
+        if overrides(broker.strategy, "on_book"):
+            times = np.unique(market.feed.times)
+            rest = np.zeros((len(times), 4), dtype=np.int64)
+            parts.append(np.column_stack([times, np.full(len(times), number), rest]))
+        if overrides(broker.strategy, "on_trade"):
+            times, *trades = market.feed_trades
+            parts.append(np.column_stack([times, np.full(len(times), number), np.ones(len(times), "int64"), *trades]))
+    table = np.concatenate(parts).astype(np.int64)
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    for first in range(0, len(table), CHUNK):  # not all at once: as Python's numbers they take more memory
+        yield from zip(*table[first : first + CHUNK].T.tolist(), strict=True)
+
+
+def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
+    """Raise InputError for a queue model that is not known, and for "exact" where the orders are not."""
+    if queue != EXACT:
+        queue_model(queue, 1.0)
+        return
+    for symbol, events in data.items():
+        if not has_single_orders(events):
+            text = (
+                f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
+                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}"
+            )
+            raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
+
+
+def _span(symbol: str, events: Events) -> Bars:
+    """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
+    array = events.array
+    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
+        text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"
+        raise InputError(text, field="data", rule="a book")
+    prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD))]
+    prices = prices[prices > 0]
+    start = int(array["exchange_ns"].min()) // MS
+    end = int(max(array["exchange_ns"].max(), array["local_ns"].max())) // MS + 1
+    values = {"open": prices[:1], "high": prices.max()[None], "low": prices.min()[None], "close": prices[-1:]}
+    return Bars(symbol, end - start, np.array([start]), **values, volume=np.zeros(1))
+
+
+def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
+    known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
+    found: dict[str, Any] = dict(given or {})
+    for symbol, events in data.items():
+        wanted = found.get(symbol)
+        if wanted is not None and not isinstance(wanted, Mapping):
+            continue
+        tick, step = known.get(symbol, (events.tick_size, events.step_size))
+        tick = tick if not events.tick_size % tick else events.tick_size
+        # money is exact to 0.000001, so a very fine tick needs a coarser step
+        step = max(step if not events.step_size % step else events.step_size, Decimal("0.000001") / tick)
+        found[symbol] = {"tick_size": tick, "step_size": step, **(wanted or {})}
+    return found
+
+
+def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
+    """Return the market of a recording on the grid of its product, computed once."""
+    tick, step = state.product.tick_size, state.product.step_size
+    if events.tick_size % tick:
+        text = (
+            f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
+            f" tick_size {tick}"
+        )
+        raise InputError(text, field="products", rule="tick_size", value=str(tick))
+    key = "market", tick, step, feed_ns
+    if key not in events.cache:
+        gridded: EventArray = Events(events.array, symbol=state.symbol, tick_size=tick, step_size=step)
+        gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
+        events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
+    found: HistoricalMarket = events.cache[key]
+    return found
+
+
+def _funding(core: Core, data: Mapping[str, Events], given: Any) -> Any:
+    """Return the funding of each symbol: as given, else the recorded rates where there are some."""
+    if not isinstance(given, str) or given != "interest":
+        return given
+    products = zip(core.products.values(), data.items(), strict=True)
+    return {symbol: _recorded_rates(events, product.funding_interval * 1000) for product, (symbol, events) in products}
+
+
+def _recorded_rates(events: Events, interval_ms: int) -> Any:
+    """Return the rate of each settlement: the last that was recorded before it, else the venue's for no premium."""
+    rates = events.of(Kind.FUNDING)
+    if not len(rates):
+        return "interest"
+    rates = rates[np.argsort(rates["exchange_ns"], kind="stable")]
+    ends = int(events.array["exchange_ns"].max()) // MS + interval_ms
+    times = np.arange(int(events.array["exchange_ns"].min()) // MS // interval_ms * interval_ms, ends, interval_ms)
+    places = np.searchsorted(rates["exchange_ns"], times * MS, side="right") - 1
+    values = np.where(
+        places < 0, constant_rate(events.symbol, "interest", interval_ms / 3_600_000), rates["price"][places]
+    )
+    return pd.Series(values, index=pd.to_datetime(times, unit="ms", utc=True))
+
+
+def _marks(state: SymbolState, market: HistoricalMarket) -> Bars:
+    """Return the mid prices at the points of the equity curve, as closes of bars."""
+    start, end = market.start_ns // MS, market.end_ns // MS + 1
+    interval = max(1000, -(-(end - start) // POINTS))
+    opened = np.arange(start, end, interval, dtype=np.int64)
+    closes = np.array(
+        [market.marks_at(market.rank_at((time + interval) * MS))[0] for time in opened.tolist()], dtype=np.float64
+    )
+    closes[closes == 0] = market.marks_at(market.first_priced)[0]
+    closes *= state.tick
+    return Bars(state.symbol, interval, opened, closes, closes, closes, closes, np.zeros(len(closes)))

@@ -1,0 +1,287 @@
+"""The recorded market of one symbol: the exchange's book and trades at every instant, by price and by time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....venue.simulation.queues import QueueEntry, QueueModel
+from ...data.event_array import EventArray, Kind, whole_units_of
+from ...data.order_books import BookCursor, BookUpdates, Levels, OrderFills, feed_times
+
+FAR = 1 << 62
+Integers = NDArray[np.int64]
+
+
+class Resting:
+    """An order in the recorded book: its place in the queue, and how far the recording was looked through for it."""
+
+    __slots__ = (
+        "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "message", "price", "seen", "side",
+        "trade",
+    )  # fmt: skip
+
+    def __init__(self, side: int, price: int, leaves: int) -> None:
+        self.side = side
+        self.price = price
+        self.leaves = leaves
+        self.entry = QueueEntry(0.0)
+        self.depth = self.depth_first = self.depth_end = self.message = self.trade = self.joined = self.seen = 0
+        self.found: tuple[int, int] | None = None
+        """The fill that was found and not yet booked: (rank, steps)."""
+
+
+class HistoricalMarket:
+    """One symbol's events by the exchange's clock and by the strategy's, prices in ticks and quantities in steps.
+
+    Every message of the book and every trade has a rank: its place in the order in which the exchange processed them.
+
+    Attributes: `updates`, `feed` (the book by the exchange's clock, and as the strategy receives it), `times` (Unix ns
+    of every rank), `start_ns`, `end_ns` (of the first and last event, on either clock).
+    """
+
+    queue: QueueModel | None
+    """None: exact, by the recorded orders themselves."""
+    cursor: BookCursor
+    feed_cursor: BookCursor
+
+    def __init__(self, events: EventArray, feed_latency_ns: int | None, fills: OrderFills | None = None) -> None:
+        array = events.array
+        received = feed_times(events)
+        if feed_latency_ns is not None:
+            received = array["exchange_ns"] + feed_latency_ns
+        self.events = events
+        self.updates = BookUpdates(events, array["exchange_ns"])
+        self.feed = self.updates.by_clock(received)
+        self._feed_times: list[int] = self.feed.times.tolist()
+        trades = np.flatnonzero(array["kind"] == Kind.TRADE)
+        tick, step = float(events.tick_size), float(events.step_size)
+        prices = whole_units_of(array["price"][trades], tick)
+        steps = whole_units_of(array["quantity"][trades], step)
+        message_ranks, trade_ranks, times = _ranks(
+            self.updates.times, self.updates.rows, array["exchange_ns"][trades], trades
+        )
+        self.times: list[int] = times.tolist()
+        self._ranks_of_messages = message_ranks
+        self._message_ranks: list[int] = message_ranks.tolist()
+        order = np.argsort(trade_ranks, kind="stable")
+        self.trade_ranks: list[int] = trade_ranks[order].tolist()
+        self.trade_prices: list[int] = prices[order].tolist()
+        self._takers = {}
+        for taker in (1, -1):
+            # a trade of unknown side may have met orders of either
+            chosen = order[np.isin(array["side"][trades][order], (taker, 0))]
+            self._takers[taker] = trade_ranks[chosen].tolist(), prices[chosen].tolist(), steps[chosen].tolist()
+        if fills is not None:
+            ranks = np.zeros(len(array), dtype=np.int64)
+            ranks[self.updates.rows], ranks[trades] = message_ranks, trade_ranks
+            self._index_fills(fills, ranks)
+        local = np.argsort(received[trades], kind="stable")
+        self.feed_trades = received[trades][local], prices[local], steps[local], array["side"][trades][local]
+        self._index_levels()
+        self._marks = [self._prices_of(kind) for kind in (Kind.MARK, Kind.INDEX)]
+        self.start_ns = int(min(received.min(initial=FAR), array["exchange_ns"].min(initial=FAR)))
+        self.end_ns = int(max(received.max(initial=0), array["exchange_ns"].max(initial=0)))
+
+    def for_run(self, queue: QueueModel | None) -> HistoricalMarket:
+        """Return the market at its beginning, for one run; what was computed is shared between runs."""
+        made = copy(self)
+        made.queue = queue
+        made.cursor, made.feed_cursor = BookCursor(self.updates), BookCursor(self.feed)
+        return made
+
+    def _prices_of(self, kind: Kind) -> tuple[list[int], list[int]]:
+        """Return the times and prices in ticks of one kind of event, by the exchange's clock."""
+        rows = self.events.of(kind)
+        rows = rows[np.argsort(rows["exchange_ns"], kind="stable")]
+        ticks = whole_units_of(rows["price"], float(self.events.tick_size))
+        return rows["exchange_ns"].tolist(), ticks.tolist()
+
+    def _index_levels(self) -> None:
+        """Sort every change of a level by side, price and rank, so that the changes of one price are a run."""
+        messages, sides, prices, totals = self.updates.changes()
+        keys = prices * 2 + (sides > 0)
+        order = np.argsort(keys, kind="stable")
+        distinct, firsts = np.unique(keys[order], return_index=True)
+        self._keys: list[int] = distinct.tolist()
+        self._firsts = np.append(firsts, len(keys)).tolist()
+        self._level_ranks: list[int] = self._ranks_of_messages[messages[order]].tolist()
+        self._level_totals: list[int] = totals[order].tolist()
+
+    def _index_fills(self, fills: OrderFills, ranks: Integers) -> None:
+        """Keep the fills of recorded orders by side and price: their ranks, places in time, and steps, in order."""
+        self._fills: dict[tuple[int, int], tuple[list[int], list[int], list[int]]] = {}
+        at, places = ranks[fills.rows], ranks[fills.priority_rows]
+        columns = (at, fills.sides, fills.ticks, places, fills.steps)
+        for rank, side, ticks, place, steps in sorted(zip(*(column.tolist() for column in columns), strict=True)):
+            kept = self._fills.setdefault((side, ticks), ([], [], []))
+            for values, value in zip(kept, (rank, place, steps), strict=True):
+                values.append(value)
+
+    def rank_at(self, time_ns: int) -> int:
+        """Return the rank up to which the exchange has processed everything at a time, which is included."""
+        return bisect_right(self.times, time_ns) - 1
+
+    def messages_until(self, rank: int) -> int:
+        """Return how many messages of the book have been processed up to a rank."""
+        return bisect_right(self._message_ranks, rank)
+
+    def best_at(self, rank: int) -> tuple[int, int]:
+        """Return best bid and best ask in ticks; 0 for none."""
+        number = self.messages_until(rank) - 1
+        return (int(self.updates.bids[number]), int(self.updates.asks[number])) if number >= 0 else (0, 0)
+
+    @property
+    def first_priced(self) -> int:
+        """Rank of the first message after which both sides of the book are known, else of the last one."""
+        known = np.flatnonzero((self.updates.bids > 0) & (self.updates.asks > 0))
+        return self._message_ranks[int(known[0]) if len(known) else -1]
+
+    def marks_at(self, rank: int) -> tuple[int, int]:
+        """Return mark and index price in ticks at a rank: as recorded; without that the mid, and 0 for the index."""
+        time, found = self.times[rank] if rank >= 0 else 0, []
+        for times, prices in self._marks:
+            number = bisect_right(times, time)
+            found.append(prices[number - 1] if number else 0)
+        bid, ask = self.best_at(rank)
+        return found[0] or ((bid + ask) // 2 if bid and ask else bid or ask), found[1]
+
+    def next_trade(self, after_ns: int) -> int:
+        """Return the time of the first trade after a time, Unix ns."""
+        number = bisect_right(self.trade_ranks, self.rank_at(after_ns))
+        return self.times[self.trade_ranks[number]] if number < len(self.trade_ranks) else FAR
+
+    def trades_at(self, time_ns: int) -> list[int]:
+        """Return the prices in ticks of the trades at one instant."""
+        first = bisect_left(self.trade_ranks, bisect_left(self.times, time_ns))
+        return self.trade_prices[first : bisect_right(self.trade_ranks, self.rank_at(time_ns))]
+
+    def last_trade(self, rank: int) -> int:
+        """Return the price in ticks of the last trade up to a rank; 0 for none."""
+        number = bisect_right(self.trade_ranks, rank)
+        return self.trade_prices[number - 1] if number else 0
+
+    def levels_at(self, rank: int, side: int, depth: int) -> Levels:
+        """Return up to `depth` levels of a side (+1 bids) at a rank, which must not run back."""
+        self.cursor.move(self.messages_until(rank))
+        return self.cursor.levels(side, depth)
+
+    def receive(self, time_ns: int) -> None:
+        """Apply what has reached the strategy by a time of its clock to `feed_cursor`."""
+        self.feed_cursor.move(bisect_right(self._feed_times, time_ns))
+
+    def _run(self, side: int, price: int, rank: int) -> tuple[int, int, int]:
+        """Return where a level's changes after a rank begin, and where all its changes begin and end."""
+        key = price * 2 + (side > 0)
+        at = bisect_left(self._keys, key)
+        if at == len(self._keys) or self._keys[at] != key:
+            return 0, 0, 0
+        first, end = self._firsts[at], self._firsts[at + 1]
+        return bisect_right(self._level_ranks, rank, first, end), first, end
+
+    def join(self, resting: Resting, rank: int) -> None:
+        """Put an order behind everything that is at its price."""
+        place, first, end = self._run(resting.side, resting.price, rank)
+        resting.depth, resting.depth_first, resting.depth_end = place, first, end
+        resting.entry = QueueEntry(self._level_totals[place - 1] if place > first else 0)
+        resting.trade = bisect_right(self._takers[-resting.side][0], rank)
+        resting.message = self.messages_until(rank)
+        resting.joined = resting.seen = rank
+
+    def _next_exact(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
+        """Look on as `next_fill`, where the orders are known.
+
+        What a recorded order behind ours was traded, ours would have been first.
+        """
+        found = self._first_touch(resting, until), resting.leaves
+        side, price = resting.side, resting.price
+        trade_ranks, trade_prices, _ = self._takers[-side]
+        for at in range(resting.trade, bisect_right(trade_ranks, until)):
+            if (price - trade_prices[at]) * side > 0:
+                found = min(found, (trade_ranks[at], resting.leaves))
+                break
+        ranks, places, steps = self._fills.get((side, price), ([], [], []))
+        for at in range(bisect_right(ranks, resting.seen), bisect_right(ranks, until)):
+            if places[at] > resting.joined:
+                found = min(found, (ranks[at], min(steps[at], resting.leaves) if partial else resting.leaves))
+                break
+        resting.seen = min(found[0], until)
+        resting.trade = bisect_right(trade_ranks, resting.seen)
+        resting.message = self.messages_until(resting.seen)
+        return found if found[0] <= until else None
+
+    def next_fill(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
+        """Look on up to a rank for what fills an order; return (rank, steps), None when nothing does.
+
+        An order is filled when a trade goes through its price, when trades at its price have used up what is ahead of
+        it, and when the other side's best price reaches it.
+        """
+        if self.queue is None:
+            return self._next_exact(resting, until, partial)
+        side, price = resting.side, resting.price
+        trade_ranks, trade_prices, trade_steps = self._takers[-side]
+        level_ranks, level_totals = self._level_ranks, self._level_totals
+        trade, trade_end = resting.trade, len(trade_ranks)
+        depth, depth_end, entry, queue = resting.depth, resting.depth_end, resting.entry, self.queue
+        touch = self._first_touch(resting, until)
+        found = None
+        while True:
+            trade_rank = trade_ranks[trade] if trade < trade_end else FAR
+            depth_rank = level_ranks[depth] if depth < depth_end else FAR
+            rank = trade_rank if trade_rank < depth_rank else depth_rank
+            if touch <= rank and touch <= until:
+                found = touch, resting.leaves
+                break
+            if rank > until:
+                break
+            if rank == depth_rank:
+                after = level_totals[depth]
+                queue.on_level(entry, level_totals[depth - 1] if depth > resting.depth_first else 0, after)
+                depth += 1
+                continue
+            beyond = (price - trade_prices[trade]) * side
+            steps = trade_steps[trade]
+            trade += 1
+            if beyond > 0:
+                found = rank, resting.leaves
+                break
+            if beyond == 0:
+                queue.on_trade(entry, steps)
+                reached = round(-entry.front)
+                if reached > 0:
+                    entry.front = 0.0
+                    found = rank, min(reached, resting.leaves) if partial else resting.leaves
+                    break
+        resting.trade, resting.depth = trade, depth
+        if found is not None:  # what comes after a fill in part is looked at again
+            resting.message = self.messages_until(found[0])
+        return found
+
+    def _first_touch(self, resting: Resting, until: int) -> int:
+        """Return the rank of the first message up to `until` whose best price of the other side reaches an order."""
+        last = self.messages_until(until)
+        first, resting.message = resting.message, max(last, resting.message)
+        if last <= first:
+            return FAR
+        best = (self.updates.asks if resting.side > 0 else self.updates.bids)[first:last]
+        if resting.side > 0:
+            reached = (best <= resting.price) & (best > 0)
+        else:
+            reached = best >= resting.price
+        at = int(reached.argmax())
+        return self._message_ranks[first + at] if reached[at] else FAR
+
+
+def _ranks(
+    message_times: Integers, message_rows: Integers, trade_times: Integers, trade_rows: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """Return the ranks of messages and trades, and the time of every rank. At one time the rows decide."""
+    times = np.concatenate([message_times, trade_times])
+    order = np.lexsort((np.concatenate([message_rows, trade_rows]), times))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    count = len(message_times)
+    return ranks[:count], ranks[count:], times[order]

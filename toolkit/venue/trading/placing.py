@@ -1,0 +1,330 @@
+"""Placing orders, one by one or as a bracket (docs/published.md, "Exchange API"; docs/assumptions.md, "Orders").
+
+A batch is applied item by item, each with its own result; a bracket is all or nothing. A refused order changes nothing;
+it is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `amendments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...checks import Spec, min_value_failure, read_order, slippage_bound
+from ...products import Product
+from ..engine.commands import REFUSED, ActionContext, Outcome, Refused, TxCode
+from ..engine.core import Core
+from ..engine.registry import handles
+from ..model.accounts import VenueAccount, VenueOrder
+from ..model.book import Book, Triggers
+from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, MARKET, ONE_WAY, POST_ONLY, REDUCE_ONLY
+from ..risk.order_margin import check_increase
+from . import lifecycle, matching
+from .lifecycle import check_child, check_children, closing_leg, entry_price, join, parent_of, position_of
+
+Item = Mapping[str, Any]
+
+
+def attach(core: Core) -> None:
+    """Rebuild the books and the trigger queues from the accounts' live orders."""
+    for code in core.products:
+        core.books[code] = Book(code)
+        core.triggers[code] = Triggers()
+    live = [order for account in core.state.accounts.values() for order in account.orders.values()]
+    # the order of acceptance decides about priority within a level
+    for order in sorted((order for order in live if order.priority), key=lambda order: order.priority):
+        core.books[order.product].side(order.side).add(order)
+    for order in live:
+        if not order.priority and order.waiting and order.armed:
+            core.triggers[order.product].add(order)
+
+
+@handles("placeOrder")
+def place_orders(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+    """Place every item independently: a refused one does not affect the others."""
+    return place_each(core, context, action["orders"])
+
+
+@handles("placeBracketOrder")
+def place_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+    """Place a main order with its take profit and stop loss, all or nothing."""
+    return place_bracket(core, context, action["orders"])
+
+
+def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
+    """Place one order item (wire names) for `context.account`; return it as it is after matching.
+
+    With a builder in the context it is a builder order, which may have the STOP_* and TAKE_PROFIT_* types. Raises
+    Refused before anything changed.
+    """
+    account = context.account
+    entry_ticks = entry_price(account, item) if item.get("parentOrdId") else 0
+    product, spec = read(core, account, item, bool(context.builder), entry_ticks)
+    position = account.positions.get(product.code) or position_of(core, account, product)
+    order = _make_order(account, product, spec)
+    if context.builder:
+        order.builder, order.builder_rate = context.builder, context.builder_rate
+    main = parent_of(account, order) if order.parent else None
+    limit_ticks = admit(core, account, order, main)
+    if main is not None:
+        join(position, main, order)
+    lifecycle.accept(core, account, position, order)
+    if not order.trigger:
+        matching.process_order(core, account, position, order, limit_ticks)
+    return order
+
+
+def place_each(core: Core, context: ActionContext, items: list[Item]) -> Outcome:
+    """Place every item independently, with a result for each; refused ones are recorded."""
+    results = []
+    for item in items:
+        try:
+            results.append(accepted(place(core, context, item)))
+        except Refused as refusal:
+            results.append(reject_item(core, context, item, refusal))
+    return batch_outcome(results, "orders")
+
+
+def place_bracket(core: Core, context: ActionContext, items: list[Item]) -> Outcome:
+    """Place a main order (the first item) with its TP and/or SL orders; Refused when any of them can't be placed."""
+    account = context.account
+    at = 0  # the item that is looked at, for the message of a refusal
+    try:
+        product, spec = read(core, account, items[0], bool(context.builder))
+        position = position_of(core, account, product)
+        main = _make_order(account, product, spec)
+        main.builder, main.builder_rate = context.builder or "", context.builder_rate
+        if main.reducing:
+            raise Refused(TxCode.BAD_BRACKET, "the main order of a bracket may not be reduce-only or close a position")
+        limit_ticks = admit(core, account, main)
+        children = []
+        for at in range(1, len(items)):
+            children.append(_read_child(core, context, main, items[at]))
+        at = 0
+        check_children(account, main, children)
+    except Refused as refusal:
+        for item in items:
+            reject_item(core, context, item, refusal)
+        raise Refused(refusal.code, f"orders[{at}]: {refusal.reason}; nothing of the bracket was placed") from None
+    lifecycle.accept(core, account, position, main)
+    main.group = main.id
+    for child in children:
+        child.builder, child.builder_rate = main.builder, main.builder_rate
+        join(position, main, child)
+        lifecycle.accept(core, account, position, child)
+    if not main.trigger:
+        matching.process_order(core, account, position, main, limit_ticks)
+    return batch_outcome([accepted(order) for order in (main, *children)], "orders")
+
+
+def submit(
+    core: Core,
+    account: VenueAccount,
+    product: Product,
+    side: int,
+    steps: int,
+    price_ticks: int = 0,
+    *,
+    tif: int = GTC,
+    reduce: int = 0,
+    bound_ticks: int = 0,
+) -> VenueOrder:
+    """Place an order for the venue itself: simulated participants, interventions, backtests.
+
+    Without a price it is a market order. The caller keeps the pre-trade rules of `checks`; the rules that need the
+    account are checked here. `bound_ticks` is the worst price of a market order (default: by the usual slippage).
+    Raises Refused before anything changed.
+    """
+    position = position_of(core, account, product)
+    kind = LIMIT if price_ticks else MARKET
+    order = VenueOrder(0, account.address, product.code, side, False, kind, tif, reduce, price_ticks, steps, steps)
+    limit_ticks = admit(core, account, order, None, bound_ticks)
+    lifecycle.accept(core, account, position, order)
+    matching.process_order(core, account, position, order, limit_ticks)
+    return order
+
+
+def close_out(
+    core: Core, account: VenueAccount, product: Product, side: int, steps: int, limit_ticks: int, kind: int
+) -> VenueOrder:
+    """Close a part of a position in the book at `limit_ticks` or better, as an order of type `kind` (LIQUIDATION).
+
+    What the book does not take is cancelled. No rule is checked; the position must be that large.
+    """
+    position = position_of(core, account, product)
+    closing = closing_leg(account, position, side, False) is None
+    order = VenueOrder(
+        0, account.address, product.code, side, closing, kind, IOC, REDUCE_ONLY, limit_ticks, steps, steps
+    )
+    lifecycle.accept(core, account, position, order)
+    matching.process_order(core, account, position, order, limit_ticks)
+    return order
+
+
+def read(
+    core: Core, account: VenueAccount, item: Item, builder: bool, entry_ticks: int = 0, old: VenueOrder | None = None
+) -> tuple[Product, Spec]:
+    """Return an item's product and its values as integers, after every rule of `checks`.
+
+    `builder` allows conditional types; `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the
+    present price; `old` is the order that the item replaces. Refused names all broken rules.
+    """
+    product = core.products.get(item["symbolCode"]) or core.product(int(item["symbolCode"]))
+    code = product.code
+    market, book = core.state.markets[code], core.books[code]
+    if market.paused:
+        raise Refused(TxCode.PAUSED, f"trading in {product.symbol} is paused")
+    position, cover = account.positions.get(code), 0
+    if position is not None and account.position_mode != HEDGE:
+        cover = (position.long if item.get("ordSide") == "SELL" else position.short).size
+    filled, triggered = (old.filled, old.triggered) if old is not None else (0, False)
+    prices = market.mark, market.last, market.oracle, book.bids.best, book.asks.best, entry_ticks
+    spec = read_order(
+        product, item, *prices, cover_steps=cover, filled_steps=filled, builder=builder, triggered=triggered
+    )
+    if spec.failures:
+        raise Refused(TxCode.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
+    return product, spec
+
+
+def admit(
+    core: Core, account: VenueAccount, order: VenueOrder, main: VenueOrder | None = None, bound_ticks: int = 0
+) -> int:
+    """Check an order against the rules that need its account; return the worst price it may trade at, ticks.
+
+    `main` is the open main order of an exit, `bound_ticks` the worst price of a market order (0 = by its slippage).
+    Reduces `order.leaves` of a reduce-only order to what it may close. Raises Refused; changes nothing else.
+    """
+    if order.client_id and order.client_id in account.client_ids:
+        other = account.client_ids[order.client_id]
+        raise Refused(TxCode.CLIENT_ID_IN_USE, f"clOrdId {order.client_id} is in use by the open order {other}")
+    limit_ticks = value_ticks = order.price
+    if not limit_ticks:
+        product, market = core.products[order.product], core.state.markets[order.product]
+        value_ticks = market.last or market.mark
+        limit_ticks = bound_ticks or slippage_bound(product, order.side, value_ticks, order.slippage)
+    if order.closing and account.position_mode == ONE_WAY:
+        side = "BUY" if order.side > 0 else "SELL"
+        raise Refused(
+            TxCode.WRONG_SIDE,
+            f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use {side} with REDUCE_ONLY",
+        )
+    if order.reduce or order.closing:
+        if main is None:  # the exit of an open main order has no position yet
+            fit_to_position(core, account, order, order.trigger or value_ticks)
+    elif not order.trigger:  # a waiting trigger holds no margin: it is checked when it triggers
+        check_increase(core, account, order, order.leaves, limit_ticks)
+    return limit_ticks
+
+
+def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
+    """Reduce a reduce-only order to the position it may close; Refused when there is nothing to close.
+
+    An order for the whole rest of a position is exempt from the minimum value, which is taken at `price_ticks` [L].
+    """
+    product, position = core.products[order.product], account.positions[order.product]
+    leg = closing_leg(account, position, order.side, order.closing)
+    name, other = ("BUY", "short") if order.side > 0 else ("SELL", "long")
+    if leg is None:
+        reason = f"in hedge mode {name} can't reduce; use {name}_CLOSE_HEDGE to close the {other} position"
+        raise Refused(TxCode.WRONG_SIDE, reason)
+    if not leg.size:
+        raise Refused(TxCode.NO_POSITION, f"there is no {other} position in {product.symbol} to reduce")
+    if order.trigger:
+        if order.quantity and order.quantity < leg.size:
+            check_value(product, price_ticks, order.quantity)
+        return
+    free_steps = leg.size
+    if order.tif in (GTC, POST_ONLY):  # it may rest, and resting reduce-only orders never exceed the position
+        free_steps -= position.buy_reducing if order.side > 0 else position.sell_reducing
+        if free_steps <= 0:
+            size = product.quantity_text(leg.size)
+            raise Refused(TxCode.COVERED, f"reduce-only orders cover the {other} position of {size} already")
+    if order.leaves > free_steps:
+        free = product.quantity_text(free_steps)
+        if order.tif == FOK:
+            wanted = product.quantity_text(order.quantity)
+            reason = f"FOK of {wanted} is above the {other} position of {free} that it may reduce"
+            raise Refused(TxCode.NO_POSITION, reason)
+        order.leaves = free_steps
+        order.reason = f"reduce-only: cut to {free}, what is left of the {other} position"
+    if order.leaves < free_steps:
+        check_value(product, price_ticks, order.leaves)
+
+
+def check_value(product: Product, price_ticks: int, steps: int) -> None:
+    """Refuse an order for a part of a position that is below the product's minimum value."""
+    if price_ticks * steps * product.unit < product.min_value:
+        failure = min_value_failure(product, price_ticks, steps)
+        raise Refused(TxCode.MIN_VALUE, f"{failure.message}, or the whole position")
+
+
+def _make_order(account: VenueAccount, product: Product, spec: Spec) -> VenueOrder:
+    return VenueOrder(
+        0,
+        account.address,
+        product.code,
+        spec.side,
+        spec.closing,
+        spec.type,
+        spec.tif,
+        spec.reduce,
+        spec.price,
+        spec.quantity,
+        spec.quantity,
+        client_id=spec.client_id,
+        parent=spec.parent,
+        trigger=spec.trigger,
+        trigger_by=spec.trigger_by,
+        trigger_up=spec.trigger_up,
+        slippage=spec.slippage,
+    )
+
+
+def _read_child(core: Core, context: ActionContext, main: VenueOrder, item: Item) -> VenueOrder:
+    """Return the TP or SL of a bracket, checked against its main order."""
+    entry_ticks = main.price or main.trigger
+    found, spec = read(core, context.account, item, bool(context.builder), entry_ticks)
+    product = core.products[main.product]
+    if found.code != product.code:
+        raise Refused(TxCode.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
+    child = _make_order(context.account, product, spec)
+    check_child(main, child)
+    if child.quantity and child.quantity < main.quantity:
+        check_value(product, child.trigger, child.quantity)
+    admit(core, context.account, child, main)
+    return child
+
+
+def accepted(order: VenueOrder) -> dict[str, Any]:
+    """Return the result of an item that was accepted."""
+    client_id = str(order.client_id) if order.client_id else None
+    return {"clOrdId": client_id, "ordId": str(order.id), "txCode": 0, "txMsg": "success"}
+
+
+def id_text(value: object) -> str | None:
+    """Return an id of a request as text, None if it has none."""
+    return None if value in (None, 0, "") else str(value)
+
+
+def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
+    """Record a refused order if its product is known; return its result."""
+    order_id, product = None, core.products.get(int(item["symbolCode"]))
+    if product is not None:
+        order = _make_order(context.account, product, read_order(product, item, builder=True))
+        lifecycle.reject(core, context.account, order, refusal.reason)
+        order_id = str(order.id)
+    client_id = id_text(item.get("clOrdId"))
+    return {"clOrdId": client_id, "ordId": order_id, "txCode": refusal.code, "txMsg": refusal.reason}
+
+
+def batch_outcome(results: list[dict[str, Any]], field: str) -> Outcome:
+    """Return the outcome of a batch: all accepted, or which were not and why."""
+    refused = [(at, result) for at, result in enumerate(results) if result["txCode"]]
+    if not refused:
+        return Outcome(data={"results": results})
+    if len(results) == 1:
+        message = str(results[0]["txMsg"])
+    else:
+        reasons = "; ".join(f"{field}[{at}]: {result['txMsg']}" for at, result in refused)
+        message = f"{len(refused)} of {len(results)} {field} refused: {reasons}"
+    return Outcome(REFUSED, message, {"results": results, "txCode": refused[0][1]["txCode"], "txMsg": message})
