@@ -20,7 +20,7 @@ import pandas as pd
 from .errors import InputError, require
 from .guards import no_keys
 from .interchange import to_pandas
-from .pictures.panes import DARK, LIGHT, Candles, Columns, Level, Line, Pane, Theme, spacing_days
+from .pictures.panes import DARK, LIGHT, CandleSeries, Columns, HorizontalLine, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def candles(
     frame = _by_time(_frame(klines, "klines", ("open", "high", "low", "close"), "session.klines"))
     symbol, interval = _only(frame, "symbol"), _only(frame, "interval")
     named = " · ".join(filter(None, (symbol, _span_name(int(interval)) if interval else ""))) or "Candles"
-    panes = [Pane(title or named, [Candles(frame)], "price (USDC)", 3.2, plain=True)]
+    panes = [Pane(title or named, [CandleSeries(frame)], "price (USDC)", 3.2, plain=True)]
     if volume and ax is None:
         days = spacing_days(frame.index)
         rising = frame["close"].astype("float64") >= frame["open"].astype("float64")
@@ -141,7 +141,7 @@ def equity(
     lowest = min(float(fall.min()) * 1.15 if len(fall) else 0.0, -0.01)
     change = values.iloc[-1] - values.iloc[0] if len(values) else 0.0
     note = (f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", "up" if change >= 0 else "down") if len(values) else None
-    start = [Level(float(values.iloc[0]), dashed=True)] if len(values) else []
+    start = [HorizontalLine(float(values.iloc[0]), dashed=True)] if len(values) else []
     below = Line(fall, role="down", width=1.1, steps=True, area=0.0, opacity=0.3)
     panes = (
         Pane(title or "Equity", (Line(values, width=1.7, steps=True), *start), "equity (USDC)", 2.6, note),
@@ -167,7 +167,7 @@ def funding(
     summed = values.groupby(level=0).sum()
     sums = Line(summed.cumsum(), "sum so far", steps=True)
     unit = "USDC, negative is paid" if paid else "% an interval"
-    parts = (Columns(summed, 0.55 * spacing_days(summed.index)), Level(0), sums)
+    parts = (Columns(summed, 0.55 * spacing_days(summed.index)), HorizontalLine(0), sums)
     what, symbol = "Funding paid and received" if paid else "Funding rate", _only(frame, "symbol")
     pane = Pane(title or " · ".join(filter(None, (what, symbol))), parts, f"funding ({unit})")
     return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
@@ -187,7 +187,7 @@ def positions(
         Line(sizes[symbol], str(symbol), number, steps=True, area=0.0, opacity=0.14)
         for number, symbol in enumerate(sizes.columns)
     ]
-    pane = Pane(title or "Positions", (*lines, Level(0)), "size (base units, short below 0)")
+    pane = Pane(title or "Positions", (*lines, HorizontalLine(0)), "size (base units, short below 0)")
     return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
 

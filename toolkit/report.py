@@ -18,7 +18,7 @@ from . import plots
 from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
-from .pictures.panes import Columns, Level, Line, Marks, Pane
+from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 
@@ -217,7 +217,7 @@ def _ratio_pane(frame: pd.DataFrame) -> Pane:
         words = f"highest {highest:,.1f} %" if highest < 1_000 else "no equity left"
         note = (words, "down" if highest >= 95 else "faint")
     limits = (0, max(122, float(ratio.max()) * 1.05) if len(ratio) else 122)
-    return Pane("Margin ratio", (line, Level(100, "liquidation", "down")), "%", 1.3, note, limits)
+    return Pane("Margin ratio", (line, HorizontalLine(100, "liquidation", "down")), "%", 1.3, note, limits)
 
 
 def _fills_pane(frame: pd.DataFrame) -> Pane:
@@ -243,11 +243,11 @@ def _fills_pane(frame: pd.DataFrame) -> Pane:
 def _funding_pane(frame: pd.DataFrame, width: float) -> Pane:
     paid, title = frame["amount"].groupby(level=0).sum(), "Funding received (+) and paid (−)"
     if not len(paid):
-        return Pane(title, (Level(0),), "USDC", 1.1)
+        return Pane(title, (HorizontalLine(0),), "USDC", 1.1)
     room, total = float(paid.abs().max()) * 1.25, float(paid.sum())
     limits = (-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
     note = (f"{total:+,.2f}", "up" if total >= 0 else "down")
-    return Pane(title, (Columns(paid, width), Level(0)), "USDC", 1.1, note, limits)
+    return Pane(title, (Columns(paid, width), HorizontalLine(0)), "USDC", 1.1, note, limits)
 
 
 def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
