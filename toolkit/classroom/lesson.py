@@ -159,9 +159,8 @@ class Lesson:
 
     def _standings(self) -> list[dict[str, Any]]:
         """Return the leaderboard as it is now; orders are answered between two students."""
-        rows = [
-            self.venue_of(each).host.query(partial(results.standing, student=each)) for each in self.roster.students
-        ]
+        students = self.roster.students
+        rows = [self.venue_of(each).host.query(partial(results.standing, student=each)) for each in students]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
@@ -230,9 +229,8 @@ class Lesson:
         account = venue.host.core.state.accounts[address.lower()]
         for product in venue.host.core.products.values():
             for waiting in (False, True):
-                venue.control.act(
-                    address, {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}
-                )
+                cancel = {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}
+                venue.control.act(address, cancel)
             position = account.positions.get(product.code)
             for leg, side, hedge in (
                 (position.long, "SELL", "SELL_CLOSE_HEDGE"), (position.short, "BUY", "BUY_CLOSE_HEDGE"),

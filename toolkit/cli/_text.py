@@ -9,7 +9,10 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ..environments import PRESETS
+from ..errors import InputError
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +28,6 @@ def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
     A line that can't be answered gives {"error": …, "field": …}; the others still go through. Returns the exit code:
     1 if there was such a line, else 0.
     """
-    import msgspec
-
-    from ..errors import InputError
-
     failed = False
     for line in _lines():
         if not line.strip():

@@ -34,7 +34,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json != "-":
         print(table(measured))
     if args.json:
-        text = json.dumps({"machine": _machine(), "rows": [row.as_dict() for row in measured]}, indent=1)
+        python, system, processor = platform.python_version(), platform.platform(), platform.machine()
+        machine = {"python": python, "system": system, "processor": processor}
+        text = json.dumps({"machine": machine, "rows": [row.as_dict() for row in measured]}, indent=1)
         if args.json == "-":
             print(text)
         else:
@@ -76,7 +78,3 @@ def _verdict(row: Measurement) -> str:
     word = "met" if row.met else "MISSED"
     distance = "" if row.distance is None else f", {row.distance:.2f} of the target"
     return word + distance + (f"; {row.note}" if row.note else "")
-
-
-def _machine() -> dict[str, str]:
-    return {"python": platform.python_version(), "system": platform.platform(), "processor": platform.machine()}

@@ -26,20 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
     add("--names", type=Path, metavar="FILE", help="their names, one a line")
-    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    add("--seed", type=int, default=7, help="seed of the market (default 7)")
-    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    add("--speed", type=float, default=1.0, help="times as fast as real time (default 1)")
     add("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
     add("--separate", action="store_true", help="a venue for each, with the same seed and market")
-    add(
-        "--journal",
-        metavar="FILE",
-        help="keep the class in FILE, and names and keys in FILE.class, to continue it later",
-    )
+    text = "keep the class in FILE, and names and keys in FILE.class, to continue it later"
+    add("--journal", metavar="FILE", help=text)
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
-    add("--no-market", action="store_true", help="an empty market without simulated participants")
-    venue.configure_clients(parser)
+    venue.configure_serving(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,16 +64,8 @@ def _lesson(args: argparse.Namespace) -> Lesson:
         roster = Roster.create(names_of(args.students, args.names))
         if path is not None:
             roster.save(path)
-    return Lesson.create(
-        roster,
-        balance=args.balance,
-        separate=args.separate,
-        journal=args.journal,
-        seed=args.seed,
-        start=venue.start_of(args),
-        speed=args.speed,
-        market=not args.no_market,
-    )
+    options = {name: getattr(args, name) for name in ("balance", "separate", "journal", "seed", "speed")}
+    return Lesson.create(roster, start=venue.start_of(args), market=not args.no_market, **options)
 
 
 def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..classroom.grading import grade
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -22,8 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the points of each notebook; return 0 when all were graded."""
-    from ..classroom.grading import grade
-
     rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory, jobs=args.jobs)
     if args.report is not None:
         write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv

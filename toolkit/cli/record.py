@@ -36,16 +36,9 @@ def run(args: argparse.Namespace) -> int:
     seconds = None if args.duration is None else milliseconds(args.duration) / 1000
     with StopSignals(starting=False) as stop, open_session(args.url, args.ws_url) as session:
         symbols = args.symbols or session.products().index.tolist()
-        with record(
-            session,
-            args.out,
-            symbols,
-            channels=args.channels or MARKETS,
-            depth=args.depth,
-            exact=args.exact,
-            rows_per_file=args.rows_per_file,
-            flush_ms=milliseconds(args.flush),
-        ) as recorder:
+        channels, flush_ms = args.channels or MARKETS, milliseconds(args.flush)
+        options = {"depth": args.depth, "exact": args.exact, "rows_per_file": args.rows_per_file}
+        with record(session, args.out, symbols, channels=channels, flush_ms=flush_ms, **options) as recorder:
             for live in recorder.live:
                 live.on_state(_tell)
                 if live.is_live:  # since before the line above

@@ -41,108 +41,69 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = explain()
-    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    configure_serving(parser)
     _configure_accounts(parser)
     add("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
-    add("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
-    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    add(
-        "--journal",
-        metavar="FILE",
-        help="write every command to FILE before it is answered; an existing FILE is continued",
+    text = "write every command to FILE before it is answered; an existing FILE is continued"
+    add("--journal", metavar="FILE", help=text)
+    text = (
+        "when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
+        "operating system has it (os), which survives the death of this process and is much faster"
     )
-    add(
-        "--sync",
-        choices=("full", "os"),
-        default="full",
-        help="when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
-        "operating system has it (os), which survives the death of this process and is much faster",
+    add("--sync", choices=("full", "os"), default="full", help=text)
+    text = (
+        "what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
+        "answered already, or prices stand still in them, which takes no time"
     )
-    add(
-        "--catch-up",
-        choices=("simulate", "skip"),
-        default="simulate",
-        help="what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
-        "answered already, or prices stand still in them, which takes no time",
-    )
+    add("--catch-up", choices=("simulate", "skip"), default="simulate", help=text)
     add("--recover", action="store_true", help="continue a damaged journal from its intact entries")
-    add(
-        "--control",
-        action="store_true",
-        help="also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
-        "printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN",
+    text = (
+        "also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
+        "printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN"
     )
+    add("--control", action="store_true", help=text)
     add("--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated")
     add("--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)")
-    add(
-        "--follow",
-        metavar="URL",
-        help="take prices, books and trades from another venue's public feed: http://…, mainnet or testnet",
-    )
+    text = "take prices, books and trades from another venue's public feed: http://…, mainnet or testnet"
+    add("--follow", metavar="URL", help=text)
     add("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
-    add(
-        "--when-stale",
-        choices=("pause", "continue"),
-        default="pause",
-        help="while the followed feed is lost: pause trading, or continue at the last known book",
-    )
-    add("--no-market", action="store_true", help="an empty market without simulated participants")
-    add(
-        "--wire",
-        choices=("published", "extended"),
-        default="published",
-        help="answers and messages as published, or with further fields, and a first snapshot on every channel",
-    )
+    text = "while the followed feed is lost: pause trading, or continue at the last known book"
+    add("--when-stale", choices=("pause", "continue"), default="pause", help=text)
+    text = "answers and messages as published, or with further fields, and a first snapshot on every channel"
+    add("--wire", choices=("published", "extended"), default="published", help=text)
     add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
-    configure_clients(parser)
 
 
 def _configure_accounts(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--accounts",
-        type=int,
-        metavar="N",
-        help="funded development accounts (default 10; none with --allow-remote and the public mnemonic)",
-    )
+    text = "funded development accounts (default 10; none with --allow-remote and the public mnemonic)"
+    add("--accounts", type=int, metavar="N", help=text)
     add("--balance", default="10000", metavar="USDC", help="what each of them has (default 10000)")
-    add(
-        "--mnemonic",
-        metavar="WORDS",
-        help='words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
-        "ones, for which everyone can sign",
+    text = (
+        'words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
+        "ones, for which everyone can sign"
     )
+    add("--mnemonic", metavar="WORDS", help=text)
     add("--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only")
     add("--print-keys", action="store_true", help="print the keys as well")
 
 
-def configure_clients(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say who may use a served venue, and how much."""
+def configure_serving(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of every served venue: its market and time, and who may use it, and how much."""
     add = parser.add_argument
+    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
+    add("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
+    add("--no-market", action="store_true", help="an empty market without simulated participants")
     add("--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote")
     add("--allow-remote", action="store_true", help="listen where other machines can reach it")
-    add(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="another name it is called by; may be repeated",
-    )
-    add(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="let web pages of this origin use it, e.g. http://localhost:3000; may be repeated",
-    )
-    add(
-        "--connections-per-ip",
-        type=int,
-        default=CONNECTIONS_PER_IP,
-        metavar="N",
-        help=f"feeds, and HTTP connections, that one address may have open (default {CONNECTIONS_PER_IP})",
-    )
+    text = "another name it is called by; may be repeated"
+    add("--allow-host", action="append", default=[], metavar="NAME", help=text)
+    text = "let web pages of this origin use it, e.g. http://localhost:3000; may be repeated"
+    add("--allow-origin", action="append", default=[], metavar="ORIGIN", help=text)
+    text = f"feeds, and HTTP connections, that one address may have open (default {CONNECTIONS_PER_IP})"
+    add("--connections-per-ip", type=int, default=CONNECTIONS_PER_IP, metavar="N", help=text)
     add("--log", action="store_true", help="print a line for each request")
 
 
@@ -153,9 +114,8 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
-        raise InputError(
-            f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
-        )
+        text = f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces"
+        raise InputError(text, field="control_token")
     return ServeSettings(
         hosts=tuple(args.allow_host),
         origins=tuple(origin.rstrip("/").lower() for origin in args.allow_origin),
@@ -239,12 +199,11 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
         venue = LocalVenue(seed=args.seed, market=market, **time, **common)
     if remote_public and venue.host.masters:
         venue.close()
-        raise InputError(
+        text = (
             f"this journal has {len(venue.host.masters)} accounts whose keys are public, and other machines will reach "
-            "it; name them with --accounts N if that is meant",
-            field="accounts",
-            rule="named",
+            "it; name them with --accounts N if that is meant"
         )
+        raise InputError(text, field="accounts", rule="named")
     return venue
 
 
@@ -283,12 +242,12 @@ def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedAtStart(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
 
 
 class StopSignals:
-    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart; a second one exits."""
 
     def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()
@@ -317,7 +276,7 @@ class StopSignals:
             os._exit(130)
         self.event.set()
         if self.starting:
-            raise Stopped
+            raise StoppedAtStart
 
 
 @contextmanager

@@ -36,9 +36,8 @@ class RealClock:
 
     def __init__(self, *, start: int | None = None, speed: float = 1.0) -> None:
         if not isinstance(speed, int | float) or not speed > 0:
-            raise InputError(
-                f"speed must be above 0, such as 10, not {speed!r}", field="speed", rule="positive", value=speed
-            )
+            text = f"speed must be above 0, such as 10, not {speed!r}"
+            raise InputError(text, field="speed", rule="positive", value=speed)
         self.speed = speed
         self._origin = time.monotonic()
         self._start = time.time_ns() // 1_000_000 if start is None else start

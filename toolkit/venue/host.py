@@ -227,12 +227,10 @@ class VenueHost:
                 try:
                     if each.admit is not None:
                         each.admit(self.core)
+                    commands.append(Submit(now, each.action, each.signer.lower(), *each[2:6]))
+                    outcomes.append(None)
                 except Exception as refusal:
                     outcomes.append(refusal)
-                else:
-                    outcomes.append(None)
-                    signer = each.signer.lower()
-                    commands.append(Submit(now, each.action, signer, *each[2:6]))
             applied = iter(self._apply_many(commands))
             found = [next(applied) if outcome is None else outcome for outcome in outcomes]
         self._deliver()

@@ -13,7 +13,7 @@ import pytest
 import toolkit
 from toolkit.venue.lab.sigint import defer_sigint
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.trading import settlement
+from toolkit.venue.trading import matching
 
 HOUR = 3_600_000
 
@@ -75,7 +75,7 @@ def test_an_interrupted_advance_leaves_a_consistent_state_and_continues_identica
 def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_can_find_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, settle, sides = tmp_path / "j", settlement.settle, []
+    path, settle, sides = tmp_path / "j", matching.settle, []
 
     def settle_and_interrupt(*given: Any) -> None:
         settle(*given)
@@ -85,7 +85,7 @@ def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_
 
     with LocalVenue(clock="manual", journal=path, sync="os") as venue, toolkit.connect(venue=venue) as session:
         session.positions()
-        monkeypatch.setattr(settlement, "settle", settle_and_interrupt)
+        monkeypatch.setattr(matching, "settle", settle_and_interrupt)
         with pytest.raises(KeyboardInterrupt):
             session.buy("BTCUSDC", "0.01")
         assert len(sides) == 2

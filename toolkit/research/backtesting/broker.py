@@ -26,7 +26,7 @@ from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
 from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
 from ...venue.risk import account_margin, ledger
-from ...venue.trading import lifecycle, settlement
+from ...venue.trading import lifecycle, matching
 from ...venue.trading.lifecycle import position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
@@ -285,7 +285,7 @@ class SimulatedBroker(BarMatcher):
         market.trades += 1
         placed_order.leaves = 0
         trade = PublicTrade(exec_id, core.state.time, state.code, side, price, steps, NO_HASH)
-        settlement.settle(core, account, position, placed_order, trade, TAKER)
+        matching.settle(core, account, position, placed_order, trade, TAKER)
         lifecycle.end(core, account, position, placed_order, FILLED)
         return True
 

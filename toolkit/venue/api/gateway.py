@@ -195,9 +195,14 @@ def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
     return Answer(status, body, code=code)
 
 
+def http_error(status: int, message: str, data: Any = None) -> Answer:
+    """Return an answer whose code is its HTTP status: what the server refuses, not the exchange."""
+    return enveloped(status, status, message, data)
+
+
 def too_large(length: int) -> Answer:
     """Return the answer to a body over the limit."""
-    return enveloped(413, 413, f"the body has {length} bytes or more; at most {MAX_BODY} are taken")
+    return http_error(413, f"the body has {length} bytes or more; at most {MAX_BODY} are taken")
 
 
 class Gateway:
@@ -324,8 +329,8 @@ class Gateway:
             raise  # its answer is not to become a 400
         except Exception as error:
             return refusal(error)
-        return enveloped(
-            404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
+        return http_error(
+            404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
         )
 
     def _exchange(self, incoming: Incoming) -> Submission:
@@ -368,7 +373,7 @@ def refusal(error: Exception) -> Answer:
     if isinstance(error, BadSignature):
         return enveloped(200, SIGNATURE, f"signature verification failed: {error}")
     if isinstance(error, VenueError):
-        return enveloped(503, 503, str(error))  # the journal could not be written, so the command was not applied
+        return http_error(503, str(error))  # the journal could not be written, so the command was not applied
     if isinstance(error, InputError):
         return enveloped(400, MALFORMED, str(error))
     return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")
@@ -383,7 +388,7 @@ def wrong_method(incoming: Incoming, method: str) -> Answer | None:
     """Return the answer to a request that has not this method, None for one that has."""
     if incoming.method == method:
         return None
-    answer = enveloped(405, 405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
+    answer = http_error(405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
     return answer._replace(headers={**JSON_HEADERS, "allow": method})
 
 
@@ -429,8 +434,6 @@ class Admission:
             requests_ms.popleft()
         if len(requests_ms) >= limit.count:
             wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
-            raise WireError(
-                RATE_LIMITED,
-                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms",
-            )
+            text = f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms"
+            raise WireError(RATE_LIMITED, text)
         requests_ms.append(now)

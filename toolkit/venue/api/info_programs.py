@@ -132,12 +132,11 @@ def _sum(core: Core, addresses: list[str], first: int | None, last: int | None) 
 def builder_agents(core: Core, values: Values) -> dict[str, Any]:
     """Return the authorisations given to a builder, or given by a trader, newest first."""
     if values["builder"] is None and values["wallet"] is None:
-        raise MalformedRequest(
+        text = (
             "builder is required by /info/builder/agents: the builder's master wallet (the local venue also takes the "
-            "trader's wallet instead)",
-            field="builder",
-            rule="required",
+            "trader's wallet instead)"
         )
+        raise MalformedRequest(text, field="builder", rule="required")
     found = builders.builder_agents(
         core,
         values["builder"],

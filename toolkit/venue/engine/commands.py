@@ -117,11 +117,8 @@ def check_nonce(state: State, submit: Submit) -> None:
         _check_older_nonce(window.used, submit)
     now, expiry = state.time, submit.expiry_after
     if expiry and now > expiry:
-        raise WireError(
-            EXPIRED,
-            f"request expired: expiryAfter {expiry} was {now - expiry} ms ago (venue time {now}); "
-            "set it later, or compare your clock with the venue's",
-        )
+        late = f"request expired: expiryAfter {expiry} was {now - expiry} ms ago (venue time {now})"
+        raise WireError(EXPIRED, f"{late}; set it later, or compare your clock with the venue's")
 
 
 def _check_older_nonce(used: list[int], submit: Submit) -> None:
@@ -131,11 +128,8 @@ def _check_older_nonce(used: list[int], submit: Submit) -> None:
         raise WireError(NONCE, f"nonce {nonce} was used before by {signer}; take one that never was")
     # Below a full window nothing is known: the nonce may be one that was used and forgotten.
     if at == 0 and len(used) >= KEPT_NONCES:
-        raise WireError(
-            NONCE,
-            f"nonce {nonce} is below {used[0]}, the smallest of the {KEPT_NONCES} largest nonces that {signer} used; "
-            "take the present time in milliseconds",
-        )
+        low = f"{used[0]}, the smallest of the {KEPT_NONCES} largest nonces that {signer} used"
+        raise WireError(NONCE, f"nonce {nonce} is below {low}; take the present time in milliseconds")
 
 
 def use_nonce(state: State, submit: Submit) -> None:

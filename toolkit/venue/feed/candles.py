@@ -115,13 +115,11 @@ class ProductTicker:
     def update(self, batch: Batch) -> bool:
         """Read the ticker again if a command can have changed it; return whether it changed or a price was set."""
         price_set = self.code in batch.prices
-        if not (price_set or self.code in batch.trades or self._best_changed(batch)):
+        best_changed = self.code in batch.books and self._best_prices(batch.core) != self._best
+        if not (price_set or best_changed or self.code in batch.trades):
             return False
         before, self.row = self.row, self._read(batch.core)
         return price_set or self.row != before
-
-    def _best_changed(self, batch: Batch) -> bool:
-        return self.code in batch.books and self._best_prices(batch.core) != self._best
 
     def _best_prices(self, core: Core) -> tuple[int, int]:
         book = core.books[self.code]

@@ -135,7 +135,7 @@ class FeedConnection:
         try:
             message = wire.parse(text)
         except MalformedRequest as error:
-            self._refuse(wire.method_of(text), wire.MALFORMED, str(error))
+            self._answer(wire.refusal(wire.method_of(text), wire.MALFORMED, str(error)))
             return
         if wait_ms:
             limit = self.hub.messages_per_second
@@ -165,12 +165,12 @@ class FeedConnection:
         limit = self.hub.subscriptions
         if message.subject not in self.subjects and len(self.subjects) >= limit:
             reason = f"a connection may have {limit} subscriptions; unsubscribe one or open another connection"
-            self._refuse("subscribe", wire.RATE_LIMITED, reason, message.subject)
+            self._answer(wire.refusal("subscribe", wire.RATE_LIMITED, reason, message.subject))
             return
         try:
             subject = self.hub.subject(channel, message)
         except MalformedRequest as error:
-            self._refuse("subscribe", wire.MALFORMED, str(error), message.subject)
+            self._answer(wire.refusal("subscribe", wire.MALFORMED, str(error), message.subject))
             return
         self.subjects[subject.name] = subject  # before the snapshot: `put` drops messages of other subjects
         subject.listeners[self] = None
@@ -181,15 +181,12 @@ class FeedConnection:
     def _unsubscribe(self, name: str) -> None:
         subject = self.subjects.pop(name, None)
         if subject is None:
-            known = ", ".join(self.subjects) or "nothing"
-            self._refuse("unsubscribe", wire.MALFORMED, f"{name} is not subscribed; subscribed is {known}", name)
+            reason = f"{name} is not subscribed; subscribed is {', '.join(self.subjects) or 'nothing'}"
+            self._answer(wire.refusal("unsubscribe", wire.MALFORMED, reason, name))
             return
         self.hub.unsubscribe(self, subject)
         self._queue = deque(queued for queued in self._queue if queued[1] != name)
         self._answer(wire.acknowledgement("unsubscribe", name))
-
-    def _refuse(self, method: str, code: int, reason: str, subject: str = "") -> None:
-        self._answer(wire.refusal(method, code, reason, subject))
 
     def _answer(self, text: str) -> None:
         if not self.hub.faults.holds(self, text):

@@ -99,7 +99,18 @@ class TradesSource(FeedSource):
 
     def _data(self, core: Core, trades: Sequence[PublicTrade]) -> Data:
         product = core.products[self._code]
-        return {"symbol": product.symbol, "trades": [trade_record(product, trade) for trade in trades]}
+        rows = [
+            {
+                "symbol": product.symbol,
+                "ordSide": "BUY" if trade.side > 0 else "SELL",
+                "filledPx": records.price(product, trade.price),
+                "filledQty": records.quantity(product, trade.quantity),
+                "transactionTime": trade.time,
+                "txHash": trade.hash,
+            }
+            for trade in trades
+        ]
+        return {"symbol": product.symbol, "trades": rows}
 
 
 class BlockSource(FeedSource):
@@ -171,18 +182,6 @@ class TransactionSource(FeedSource):
     def collect(self, batch: Batch) -> list[Data]:
         """Return one increment for each transaction."""
         return [_transaction_record(done) for done in batch.transactions]
-
-
-def trade_record(product: Product, trade: PublicTrade) -> Data:
-    """Return a public trade in wire names."""
-    return {
-        "symbol": product.symbol,
-        "ordSide": "BUY" if trade.side > 0 else "SELL",
-        "filledPx": records.price(product, trade.price),
-        "filledQty": records.quantity(product, trade.quantity),
-        "transactionTime": trade.time,
-        "txHash": trade.hash,
-    }
 
 
 def _block_record(block: Block) -> Data:

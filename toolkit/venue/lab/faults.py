@@ -404,9 +404,8 @@ class Faults:
 def _check(fault: Fault) -> None:
     kind = fault.kind
     if kind not in KINDS:
-        raise InputError(
-            f"fault {kind!r} is none of {', '.join(KINDS)}", field="kind", value=kind, nearest=tuple(KINDS)
-        )
+        text = f"fault {kind!r} is none of {', '.join(KINDS)}"
+        raise InputError(text, field="kind", value=kind, nearest=tuple(KINDS))
     if kind in FEED and (fault.path or fault.needs_sender or fault.chance < 1):
         raise InputError(f"{kind} takes channel, peer, after and count, nothing else", field="kind", value=kind)
     if fault.channel and kind not in FEED:
@@ -416,9 +415,8 @@ def _check(fault: Fault) -> None:
     if not 200 <= fault.status <= 599:
         raise InputError(f"status must be 200 to 599, not {fault.status}", field="status", value=fault.status)
     if fault.after < 0 or (fault.count is not None and fault.count < 1):
-        raise InputError(
-            f"after must be 0 or more and count 1 or more, not {fault.after} and {fault.count}", field="count"
-        )
+        text = f"after must be 0 or more and count 1 or more, not {fault.after} and {fault.count}"
+        raise InputError(text, field="count")
 
 
 def _value(name: str, value: str, text: str) -> Any:

@@ -95,9 +95,8 @@ class Journal:
         if not path.stat().st_size:
             raise journal_file.damaged(path, "it is empty", -1)
         if sync not in get_args(Sync):
-            raise InputError(
-                f"sync {sync!r} is not known; use full or os", field="sync", value=sync, nearest=get_args(Sync)
-            )
+            text = f"sync {sync!r} is not known; use full or os"
+            raise InputError(text, field="sync", value=sync, nearest=get_args(Sync))
         connection = None
         try:
             connection = journal_file.connect(path, sync)

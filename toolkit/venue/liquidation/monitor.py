@@ -1,7 +1,10 @@
-"""Which accounts are checked for liquidation, and when.
+"""Which accounts are checked for liquidation, when, and how one is liquidated (docs/assumptions.md, "Liquidation").
 
 An account is checked after its balance or one of its positions changed, and after a mark left the band within which
-its positions are certainly healthy. How an unhealthy one is liquidated is in `closing`.
+its positions are certainly healthy. An unhealthy group loses its opening orders; then its positions are closed, the
+largest first: in the book, bounded by the bankruptcy price; what the book can't take goes to the LP vault at mark, up
+to its limit; what remains is deleveraged (`takeover`). It ends when the margin ratio is below 95 % or nothing is left.
+`History.liquidations` keeps each step.
 """
 
 from __future__ import annotations
@@ -16,8 +19,7 @@ from ..risk import account_margin, equity_curve
 from ..risk.audit import BOOK, NETTED
 from ..risk.ledger import LP_VAULT
 from ..trading import lifecycle, matching, placing
-from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
-from .takeover import close_with_vault, deleverage, settle_debt
+from .takeover import MarginGroup, OpenLeg, close_with_vault, deleverage, group_of, record_step, settle_debt
 
 
 @process("liquidation")

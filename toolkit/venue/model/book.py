@@ -210,8 +210,7 @@ class Triggers:
 
     def see_trade(self, price_ticks: int) -> None:
         """Note the LAST_PRICE triggers that a trade reaches; later ones of the same request may move the price back."""
-        if self.entries:
-            self.met += [(*entry, price_ticks) for entry in self.due(LAST_PRICE, price_ticks)]
+        self.met += [(*entry, price_ticks) for entry in self.due(LAST_PRICE, price_ticks)]
 
     def queued(self) -> list[tuple[int, int, int]]:
         """Return (order id, TriggerType, trigger price in ticks) of every entry, in no order. Some may be stale."""

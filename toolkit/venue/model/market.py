@@ -277,7 +277,3 @@ class Simulation(msgspec.Struct):
 
     market: Market
     products: dict[int, SimulatedProduct] = {}
-
-    def scales(self, code: int) -> Scales:
-        """Return what the present regime of a product multiplies."""
-        return self.market.scales(self.products[code].regime)

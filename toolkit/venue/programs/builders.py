@@ -34,7 +34,7 @@ def parts(rate: str, name: str) -> int:
 
 
 @handles("registerBuilder")
-def register_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def register_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Register the signing master as a builder, once."""
     address, known = context.account.address, core.state.permissions.builders
     if address in known:
@@ -42,43 +42,40 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
         reason = f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"'
         raise Refused(TxCode.BUILDER_REGISTERED, reason)
     known[address] = Builder(address, str(action["name"]), core.state.time)
-    return {}
 
 
 @handles("approveAgentToBuilder")
-def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Let a builder's agent place orders for the signing trader; what it had authorised before ends."""
     trader = context.account.address
     agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
-    cap = _checked_cap(action["maxFeeRate"])
+    cap = parts(action["maxFeeRate"], "maxFeeRate")
+    if cap > FEE_CAP:
+        reason = f"maxFeeRate {action['maxFeeRate']} is above the environment's cap {rate_text(FEE_CAP)}"
+        raise Refused(TxCode.FEE_RATE_ABOVE_CAP, reason)
     _check_parties(core, trader, agent, builder)
     known, now = core.state.permissions, core.state.time
     before = active_grant(core, trader)
     if before is not None:
-        _end(core, context, before, replaced=True)
+        before.ended, before.ended_tx, before.replaced = now, context.tx_hash, True
     position = len(known.grants)
     until = expiry(now, int(action["validitySeconds"]))
     grant = Grant(position + 1, trader, agent, builder, cap, now, context.tx_hash, until)
     known.grants.append(grant)
-    for index, key in (
-        (known.grants_by_agent, agent),
-        (known.grants_by_trader, trader),
-        (known.grants_by_builder, builder),
-    ):
+    indexes = (known.grants_by_agent, agent), (known.grants_by_trader, trader), (known.grants_by_builder, builder)
+    for index, key in indexes:
         index.setdefault(key, []).append(position)
     core.emit(UserNotice(trader, "approveAgentToBuilder", builder_agent_row(core, grant)))
-    return {}
 
 
 @handles("revokeAgentToBuilder")
-def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """End the trader's active authorisation; builder and agent are found from it."""
     grant = active_grant(core, context.account.address)
     if grant is None:
         raise Refused(TxCode.NO_BUILDER_GRANT, "there is no active builder authorisation to revoke")
-    _end(core, context, grant, replaced=False)
+    grant.ended, grant.ended_tx = core.state.time, context.tx_hash
     core.emit(UserNotice(grant.trader, "revokeAgentToBuilder", builder_agent_row(core, grant)))
-    return {}
 
 
 @handles("placeBuilderOrder")
@@ -136,14 +133,6 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
     return rate
 
 
-def _checked_cap(text: str) -> int:
-    cap = parts(text, "maxFeeRate")
-    if cap > FEE_CAP:
-        reason = f"maxFeeRate {text} is above the environment's cap {rate_text(FEE_CAP)}"
-        raise Refused(TxCode.FEE_RATE_ABOVE_CAP, reason)
-    return cap
-
-
 def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
     if builder not in core.state.permissions.builders:
         reason = f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first"
@@ -161,10 +150,6 @@ def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
     if held is not None and held.trader != trader:
         reason = f"{to_checksummed(agent)} is authorised by another trader; the builder needs an agent for each trader"
         raise Refused(TxCode.AGENT_OF_OTHER_TRADER, reason)
-
-
-def _end(core: Core, context: ActionContext, grant: Grant, *, replaced: bool) -> None:
-    grant.ended, grant.ended_tx, grant.replaced = core.state.time, context.tx_hash, replaced
 
 
 def builder_agent_row(core: Core, grant: Grant) -> dict[str, Any]:

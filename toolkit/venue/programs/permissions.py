@@ -168,14 +168,18 @@ def _check_bytes(note: str) -> str:
 
 
 @handles("approveAgent")
-def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Approve an agent under a name, replace the name's agent, or (zero address) revoke it."""
     master, name = context.account.address, str(action["agentName"])
     agent = str(action["agentAddress"]).lower()
     first = master not in core.state.permissions.by_master
     if agent == ZERO_ADDRESS:
-        _revoke(core, context, name)
-        return {}
+        if not (found := _active_named(core, master, name)):
+            raise Refused(TxCode.UNKNOWN_AGENT, f'there is no active agent named "{name}" to revoke')
+        for approval in found:
+            _end(core, context, approval, replaced=False)
+            core.emit(UserNotice(master, "approveAgent", agent_row(core, approval)))
+        return
     validity = int(action["validitySeconds"])
     if not 0 <= validity <= LONGEST_VALIDITY:
         reason = f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)"
@@ -192,8 +196,7 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
     known.approvals.append(approval)
     known.by_agent.setdefault(agent, []).append(position)
     known.by_master.setdefault(master, []).append(position)
-    _notify(core, approval)
-    return {}
+    core.emit(UserNotice(master, "approveAgent", agent_row(core, approval)))
 
 
 def expiry(now_ms: int, validity_seconds: int) -> int:
@@ -220,22 +223,9 @@ def _active_named(core: Core, master: str, name: str) -> list[Approval]:
     return [approval for approval in mine if approval.name == name and approval.active(now)]
 
 
-def _revoke(core: Core, context: ActionContext, name: str) -> None:
-    found = _active_named(core, context.account.address, name)
-    if not found:
-        raise Refused(TxCode.UNKNOWN_AGENT, f'there is no active agent named "{name}" to revoke')
-    for approval in found:
-        _end(core, context, approval, replaced=False)
-        _notify(core, approval)
-
-
 def _end(core: Core, context: ActionContext, approval: Approval, *, replaced: bool) -> None:
     approval.ended, approval.replaced = core.state.time, replaced
     approval.ended_height, approval.ended_tx = core.height, context.tx_hash
-
-
-def _notify(core: Core, approval: Approval) -> None:
-    core.emit(UserNotice(approval.master, "approveAgent", agent_row(core, approval)))
 
 
 def agent_row(core: Core, approval: Approval) -> dict[str, Any]:

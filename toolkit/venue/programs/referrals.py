@@ -48,18 +48,11 @@ def code_of(address: str) -> str:
     return hashlib.sha256(f"referral:{address.lower()}".encode()).hexdigest()[:10].upper()
 
 
-def find_code(core: Core, code: str) -> str | None:
-    """Return the account that a code belongs to, or None."""
-    known = core.state.referrals.codes.get(code)
-    if known is not None:
-        return known
-    accounts = core.state.accounts
-    return next((each for each in accounts if accounts[each].kind == "user" and code_of(each) == code), None)
-
-
 def bind(core: Core, account: VenueAccount, code: str) -> None:
     """Bind an account to the inviter of a code. Raises Refused: unknown code, bound before, own code, a circle."""
-    inviter = find_code(core, code)
+    accounts = core.state.accounts
+    unlisted = (each for each in accounts if accounts[each].kind == "user" and code_of(each) == code)
+    inviter = core.state.referrals.codes.get(code) or next(unlisted, None)
     mine = referral(core, account.address)
     if mine.inviter:
         reason = f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}"
@@ -81,10 +74,9 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
 
 
 @handles("bindReferral")
-def bind_referral(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def bind_referral(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Bind the agent's account to an inviter."""
     bind(core, context.account, str(action["referralCode"]))
-    return {}
 
 
 def share(core: Core, payer: VenueAccount, fee: int, value: int) -> None:

@@ -90,7 +90,7 @@ def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any])
 
 
 @handles("vaultPreWithdraw")
-def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Set free cash aside for withdrawals, where positions can't use it up."""
     check_currency(action)
     vault, amount = led_vault(core, context), micro(action["amount"])
@@ -98,11 +98,10 @@ def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_REBALANCE, 0, vault.address)
     vault.reserve += amount
     record_event(core, context, vault, "PRE_WITHDRAW", amount, 0)
-    return {}
 
 
 @handles("vaultRebalance")
-def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Move cash between a vault and its sub-vaults; from a vault to itself brings back what was set aside."""
     check_currency(action)
     source, target = find(core, str(action["from"])), find(core, str(action["to"]))
@@ -127,7 +126,6 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dic
         )
         _record_move(source, target, amount)
     record_event(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
-    return {}
 
 
 def _record_move(source: Vault, target: Vault, amount: int) -> None:
@@ -139,7 +137,7 @@ def _record_move(source: Vault, target: Vault, amount: int) -> None:
 
 
 @handles("vaultUpdateOwner")
-def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Hand a vault and its sub-vaults to another account; the shares stay where they are."""
     vault, owner = led_vault(core, context), str(action["owner"]).lower()
     account = core.state.accounts.get(owner)
@@ -152,11 +150,10 @@ def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     for child in vault.children:
         core.state.vaults[child].owner = owner
     record_event(core, context, vault, "UPDATE_OWNER", 0, 0)
-    return {}
 
 
 @handles("vaultClose")
-def close(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def close(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Pay out all holders and end a vault without positions and orders; a sub-vault's money goes to its parent."""
     vault = led_vault(core, context)
     family = [vault, *(core.state.vaults[child] for child in vault.children)]
@@ -172,7 +169,6 @@ def close(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[st
         vault.children = []
         amount, fee = _pay_all_out(core, vault)
     record_event(core, context, vault, "CLOSE", amount, shares, fee)
-    return {}
 
 
 def _check_flat(core: Core, vault: Vault) -> None:

@@ -102,8 +102,7 @@ def find(core: Core, address: str) -> Vault:
 def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Buy shares at net asset value."""
     check_currency(action)
-    vault = _open_top(core, str(action["vault"]))
-    _check_context(context, vault)
+    vault = _open_top(core, context, str(action["vault"]))
     check_not_vault(context)
     amount = micro(action["amount"])
     check_covered(core, context.owner, amount)
@@ -156,8 +155,7 @@ def pay_in(core: Core, account: VenueAccount, vault: Vault, amount: int, shares:
 def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Give back shares for their value, less the leader's part of the gain."""
     check_currency(action)
-    vault = _open_top(core, str(action["vault"]))
-    _check_context(context, vault)
+    vault = _open_top(core, context, str(action["vault"]))
     shares = micro(action["share"], "share")
     holding = vault.holders.get(context.owner.address)
     held = holding.shares if holding else 0
@@ -203,18 +201,15 @@ def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount
     return amount - fee, fee
 
 
-def _open_top(core: Core, address: str) -> Vault:
+def _open_top(core: Core, context: ActionContext, address: str) -> Vault:
     vault = find(core, address)
     check_open(vault)
     if vault.parent:
         reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
         raise Refused(TxCode.IS_SUB_VAULT, reason)
-    return vault
-
-
-def _check_context(context: ActionContext, vault: Vault) -> None:
     if context.vault is not None and context.vault.lower() != vault.address:
         raise Refused(TxCode.WRONG_VAULT_CONTEXT, "vaultAddress names another vault than the action; leave it out")
+    return vault
 
 
 def check_not_vault(context: ActionContext) -> None:

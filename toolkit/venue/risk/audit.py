@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ...numerals import micro_text
 from ..engine.core import Core
 from ..engine.registry import invariant
-from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.accounts import VenueOrder
 from ..model.book import BookSide
 from ..model.constants import (
     CANCELED,
@@ -315,14 +315,10 @@ def reducing(core: Core) -> Iterator[str]:
                 yield f"{account.address} in product {position.product}: reduce-only orders exceed the position"
             if account.position_mode != HEDGE and position.long.size and position.short.size:
                 yield f"{account.address} in product {position.product}: both legs are open in one-way mode"
-            yield from _uncovered(account, position)
-
-
-def _uncovered(account: VenueAccount, position: Position) -> Iterator[str]:
-    for order in account.orders.values():
-        if order.product == position.product and order.waiting and order.reducing and order.armed:
+        for order in account.orders.values():
+            position = account.positions[order.product]
             leg = position.short if order.side > 0 else position.long
-            if not leg.size:
+            if order.waiting and order.reducing and order.armed and not leg.size:
                 yield f"an order that reduces waits without a position: {order}"
 
 

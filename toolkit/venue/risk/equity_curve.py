@@ -14,18 +14,11 @@ from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import VenueAccount
 from ..model.constants import ISOLATED, OWN, RATE
-from ..model.genesis import Genesis
 from ..model.history import EquityPoint, LedgerEntry
 from . import account_margin, ledger
 
 _SAMPLED_BEFORE, _BOOKED, _SAMPLED_AFTER = range(3)
 """Order of rows of one instant: a sample taken before anything was booked, the bookings, a sample after them."""
-
-
-def begin(core: Core, genesis: Genesis) -> None:
-    """Take the first sample at the next full interval."""
-    interval = core.state.config.sample_interval
-    core.wake("samples", (genesis.time // interval + 1) * interval)
 
 
 @process("samples")

@@ -70,11 +70,15 @@ def charge(
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0
     value = open_value + close_value
-    note_volume(core, account, value)
+    day = core.state.time // DAY
+    if day in account.volumes:
+        account.volumes[day] += value
+    else:
+        note_volume(core, account, value)
     if account.kind == "market" or order.type == ADL or (order.type == LIQUIDATION and not order.reduce):
         open_fee = close_fee = due = 0  # the venue's own, and trades outside the book
     else:
-        rate = _rate(core, account, product.code, role, core.state.time // DAY)
+        rate = _rate(core, account, product.code, role, day)
         open_fee, close_fee, due, order.fee_parts = _parts(order, rate, open_value, close_value)
     paid = open_fee + close_fee
     reference = str(order.id)

@@ -14,7 +14,6 @@ from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import Leg, Position, VenueAccount
 from ..model.constants import ISOLATED, RATE
-from ..model.genesis import Genesis
 from ..model.history import FundingPayment, FundingRate
 from ..model.state import MarketState
 from . import ledger
@@ -26,12 +25,6 @@ _TICK = 1_000_000
 _PART = FINE // _TICK
 _STEP = 10**18
 _HOUR = 3_600
-
-
-def begin(core: Core, genesis: Genesis) -> None:
-    """Schedule the first sample with the first prices."""
-    interval = core.state.config.price_interval
-    core.wake("funding", (genesis.time // interval + 1) * interval)
 
 
 @process("funding")

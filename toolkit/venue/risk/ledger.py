@@ -141,9 +141,24 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    step = at + 1, time, core.height, core.step_hash or core.tx_hash()
-    gave, got = (source, paid, payer_balance), (target, received, receiver_balance)
-    log.records.append(Transfer(*step, kind, *gave, *got, code, reference, rounding_balance))
+    log.records.append(
+        Transfer(
+            at + 1,
+            time,
+            core.height,
+            core.step_hash or core.tx_hash(),
+            kind,
+            source,
+            paid,
+            payer_balance,
+            target,
+            received,
+            receiver_balance,
+            code,
+            reference,
+            rounding_balance,
+        )
+    )
 
 
 def move(
@@ -209,7 +224,7 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
 
 
 @handles("faucetClaim")
-def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Credit test funds, once per account and 24 hours; a new signer gets an account."""
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
@@ -218,11 +233,10 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
         raise Refused(TxCode.FAUCET_CLAIMED, reason)
     account.faucet_time = now
     deposit(core, account, config.faucet_amount, FAUCET)
-    return {}
 
 
 @handles("withdraw")
-def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Withdraw free money to an address; the ledger keeps the address and the withdrawSequence."""
     amount = micro(action["amount"])
     smallest = Decimal(core.state.config.withdrawal_minimum) / USDC
@@ -232,7 +246,6 @@ def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) ->
     sequence = action.get("withdrawSequence")
     reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")
     withdraw(core, context.account, amount, reference)
-    return {}
 
 
 @controls("fund")

@@ -24,9 +24,10 @@ ORACLE_HOOKS: list[Callable[[Core, int], None]] = []
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Schedule the first prices at the next multiple of the interval."""
-    interval = core.state.config.price_interval
-    core.wake("prices", (genesis.time // interval + 1) * interval)
+    """Schedule the first prices, premium samples and equity samples at the next multiples of their intervals."""
+    every, samples_every = core.state.config.price_interval, core.state.config.sample_interval
+    for name, interval in (("prices", every), ("funding", every), ("samples", samples_every)):
+        core.wake(name, (genesis.time // interval + 1) * interval)
 
 
 @process("prices")

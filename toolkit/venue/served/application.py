@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...environments import FEED_PATH
 from ...protocol.reads.feed import MALFORMED, POLICY_CLOSE, refusal
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Host, HttpRequest, enveloped, too_large
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Host, HttpRequest, enveloped, http_error, too_large
 from ..feed.hub import FeedConnection, Hub
 from .boundary import Boundary, ServeSettings, is_protected
 from .lanes import Lane
@@ -96,16 +96,13 @@ class Application:
                 body = await _body(scope, receive)
         except TimeoutError:
             text = f"the body did not arrive within {self._settings.body_seconds:g} s"
-            return enveloped(408, 408, text)._replace(headers={"connection": "close"})
-        except _Gone:
-            return None
-        if body is None:
-            return too_large(MAX_BODY + 1)
+            return http_error(408, text)._replace(headers={"connection": "close"})
+        if not isinstance(body, bytes):
+            return body
         path, client = str(scope["path"]), scope.get("client")
         query = scope["query_string"].decode("latin-1")
-        return await self._lane(path).answer(
-            HttpRequest(scope["method"], path, query, body, client[0] if client else "")
-        )
+        request = HttpRequest(scope["method"], path, query, body, client[0] if client else "")
+        return await self._lane(path).answer(request)
 
     def _lane(self, path: str) -> Lane:
         if path == EXCHANGE_PATH:
@@ -124,7 +121,7 @@ class Application:
         data = {"time": self._venue.now_ms(), "behindMs": behind}
         if ready:
             return enveloped(200, 0, "success", data)
-        return enveloped(503, 503, f"the venue is {behind} ms behind its clock and catching up", data)
+        return http_error(503, f"the venue is {behind} ms behind its clock and catching up", data)
 
     async def _deliver(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         if answer.delay:
@@ -164,24 +161,23 @@ READY_MS = 5_000
 """A venue that is further behind its clock than this is not ready."""
 
 
-class _Gone(Exception):
-    """The client disconnected before its request was whole."""
+async def _body(scope: Scope, receive: Receive) -> bytes | Answer | None:
+    """Return the body, or None for a client that disconnected before it was whole.
 
-
-async def _body(scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body, or None as soon as it exceeds MAX_BODY; a chunked body has no length in its headers."""
+    As soon as it exceeds MAX_BODY, the answer is returned instead; a chunked body has no length in its headers.
+    """
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
-            return None
+            return too_large(MAX_BODY + 1)
     parts, size = [], 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Gone
+            return None
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:
-            return None
+            return too_large(MAX_BODY + 1)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)

@@ -73,9 +73,8 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
         )
         raise InputError(text, field="host", rule="loopback", value=host, nearest=("127.0.0.1",))
     if not 0 <= port <= 65_535:
-        raise InputError(
-            f"port {port} is not 0 to 65535 (0 takes a free one)", field="port", rule="0 to 65535", value=port
-        )
+        text = f"port {port} is not 0 to 65535 (0 takes a free one)"
+        raise InputError(text, field="port", rule="0 to 65535", value=port)
     try:
         family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, number)  # asyncio disables Nagle's delay only if the number is given

@@ -21,7 +21,7 @@ from ..model.genesis import Genesis
 from ..model.market import MakerState, SimulatedProduct, Simulation, market_of, saved
 from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
-from ..trading import lifecycle, placing, settlement
+from ..trading import lifecycle, matching, placing
 from ..trading.lifecycle import position_of
 from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
@@ -250,7 +250,7 @@ def _sweep(
         left -= filled
         value = price * filled * quoted.unit
         paid += value
-        settlement.publish_trade(core, quoted.product, side, price, filled, "")
+        matching.publish_trade(core, quoted.product, side, price, filled, "")
         quotes.take(sim.makers[number], -side, filled, time, quotes.makers[number])
         sim.makers[number].inventory -= side * filled
         _wait(sim, MAKERS[number], -side * filled, -side * value)

@@ -17,14 +17,12 @@ from ...errors import InputError
 EXAMPLES = ("risk-averse", "power:2", "log")
 
 
+@dataclass(slots=True)
 class QueueEntry:
     """An order in its queue: `front` is what is ahead of it, `traded` what was traded there since the last update."""
 
-    __slots__ = ("front", "traded")
-
-    def __init__(self, front: float, traded: float = 0.0) -> None:
-        self.front = front
-        self.traded = traded
+    front: float
+    traded: float = 0.0
 
 
 class QueueModel(Protocol):

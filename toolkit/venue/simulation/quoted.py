@@ -68,7 +68,7 @@ class Quoted:
 
     def read_regime(self, simulation: Simulation) -> None:
         """Take over the regime of the product."""
-        self.scales = simulation.scales(self.code)
+        self.scales = simulation.market.scales(self.sim.regime)
         self.values = [
             [maker.level_value_usdc * self.scales.depth * (3 + level) // 3 for level in range(maker.levels)]
             for maker in simulation.market.makers

@@ -3,7 +3,8 @@
 Each change comes as a command, so that journals, dumps and reverts cover it. A recorded level is one order of an
 account that never runs out. Users' orders rest among them and are filled by the same rules as in a backtest on events:
 when a recorded trade goes through their price, when trades have used up what is ahead of them, and when the other
-side's best price reaches them. What users take from a recorded level is back with the level's next change.
+side's best price reaches them. What users take from a recorded level is back with the level's next change. An account
+of a followed venue can be copied: its balance, positions, settings and open orders.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..model.constants import FILLED, GTC, HEDGE, IOC, ISOLATED, LIMIT
 from ..model.state import RecordedMarket
 from ..risk import ledger, prices
 from ..simulation import quoting
-from ..trading import lifecycle, matching, settlement
+from ..trading import lifecycle, matching
 from ..trading.lifecycle import position_of
 from ..trading.placing import place
 from .queues import QueueEntry, queue_model
@@ -180,7 +181,7 @@ class _Player:
                 if quantity > 0:
                     left -= self._fill(order, quantity)
         if left > 0:
-            settlement.publish_trade(self.core, self.product, taker, price, left)
+            matching.publish_trade(self.core, self.product, taker, price, left)
 
     def _orders_at(self, side: int, price: int) -> tuple[VenueOrder | None, list[VenueOrder]]:
         """Return the recorded order of a level, and the users' orders there, first come first."""

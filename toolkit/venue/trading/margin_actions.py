@@ -25,7 +25,7 @@ from .lifecycle import position_of
 
 
 @handles("setLeverage")
-def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Set the leverage of a product, within its own limit and that of the tier of its position and orders.
 
     Lower leverage needs more margin: equity must cover it; an isolated position takes the difference from the balance.
@@ -49,11 +49,10 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     if leverage < before:
         ledger.assign(core, account, position, need)
     _changed(core, account, position)
-    return {}
 
 
 @handles("setMarginMode")
-def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Set a product's position to cross or isolated margin, also while it is open.
 
     To isolated, it takes its initial margin and its unrealised loss from the balance; to cross, it returns all its
@@ -63,7 +62,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS
     position = position_of(core, account, product)
     if mode == position.mode:
-        return {}
+        return
     if product.only_isolated:
         raise Refused(TxCode.ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
     _refuse_under_liquidation(core, account, position)
@@ -79,11 +78,10 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
         raise _short(-free, f"{action['marginMode']} margin for {product.symbol}")
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
-    return {}
 
 
 @handles("assignPosMargin")
-def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Add margin to an isolated position from the withdrawable balance, or remove (negative) what it does not need."""
     account, product = context.account, core.product(int(action["symbolCode"]))
     amount = micro(action["assignedPosMargin"], "assignedPosMargin")
@@ -105,7 +103,6 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
         raise Refused(TxCode.MARGIN_SHORTFALL, reason)
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
-    return {}
 
 
 @controls("set_position_mode")

@@ -1,9 +1,10 @@
 """Matching: an order meets the book, makers keep their price, first come first served.
 
-Each fill is booked for both sides at once (`settlement`). A fill-or-kill order must know before it trades how much it
-could fill. Level totals are not enough for that: orders of the taker's own account do not count, and a maker's fills
-may shrink the position that its reduce-only orders further back may reduce, which cuts those
-(`lifecycle.shrink_reduce_only`). Source: docs/assumptions.md, "Orders".
+Each fill is booked for both sides at once: positions, fees, events, and the public trade with its candle. A
+fill-or-kill order must know before it trades how much it could fill. Level totals are not enough for that: orders of
+the taker's own account do not count, and a maker's fills may shrink the position that its reduce-only orders further
+back may reduce, which cuts those (`lifecycle.shrink_reduce_only`). Source: docs/assumptions.md, "Orders" and "Money on
+the venue".
 """
 
 from __future__ import annotations
@@ -11,12 +12,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...products import Product
+from ..engine import events as ev
 from ..engine.core import Core
-from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
-from ..model.history import PublicTrade
-from ..risk import account_margin, fees, order_margin
-from . import lifecycle, settlement
+from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
+from ..model.constants import (
+    ADL,
+    CANCELED,
+    FILLED,
+    FOK,
+    GTC,
+    HEDGE,
+    IOC,
+    ISOLATED,
+    MAKER,
+    PARTIALLY_FILLED,
+    POST_ONLY,
+    TAKER,
+)
+from ..model.history import Candle, ClosedPosition, PublicTrade
+from ..risk import account_margin, fees, ledger, order_margin
+from . import lifecycle
 from .lifecycle import position_of
 
 
@@ -112,10 +127,10 @@ def _fill(
                 return
     order.leaves -= steps
     lifecycle.take_from_resting(core, maker_position, maker, steps)
-    trade = settlement.publish_trade(core, product, order.side, price_ticks, steps)
+    trade = publish_trade(core, product, order.side, price_ticks, steps)
     # always the maker first: ledger entries and events are numbered, so their order is part of the state
-    settlement.settle(core, maker_account, maker_position, maker, trade, MAKER)
-    settlement.settle(core, account, position, order, trade, TAKER)
+    settle(core, maker_account, maker_position, maker, trade, MAKER)
+    settle(core, account, position, order, trade, TAKER)
     # a reduce-only maker's own fill may have cancelled the rest of it already
     if not maker.leaves and maker.status < FILLED:
         _end_filled(core, maker_account, maker_position, maker)
@@ -175,7 +190,7 @@ def trade_off_book(
     trade = PublicTrade(state.last_exec, state.time, code, 1, price_ticks, steps, "")
     for account, position, order in sides:
         order.leaves = 0
-        settlement.settle(core, account, position, order, trade, TAKER if account is closing else MAKER)
+        settle(core, account, position, order, trade, TAKER if account is closing else MAKER)
         lifecycle.end(core, account, position, order, FILLED)
     _drop_uncovered_orders(core)
     return sides[0][2], sides[1][2]
@@ -220,11 +235,15 @@ class _Maker:
         if self.orders:
             if order.reducing:
                 self.orders[order.id] -= filled
-            self._shrink_reduce_only(order.side)
+            excess = sum(self.orders.values()) - self.closable(order)
+            for order_id in sorted(self.orders, reverse=True):  # as `lifecycle.shrink_reduce_only`
+                cut = min(max(excess, 0), self.orders[order_id])
+                self.orders[order_id] -= cut
+                excess -= cut
         return filled
 
     def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int) -> None:
-        """Do to the position what `settlement.settle` will do to the account's own."""
+        """Do to the position what `settle` will do to the account's own."""
         position, side, opened, pnl = self.position, order.side, filled - closed, 0
         against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
         product, entry_before = core.products[order.product], against.value
@@ -249,16 +268,6 @@ class _Maker:
             )
             position.assigned += margin
             self.brought -= margin
-
-    def _shrink_reduce_only(self, side: int) -> None:
-        leg = self.position.short if side > 0 else self.position.long
-        excess = sum(self.orders.values()) - leg.size
-        for order_id in sorted(self.orders, reverse=True):
-            if excess <= 0:
-                break
-            cut = min(excess, self.orders[order_id])
-            self.orders[order_id] -= cut
-            excess -= cut
 
 
 def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
@@ -288,3 +297,135 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
             if found >= wanted:
                 return found, without_margin
     return found, without_margin
+
+
+MINUTE_MS = 60_000
+
+
+def publish_trade(
+    core: Core, product: Product, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
+) -> PublicTrade:
+    """Record a public trade (`side` of the taker) with its candle, and return it.
+
+    `tx_hash` "" leaves the hash to `PublicTrade.hash`; None is that of the present transaction.
+    """
+    state = core.state
+    code, time, value_micro = product.code, state.time, price_ticks * steps * product.unit
+    market = state.markets[code]
+    state.last_exec = exec_id = state.last_exec + 1
+    market.last = price_ticks
+    market.trades += 1
+    triggers = core.triggers[code]
+    if triggers.entries:  # mostly nothing waits
+        triggers.see_trade(price_ticks)
+    if tx_hash is None:
+        tx_hash = core.step_hash or core.tx_hash()
+    trade = PublicTrade(exec_id, time, code, side, price_ticks, steps, tx_hash)
+    history = state.history
+    history.trades[code].append(trade)
+    candles = history.candles[code]
+    start = time - time % MINUTE_MS
+    candle = candles[-1] if candles else None
+    if candle is not None and candle.start == start:
+        candle.close = price_ticks
+        if price_ticks > candle.high:
+            candle.high = price_ticks
+        elif price_ticks < candle.low:
+            candle.low = price_ticks
+        candle.volume += steps
+        candle.turnover += value_micro
+        candle.count += 1
+    else:
+        candles.append(Candle(start, price_ticks, price_ticks, price_ticks, price_ticks, steps, value_micro, 1))
+    if core.recording:
+        core.events.append(ev.TradeDone(trade))
+        core.events.append(ev.CandleChanged(code, start))
+    return trade
+
+
+def settle(
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, trade: PublicTrade, role: int
+) -> None:
+    """Book one side of a trade, public or not; `order.leaves` has gone down already."""
+    side, state, code = order.side, core.state, order.product
+    product, price_ticks, steps = core.products[code], trade.price, trade.quantity
+    value_micro = price_ticks * steps * product.unit
+    long, short = position.long, position.short
+    against, into = (short, long) if side > 0 else (long, short)
+    size_before, entry_before = against.size, against.value
+    closed = close_value = pnl = 0
+    opened, open_value = steps, value_micro
+    if size_before and (order.closing or account.position_mode != HEDGE):
+        closed, close_value = steps, value_micro
+        if size_before < steps:  # the order flips the position: close it, and open the rest
+            closed, close_value = size_before, size_before * price_ticks * product.unit
+        opened, open_value = steps - closed, value_micro - close_value
+        pnl = against.close(closed, close_value, side < 0)
+        if pnl:
+            position.pnl += pnl
+            ledger.realize(core, account, pnl, code, str(order.id))
+    if opened:
+        into.grow(opened, open_value, trade.time, trade.id)
+    state.markets[code].open_interest += opened if side > 0 else -closed  # counts the longs
+    # the risk index: whom the liquidation check must look at, and who holds a position
+    core.risk_index.touched[account.address] = account
+    if into.size == opened:
+        if opened or not against.size:
+            core.risk_index.note(code, account, opened > 0)
+    open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
+    if position.mode == ISOLATED:
+        closed_entry, gained = entry_before - against.value, pnl - close_fee
+        order_margin.settle_isolated(core, account, position, side, opened, open_value, closed_entry, gained)
+    into.fees += open_fee
+    against.fees += close_fee
+    position.fees += open_fee + close_fee
+    position.updated = account.updated = order.updated = trade.time
+    order.filled += steps
+    order.value += value_micro
+    order.fee += open_fee + close_fee
+    if builder_fee:
+        order.builder_fee += builder_fee
+    order.status = PARTIALLY_FILLED  # `lifecycle.end` makes it FILLED
+    if account.kind != "market":
+        fills, at = state.history.fills, len(state.history.order_events.records)
+        if order.address in fills:
+            fills[order.address].append(at)
+        else:
+            fills[order.address] = [at]
+        fill = price_ticks, steps, trade.id, role, pnl, open_fee, close_fee, builder_fee, long.term, short.term
+        lifecycle.record(core, account, order, "", fill)
+        if core.recording:
+            core.events.append(ev.PositionChanged(order.address, code))
+    if order.group:
+        lifecycle.group_filled(core, account, order, opened)
+    if closed:
+        _cut_orders_of_leg(core, account, position, order, against, role)
+
+
+def _cut_orders_of_leg(
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, leg: Leg, role: int
+) -> None:
+    """Cut the resting orders that would close more of a leg than is left of it, after `order` has closed a part."""
+    side = order.side
+    if not leg.size:
+        _record_closed(core, account, position, leg, -side)
+        if position.reducers:
+            lifecycle.cancel_orders_of_closed_leg(core, account, position, side, order)
+    elif position.buy_reducing if side > 0 else position.sell_reducing:
+        lifecycle.shrink_reduce_only(core, account, position, side)
+    if (position.buy_quantity if side > 0 else position.sell_quantity) > leg.size:
+        # the fill of a plain maker lowers the sum of the resting orders as much as the leg: nothing new is uncovered
+        if (role == TAKER or order.reduce or order.type >= ADL) and account.position_mode != HEDGE:
+            core.risk_index.loosened.append((account, position, side))
+
+
+def _record_closed(core: Core, account: VenueAccount, position: Position, leg: Leg, side: int) -> None:
+    """Record the term of a leg that went flat."""
+    if account.kind == "market":
+        return
+    log = core.state.history.closed_positions
+    life = leg.term, leg.closed, leg.entered_value, leg.closed_value, leg.pnl, leg.fees, leg.funding
+    where = core.state.time, account.address, position.product, side
+    record = ClosedPosition(len(log.records) + 1, *where, *life, position.leverage, leg.opened)
+    log.add(account.address, record)
+    core.emit(ev.PositionClosed(record))

@@ -176,10 +176,19 @@ def read(
     position, cover = account.positions.get(code), 0
     if position is not None and account.position_mode != HEDGE:
         cover = (position.long if item.get("ordSide") == "SELL" else position.short).size
-    filled, triggered = (old.filled, old.triggered) if old is not None else (0, False)
-    prices = market.mark, market.last, market.oracle, book.bids.best, book.asks.best, entry_ticks
     spec = read_order(
-        product, item, *prices, cover_steps=cover, filled_steps=filled, builder=builder, triggered=triggered
+        product,
+        item,
+        market.mark,
+        market.last,
+        market.oracle,
+        book.bids.best,
+        book.asks.best,
+        entry_ticks,
+        cover_steps=cover,
+        filled_steps=old.filled if old is not None else 0,
+        builder=builder,
+        triggered=old is not None and old.triggered,
     )
     if spec.failures:
         raise Refused(TxCode.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
