@@ -35,6 +35,10 @@ class OpenLeg(NamedTuple):
         """Return its notional at mark."""
         return self.leg.size * account_margin.mark_step(core, self.position.product)
 
+    def loss_micro(self, core: Core) -> int:
+        """Return its unrealised loss at mark, 0 for a profit."""
+        return max(0, self.side * (self.leg.value - self.value_micro(core)))
+
 
 class MarginGroup(NamedTuple):
     """The positions of one account that share a margin: all on cross margin, or a single isolated one."""
@@ -84,12 +88,8 @@ class MarginGroup(NamedTuple):
         equity = self.figures(core).equity
         if equity >= 0:
             return equity
-        losses = {
-            (each.position.product, each.side): max(0, each.side * (each.leg.value - each.value_micro(core)))
-            for each in self.open_legs()
-        }
-        total = sum(losses.values())
-        return -(-equity * losses[target.position.product, target.side] // total) if total else equity
+        total = sum(each.loss_micro(core) for each in self.open_legs())
+        return -(-equity * target.loss_micro(core) // total) if total else equity
 
     def bankruptcy_price(self, core: Core, target: OpenLeg) -> int:
         """Return the price in ticks at which closing a leg leaves the group nothing, rounded away from the trader.
@@ -173,9 +173,8 @@ def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micr
         else:
             others += account_margin.held(position, account_margin.mark_step(core, other))
     # lp_leverage is in hundredths, so values are scaled by 100
-    room = (equity * multiple - others * 100 - own_steps * step_micro * 100) // (
-        step_micro * 100 + deficit_a_step * multiple
-    )
+    cost = step_micro * 100 + deficit_a_step * multiple
+    room = (equity * multiple - others * 100 - own_steps * step_micro * 100) // cost
     return min(room, equity // deficit_a_step) if deficit_a_step else room
 
 
@@ -210,23 +209,20 @@ def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> 
     product = core.products[code]
     mark = product.tick_size * core.state.markets[code].mark
     found: list[dict[str, object]] = []
-    holders = [
-        (position.short if side > 0 else position.long, address, other, position)
-        for address, other in core.risk_index.holders.get(code, {}).items()
-        for position in (other.positions[code],)
-        if other is not account
-    ]
+    holders = []
+    for other in core.risk_index.holders.get(code, {}).values():
+        leg = other.positions[code].short if side > 0 else other.positions[code].long
+        if other is not account and leg.size:
+            holders.append((leg.opened_by, leg, other))
     # one trade opens at most one leg of a side, so age decides alone
-    for leg, address, other, position in sorted(holders, key=lambda each: each[0].opened_by):
-        if not leg.size:
-            continue
-        equity = group_of(other, position).figures(core).equity
+    for _, leg, other in sorted(holders, key=lambda each: each[0]):
+        equity = group_of(other, other.positions[code]).figures(core).equity
         size = product.step_size * leg.size
         entry = Decimal(leg.value) / MICRO / size
         bankruptcy = max(Decimal(0), mark + side * Decimal(equity) / MICRO / size)
         # entry values are rounded down and may be zero, but a score needs a positive entry price
         score = margin.adl_score(-side, size, max(entry, product.tick_size), mark, bankruptcy)
-        found.append({"account": address, "size": leg.size, "score": score})
+        found.append({"account": other.address, "size": leg.size, "score": score})
     return found
 
 

@@ -126,10 +126,8 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
         raise Refused(TxCode.WRONG_BUILDER, reason)
     rate = parts(action["builderFeeRate"], "builderFeeRate")
     if rate > grant.cap:
-        raise Refused(
-            TxCode.FEE_RATE_ABOVE_GRANT,
-            f"builderFeeRate {action['builderFeeRate']} is above the authorisation's maxFeeRate {rate_text(grant.cap)}",
-        )
+        most = f"the authorisation's maxFeeRate {rate_text(grant.cap)}"
+        raise Refused(TxCode.FEE_RATE_ABOVE_GRANT, f"builderFeeRate {action['builderFeeRate']} is above {most}")
     return rate
 
 

@@ -83,9 +83,8 @@ class Quoted:
         sim, surprise = self.sim, self.sim.surprise
         sim.surprise = surprise + (side * PPM - surprise) // 8
         size = self._scaled(isqrt(value_micro // 1_000))
-        self._move(
-            market.permanent_ppm * size * (side * PPM - surprise * 6 // 10) // PPM, market.transient_ppm * size * side
-        )
+        stays = market.permanent_ppm * size * (side * PPM - surprise * 6 // 10) // PPM
+        self._move(stays, market.transient_ppm * size * side)
 
     def impress_others(self, market: Market, side: int, value_micro: int) -> None:
         """Let what others than the participants took move the prices, by what it adds to the root of their net flow.

@@ -288,10 +288,8 @@ class Quotes:
             best = around(fair, sim.skew, self._closest_ppm * width)
         else:
             bids, asks = self.quote(quoted, time)
-            best = (
-                self._best_price(quoted, 1, max(bids), bids, time),
-                self._best_price(quoted, -1, min(asks), asks, time),
-            )
+            bid = self._best_price(quoted, 1, max(bids), bids, time)
+            best = bid, self._best_price(quoted, -1, min(asks), asks, time)
         quoted.top = kept = (time, best, simple)
         return kept
 
@@ -390,22 +388,14 @@ class Quotes:
         accounts, code = self.core.state.accounts, quoted.code
         if quoted.shown is not None and not quoted.sim.busy:
             return [order for order in quoted.shown if order.id in accounts[order.address].orders]
-        return [
-            order
-            for number in range(len(self.makers))
-            for order in accounts[MAKERS[number]].orders.values()
-            if order.product == code
-        ]
+        held = (accounts[address].orders.values() for address in MAKERS[: len(self.makers)])
+        return [order for orders in held for order in orders if order.product == code]
 
     def has_foreign(self, quoted: Quoted) -> bool:
         """Return whether other orders than the makers' rest in an unfolded book."""
         makers, book = self._addresses, self.core.books[quoted.code]
-        return any(
-            order.address not in makers
-            for ladder in (book.bids, book.asks)
-            for level in ladder.levels.values()
-            for order in level.orders.values()
-        )
+        levels = (*book.bids.levels.values(), *book.asks.levels.values())
+        return any(order.address not in makers for level in levels for order in level.orders.values())
 
     def next_answer(self, quoted: Quoted, time: int) -> int:
         """Return when a maker next sees news, in ms."""

@@ -97,10 +97,8 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     free = account_margin.withdrawable(core, account) if amount > 0 else removable
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
-        reason = (
-            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, not {micro_text(abs(amount))}"
-        )
-        raise Refused(TxCode.MARGIN_SHORTFALL, reason)
+        reason = f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position"
+        raise Refused(TxCode.MARGIN_SHORTFALL, f"{reason}, not {micro_text(abs(amount))}")
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
 

@@ -263,9 +263,8 @@ class _Maker:
             position.assigned -= margin
             self.brought += margin
         if opened:
-            margin = order_margin.margin_of_opened(
-                core, self.account, position, side, opened, opened * price, self.brought
-            )
+            value, brought = opened * price, self.brought
+            margin = order_margin.margin_of_opened(core, self.account, position, side, opened, value, brought)
             position.assigned += margin
             self.brought -= margin
 

@@ -213,10 +213,8 @@ def admit(
         limit_ticks = bound_ticks or slippage_bound(product, order.side, value_ticks, order.slippage)
     if order.closing and account.position_mode == ONE_WAY:
         side = "BUY" if order.side > 0 else "SELL"
-        raise Refused(
-            TxCode.WRONG_SIDE,
-            f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use {side} with REDUCE_ONLY",
-        )
+        reason = f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode"
+        raise Refused(TxCode.WRONG_SIDE, f"{reason}; use {side} with REDUCE_ONLY")
     if order.reduce or order.closing:
         if main is None:  # the exit of an open main order has no position yet
             fit_to_position(core, account, order, order.trigger or value_ticks)
