@@ -14,7 +14,7 @@ from ...orders import Order
 from ...venue.engine.core import Core
 from ...venue.model.accounts import Position, VenueAccount, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
-from ...venue.risk import account_margin, funding
+from ...venue.risk import account_margin, funding_settlement
 from ...venue.simulation.replay import ENDLESS, House
 from ..market_data import Bar
 from .models import Liquidity, Slippage
@@ -170,7 +170,7 @@ class BarMatcher:
         state.market.premium, state.market.samples = premium, 1
         for account in (self.account, self.house.account):
             self.core.risk_index.index(account)
-        funding.settle(self.core, state.market, time)
+        funding_settlement.settle(self.core, state.market, time)
         self.stale = True
         self.settle_changes()
 

@@ -26,8 +26,8 @@ from .batches import Batch, FeedSource
 from .sources import source_for
 
 if TYPE_CHECKING:
+    from ..engine.changes import Event
     from ..engine.core import Core
-    from ..engine.events import Event
 
 _log = logging.getLogger("toolkit.feed")
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
-from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.constants import RATE
 from ..model.state import Builder, Grant

@@ -12,9 +12,9 @@ from typing import Any
 
 from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
-from ..engine.events import UserNotice
 from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount
 from ..model.constants import DAY, USDC

@@ -23,9 +23,9 @@ from typing import Any
 from ...checks import check_withdrawal
 from ...numerals import micro_text, time_text
 from ..engine import arguments
+from ..engine.changes import AccountChanged
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
-from ..engine.events import AccountChanged
 from ..engine.registry import controls, handles
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import OWN, USDC

@@ -12,7 +12,7 @@ from ...checks import check_leverage
 from ...numerals import micro_text
 from ...products import MICRO
 from ..engine import arguments
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, handles

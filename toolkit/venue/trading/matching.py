@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...products import Product
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import Leg, Position, VenueAccount
