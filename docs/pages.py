@@ -40,7 +40,7 @@ METHODS = (
     (
         "permissions",
         "Permissions",
-        "toolkit.session_methods.Permissions",
+        "toolkit.session_methods.SessionPermissions",
         "`session.permissions`: who may act for the account.",
     ),
     (

@@ -103,19 +103,12 @@ def _member(name: str, member: Any) -> tuple[str, list[str]]:
     annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
     decorator = "    @property\n" if function is not member else ""
     returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
-    parameters = _parameters(signature)
-    head, tail = f"def {name}(", f"){returned}: ..."
-    text = f"    {head}{', '.join(parameters)}{tail}"
-    if len(text) > WIDTH:
-        text = "\n".join([f"    {head}", *_wrapped(parameters), f"    {tail}"])
-    return decorator + text, annotations
-
-
-def _wrapped(parameters: list[str]) -> list[str]:
-    """Return parameters as lines, several on each. One is only broken where it is longer than a line."""
-    kept = ", ".join(text.replace(" ", GLUE) if len(text) < WIDTH - 9 else text for text in parameters)
-    lines = textwrap.wrap(kept, WIDTH - 8, break_long_words=False, break_on_hyphens=False)
-    return [" " * 8 + line.replace(GLUE, " ") for line in lines]
+    # Lines end between parameters; one is only broken where it is longer than a line.
+    glued = [text.replace(" ", GLUE) if len(text) < WIDTH - 9 else text for text in _parameters(signature)]
+    text = f"def{GLUE}{name}({', '.join(glued)}){f'{returned}: ...'.replace(' ', GLUE)}"
+    indents = {"initial_indent": "    ", "subsequent_indent": " " * 8}
+    lines = textwrap.wrap(text, WIDTH, **indents, break_long_words=False, break_on_hyphens=False)
+    return decorator + "\n".join(lines).replace(GLUE, " "), annotations
 
 
 def _parameters(signature: inspect.Signature) -> list[str]:

@@ -93,13 +93,12 @@ TABLES = {
     "research": "toolkit.research",
     "research.data": "toolkit.research.data",
     "widgets": "toolkit.widgets",
-    "venue.api.info": "toolkit.venue.api",
     "venue.engine.registry": "toolkit.venue",
 }
 """Modules that may load others by a table of names → package of these names. No other gives a string to import_module:
-a package's table holds its own public names, and the rest are tables of commands, benchmarks, queries and rules."""
+a package's table holds its own public names, and the rest are tables of commands, benchmarks and rules."""
 
-REGISTRIES = {"venue.api.info", "venue.engine.registry"}
+REGISTRIES = {"venue.engine.registry"}
 """Tables of modules that register what they define when they are loaded; only their names are known here."""
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolkit import numerals
 
 
-@pytest.mark.parametrize("module", ["numerals", "margin", "funding", "protocol.nonces"])
+@pytest.mark.parametrize("module", ["numerals", "margin", "funding", "client.io.nonce_sources"])
 def test_examples_in_docstrings_hold(module: str) -> None:
     assert not doctest.testmod(import_module(f"toolkit.{module}")).failed
 

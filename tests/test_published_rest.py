@@ -28,7 +28,7 @@ from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.reads import feed_records, info_queries
 from toolkit.protocol.reads.info_records import PRODUCT
 from toolkit.protocol.reads.rows import Record
-from toolkit.research.live_trading.session_rows import order_rows
+from toolkit.research.live_trading.run_state import order_table
 from toolkit.session import Session
 from toolkit.venue.feed.hub import Wire
 from toolkit.venue.local import LocalVenue
@@ -353,11 +353,11 @@ def test_what_fills_do_not_send_is_read_elsewhere() -> None:
             placed = session.info.order_events().groupby("order_id")["time"].min()
             shown[form] = (
                 session.fills(), session.fills(role="MAKER"), session.fills(side="SELL"),
-                order_rows(session.orders(), placed, {}),
+                order_table(session.orders(), placed, {}),
             )  # fmt: skip
     for one, two in zip(*(tables[:3] for tables in shown.values()), strict=True):
         pd.testing.assert_frame_equal(one.drop(columns="builder_fee"), two.drop(columns="builder_fee"))
     fills = shown["published"][0]
     assert fills["role"].tolist() == ["MAKER", "MAKER", "TAKER"]
     assert fills["type"].tolist() == ["LIMIT", "LIMIT", "MARKET"]
-    assert str(shown["published"][3]) == str(shown["extended"][3])
+    pd.testing.assert_frame_equal(shown["published"][3], shown["extended"][3])

@@ -12,25 +12,19 @@ from . import accessors
 
 __version__ = "0.1.0"
 
-_LAZY: dict[str, str] = {
-    "connect": "session",
-    "Session": "session",
-    "AsyncSession": "session",
-    "Builder": "session_methods",
-    "AsyncBuilder": "session_methods",
-    "ask": "session",
-    "join": "classroom.joining",
-    "Wallet": "wallet",
-    "Order": "orders",
-    "Product": "products",
-    "Receipt": "client.orders.receipts",
-    "Market": "venue.model.market",
-    "Environment": "environments",
-    "MAINNET": "environments",
-    "TESTNET": "environments",
-    "LOCAL": "environments",
-    "ToolkitError": "errors",
+_HOMES = {
+    "classroom.joining": ("join",),
+    "client.orders.receipts": ("Receipt",),
+    "environments": ("LOCAL", "MAINNET", "TESTNET", "Environment"),
+    "errors": ("ToolkitError",),
+    "orders": ("Order",),
+    "products": ("Product",),
+    "session": ("AsyncSession", "Session", "ask", "connect"),
+    "session_methods": ("AsyncBuilder", "Builder"),
+    "venue.model.market": ("Market",),
+    "wallet": ("Wallet",),
 }
+_LAZY = {name: module for module, names in _HOMES.items() for name in names}
 """Public name → module that holds it; loaded on first use, so that importing the toolkit stays cheap."""
 
 _MODULES = frozenset(
@@ -38,36 +32,9 @@ _MODULES = frozenset(
 )
 
 # Written out, because type checkers and editors only take names from a literal list.
-__all__ = [
-    "LOCAL",
-    "MAINNET",
-    "TESTNET",
-    "AsyncBuilder",
-    "AsyncSession",
-    "Builder",
-    "Environment",
-    "Market",
-    "Order",
-    "Product",
-    "Receipt",
-    "Session",
-    "ToolkitError",
-    "Wallet",
-    "__version__",
-    "ask",
-    "checks",
-    "connect",
-    "errors",
-    "join",
-    "learn",
-    "margin",
-    "orders",
-    "plots",
-    "products",
-    "report",
-    "research",
-    "widgets",
-]
+__all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Market", "Order", "Product", "ToolkitError", "Wallet"]
+__all__ += ["AsyncBuilder", "AsyncSession", "Builder", "Receipt", "Session", "__version__", "ask", "connect", "join"]
+__all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"]
 
 
 def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:

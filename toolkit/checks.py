@@ -25,14 +25,8 @@ MARKET_TYPES = frozenset({MARKET, OrderType.STOP_MARKET.value, OrderType.TAKE_PR
 GTC, POST_ONLY = TimeInForce.GTC.value, TimeInForce.POST_ONLY.value
 REDUCE_ONLY, SL_FROM_POSITION = ReduceOnly.REDUCE_ONLY.value, ReduceOnly.SL_FROM_POSITION.value
 
-_BUILDER_TYPES = (
-    OrderType.STOP_LIMIT,
-    OrderType.STOP_MARKET,
-    OrderType.TAKE_PROFIT_LIMIT,
-    OrderType.TAKE_PROFIT_MARKET,
-)
-TYPES: dict[Any, int] = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
-CONDITIONAL_TYPES = {kind.name: kind.value for kind in _BUILDER_TYPES}
+TYPES: dict[Any, int] = {kind.name: kind.value for kind in OrderType if kind.value in (LIMIT, MARKET)}
+CONDITIONAL_TYPES = {kind.name: kind.value for kind in OrderType if kind.name.startswith(("STOP", "TAKE"))}
 """Types that only builder orders may have."""
 SIDES: dict[Any, tuple[int, bool]] = {
     OrderSide.BUY.name: (1, False),
@@ -79,25 +73,9 @@ class Failure:
         return self.message
 
 
+@dataclass(slots=True, init=False, eq=False, repr=False)
 class Spec:
     """An order item in integers: ticks, steps, 1/SLIPPAGE_UNIT. `failures` is None when every rule passed."""
-
-    __slots__ = (
-        "client_id",
-        "closing",
-        "failures",
-        "parent",
-        "price",
-        "quantity",
-        "reduce",
-        "side",
-        "slippage",
-        "tif",
-        "trigger",
-        "trigger_by",
-        "trigger_up",
-        "type",
-    )
 
     side: int
     """+1 buys, −1 sells."""
@@ -184,10 +162,8 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
     if leverage <= limit:
         return []
     most, value = plain_text(limit), plain_text(leverage)
-    message = (
-        f"leverage {value}x is above {most}x, the most {product.symbol} allows for your position and orders of "
-        f"{plain_text(notional)} USDC"
-    )
+    held = f"your position and orders of {plain_text(notional)} USDC"
+    message = f"leverage {value}x is above {most}x, the most {product.symbol} allows for {held}"
     return [Failure("maxLeverage", "leverage", value, most, message, (most,))]
 
 
@@ -236,12 +212,13 @@ def read_order(
     spec = Spec()
     spec.failures = None
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
-    names = names or _read_names(spec, item, reduce_name, builder)
-    spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
+    kind, side, closing, tif, reduce = names or _read_names(spec, item, reduce_name, builder)
+    spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce
     spec.client_id = item.get("clOrdId") or 0
     spec.parent = item.get("parentOrdId") or 0
     if product.list_status != "listed":
-        _not_listed(spec, product)
+        unlisted = f"{product.symbol} is {product.list_status}, not listed"
+        _fail(spec, "listing", "symbolCode", str(product.code), "listed", unlisted)
     market = kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
@@ -250,8 +227,7 @@ def read_order(
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
 
-    spec.trigger = spec.trigger_by = spec.slippage = 0
-    spec.trigger_up = False
+    spec.trigger, spec.trigger_by, spec.slippage, spec.trigger_up = 0, 0, 0, False
     named = item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
     if (named or kind > MARKET or reduce > REDUCE_ONLY) and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)
@@ -297,11 +273,6 @@ def _read_names(
     return kind, *named, tif, reduce
 
 
-def _not_listed(spec: Spec, product: Product) -> None:
-    message = f"{product.symbol} is {product.list_status}, not listed"
-    _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
-
-
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:
     """Return the failure of an order whose steps left to fill, at `price_ticks`, are worth less than minOrderValue."""
     value = plain_text(Decimal(price_ticks * left_steps * product.unit) / MICRO)
@@ -331,14 +302,11 @@ def _unknown(spec: Spec, field: str, value: object, known: Iterable[str], defaul
 
 def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     kind = CONDITIONAL_TYPES.get(name, 0)
-    if kind and builder:
-        return kind
-    if kind:
-        message = (
-            f"ordType {name} is for builder orders; here a conditional order is LIMIT or MARKET with triggerPx and"
-            " TP_FROM_POSITION or SL_FROM_POSITION"
-        )
+    if kind and not builder:
+        here = "LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
+        message = f"ordType {name} is for builder orders; here a conditional order is {here}"
         _fail(spec, "order type", "ordType", str(name), "LIMIT, MARKET", message, tuple(TYPES))
+    if kind:
         return kind
     allowed = {**TYPES, **CONDITIONAL_TYPES} if builder else TYPES
     return int(_unknown(spec, "ordType", name, allowed, 0))
@@ -371,8 +339,7 @@ def _kept(number: int) -> int:
 
 def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: Decimal) -> None:
     """Report why text is not a positive multiple of `size`."""
-    step = format(size, "f")
-    number = _plain_number(text)
+    step, number = format(size, "f"), _plain_number(text)
     if number is None:
         message = f"{what} {text!r} is not a plain decimal text such as {step}"
         _fail(spec, "decimal text", field, str(text), step, message)
@@ -443,8 +410,7 @@ def _read_trigger(
         _fail(spec, "trigger kind", "triggerPx", str(text), "", message)
         return
     spec.trigger_by = TriggerType.LAST_PRICE.value if by is None else TRIGGERS.get(by, 0)
-    if not spec.trigger_by:
-        spec.trigger_by = _unknown(spec, "tpslTriggerType", by, TRIGGERS, 0)
+    spec.trigger_by = spec.trigger_by or _unknown(spec, "tpslTriggerType", by, TRIGGERS, 0)
     stop = spec.type in STOP_TYPES if stop_type else spec.reduce == SL_FROM_POSITION
     if stop_type and from_position and stop != (spec.reduce == SL_FROM_POSITION):
         message = f"ordType {item.get('ordType')} contradicts {'TP' if stop else 'SL'}_FROM_POSITION"
@@ -473,16 +439,13 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
     up = spec.trigger_up
     price = "the main order's price" if entry else TriggerType(spec.trigger_by).name
     what = f"a {'stop' if stop else 'take profit'} that {'buys' if spec.side > 0 else 'sells'}"
-    message = (
-        f"trigger price {text} is met already: {what} triggers at {price} {'≥' if up else '≤'} {text},"
-        f" which is {product.price_text(now_ticks)}"
-    )
+    now, rule = product.price_text(now_ticks), f"{price} {'≥' if up else '≤'} {text}"
+    message = f"trigger price {text} is met already: {what} triggers at {rule}, which is {now}"
     beyond_ticks = now_ticks + 1 if up else now_ticks - 1
     nearest = (product.price_text(beyond_ticks),) if 0 < beyond_ticks <= product.max_price else ()
-    _fail(spec, "trigger met", "triggerPx", text, product.price_text(now_ticks), message, nearest)
+    _fail(spec, "trigger met", "triggerPx", text, now, message, nearest)
 
 
 def _plain_number(text: object) -> Decimal | None:
-    if type(text) is not str or plain_decimal(text.removeprefix("-")) is None:
-        return None
-    return Decimal(text)
+    plain = isinstance(text, str) and plain_decimal(text.removeprefix("-")) is not None
+    return Decimal(str(text)) if plain else None

@@ -286,7 +286,7 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     import pandas as pd
 
     from .products import exact
-    from .venue.lab.what_if import what_if as figures
+    from .venue.lab.control import what_if as figures
 
     codes = {product.symbol: product.code for product in venue.host.core.products.values()}
     code = codes.get(str(symbol), symbol)

@@ -102,13 +102,8 @@ def _preset(name: str) -> Environment:
     if name in PRESETS:
         return PRESETS[name]
     known = ", ".join(sorted(PRESETS))
-    raise InputError(
-        f"environment {name!r} is not known; use one of {known}, or an Environment of your own",
-        field="environment",
-        rule="known",
-        value=name,
-        nearest=tuple(sorted(PRESETS)),
-    )
+    said = f"environment {name!r} is not known; use one of {known}, or an Environment of your own"
+    raise InputError(said, field="environment", rule="known", value=name, nearest=tuple(sorted(PRESETS)))
 
 
 def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
@@ -120,13 +115,8 @@ def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
         return ""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
-        raise InputError(
-            f"{field} {url!r} is not an address; give one like {kind}://127.0.0.1:8645",
-            field=field,
-            rule="address",
-            value=url,
-            nearest=(f"{kind}://127.0.0.1:8645",),
-        )
+        said = f"{field} {url!r} is not an address; give one like {kind}://127.0.0.1:8645"
+        raise InputError(said, field=field, rule="address", value=url, nearest=(f"{kind}://127.0.0.1:8645",))
     path = parts.path.rstrip("/")
     for known in VENUE_PATHS:
         path = path.removesuffix(known)

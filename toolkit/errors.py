@@ -99,13 +99,8 @@ class CheckFailed(InputError):
     def __init__(self, failures: Sequence[Any]) -> None:
         first = failures[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        super().__init__(
-            f"{first.message}{more}",
-            field=first.field,
-            rule=first.rule,
-            value=first.value,
-            nearest=first.nearest,
-        )
+        message = f"{first.message}{more}"
+        super().__init__(message, field=first.field, rule=first.rule, value=first.value, nearest=first.nearest)
         self.failures = tuple(failures)
 
 
@@ -217,30 +212,13 @@ class UnknownCode(ExchangeError):
 
 
 EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {
-    kind.code: kind
-    for kind in (
-        BadRequest,
-        LocationNotSupported,
-        UnsupportedAction,
-        SignatureRejected,
-        InvalidNonce,
-        RequestExpired,
-        RateLimited,
-        ActionRejected,
-        BroadcastFailed,
-        ActionDisabled,
-        AddressBanned,
-    )
+    kind.code: kind for kind in ExchangeError.__subclasses__() if kind.code
 }
+"""Documented code → its error."""
 
 
 def exchange_error(
-    code: int,
-    message: str,
-    *,
-    data: Mapping[str, Any] | None = None,
-    action: str = "",
-    http_status: int = 200,
+    code: int, message: str, *, data: Mapping[str, Any] | None = None, action: str = "", http_status: int = 200
 ) -> ExchangeError:
     """Return the error for a code, an UnknownCode if the code is undocumented."""
     kind = EXCHANGE_ERRORS.get(code, UnknownCode)
@@ -357,6 +335,5 @@ class JournalDamaged(VenueError):
 def require(value: object, kinds: Any, field: str, wanted: str) -> None:
     """Raise InputError unless an argument is of one of these types; `wanted` says what would pass."""
     if not isinstance(value, kinds):
-        raise InputError(
-            f"{field} is {reprlib.repr(safe(value))}; give {wanted}", field=field, rule="type", value=value
-        )
+        message = f"{field} is {reprlib.repr(safe(value))}; give {wanted}"
+        raise InputError(message, field=field, rule="type", value=value)

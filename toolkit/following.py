@@ -76,11 +76,8 @@ class FollowingVenue(LocalVenue):
         Both go on by a second in turn, so that each message of the other venue arrives here at its time.
         """
         other = self.following.upstream.venue
-        if (
-            not isinstance(other, LocalVenue)
-            or other.host.clock is not self.host.clock
-            or (span is None) == (until is None)
-        ):
+        shared = isinstance(other, LocalVenue) and other.host.clock is self.host.clock
+        if not shared or (span is None) == (until is None):
             return super().advance(span, until=until, progress=progress)
         now = self.host.now_ms()
         target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
@@ -142,9 +139,8 @@ class Following:
 
     def __init__(self, upstream: Reads, symbols: Sequence[str] | None, when_stale: str) -> None:
         if when_stale not in WHEN_STALE:
-            raise InputError(
-                f"when_stale is {when_stale!r}; it is {' or '.join(WHEN_STALE)}", field="when_stale", nearest=WHEN_STALE
-            )
+            said = f"when_stale is {when_stale!r}; it is {' or '.join(WHEN_STALE)}"
+            raise InputError(said, field="when_stale", nearest=WHEN_STALE)
         self.upstream = upstream
         self.products = {symbol: upstream.product(symbol) for symbol in symbols or upstream.products().index}
         self.symbols = tuple(self.products)
@@ -180,22 +176,23 @@ class Following:
 
     def _follow(self, what: str, product: Product, live: Live) -> None:
         self._lives.append(live)
-        live.on_state(lambda changed: self._on_state(changed))
+        live.on_state(self._on_state)
         live.on_update(lambda update: self._on_update(what, product, update), begin=True)
 
     def _on_update(self, what: str, product: Product, update: Update) -> None:
         """Apply an update of the other venue here; the past trades that a subscription begins with are left out."""
-        changes: list[list[int]] = []
-        if what == "trades":
-            if update.kind == "incremental":
-                changes = [_change(product, TRADE, item) for item in update.items]
-        elif what == "book":
-            changes = [_change(product, LEVEL, item) for item in update.items]
+        if what == "ticker":
+            prices = [
+                (kind, item.get(column))
+                for item in update.items
+                for column, kind in (("mark_price", MARK), ("oracle_price", INDEX))
+            ]
+            changes = [[kind, 0, _whole(price, product.tick_size), 0] for kind, price in prices if price]
+        elif what == "book" or update.kind == "incremental":
+            kind = LEVEL if what == "book" else TRADE
+            changes = [_change(product, kind, item) for item in update.items]
         else:
-            for item in update.items:
-                for column, kind in (("mark_price", MARK), ("oracle_price", INDEX)):
-                    if item.get(column):
-                        changes.append([kind, 0, _whole(item[column], product.tick_size), 0])
+            changes = []
         if changes:
             whole = what == "book" and update.kind == "snapshot"
             self.venue.host.apply_control("play_recorded", product=product.code, changes=changes, whole=whole)
@@ -214,23 +211,18 @@ class Following:
         with self._lock:
             broken = next((live for live in self._lives if not live.is_live), None)
             state = "live" if broken is None else "stale"
-            self.reason = (
-                ""
-                if broken is None
-                else f"{broken.subject} is {broken.state}{f': {broken.reason}' if broken.reason else ''}"
-            )
+            self.reason = ""
+            if broken is not None:
+                self.reason = f"{broken.subject} is {broken.state}{f': {broken.reason}' if broken.reason else ''}"
             if state == self.state:
                 return
             self.state = state
             self.notes.append(f"{state}{f': {self.reason}' if self.reason else ''}")
             self.on_change(self.notes[-1])
             paused = any(market.paused for market in self.venue.host.core.state.markets.values())
-            if state == "stale" and self._pauses:
-                for symbol in self.symbols:
-                    self.venue.control.pause(symbol)
-            elif state == "live" and paused and self._pauses:
-                for symbol in self.symbols:
-                    self.venue.control.resume(symbol)
+            control = self.venue.control
+            for symbol in self.symbols if self._pauses and (state == "stale" or paused) else ():
+                (control.pause if state == "stale" else control.resume)(symbol)
 
     def fork(self, session: HasAccount, account: str) -> None:
         """Give the session's account a copy of another one: balance, positions, settings and open orders."""
@@ -300,10 +292,8 @@ class Following:
         self.upstream.close()
 
     def __repr__(self) -> str:
-        where = self.upstream.environment.base_url
-        return (
-            f"<Following {where}: {', '.join(self.symbols)}, {self.state}{f' ({self.reason})' if self.reason else ''}>"
-        )
+        where, why = self.upstream.environment.base_url, f" ({self.reason})" if self.reason else ""
+        return f"<Following {where}: {', '.join(self.symbols)}, {self.state}{why}>"
 
 
 def _change(product: Product, kind: int, item: Any) -> list[int]:

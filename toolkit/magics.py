@@ -35,17 +35,14 @@ def _venue(name: str, names: dict[str, Any]) -> LocalVenue:
             raise InputError(f"%%sandbox: there is no variable {name!r}", field="sandbox", value=name)
         found = _of(names[name])
         if found is None:
-            raise InputError(
-                f"%%sandbox: {name} is neither a local venue nor a session on one", field="sandbox", value=name
-            )
+            message = f"%%sandbox: {name} is neither a local venue nor a session on one"
+            raise InputError(message, field="sandbox", value=name)
         return found
     owners = {id(venue): (key, venue) for key, value in names.items() if key[:1] != "_" and (venue := _of(value))}
     if len(owners) != 1:
         there = ", ".join(sorted(key for key, _ in owners.values())) or "none"
-        raise InputError(
-            f"%%sandbox needs one local venue, and there are: {there}; name a session or venue, as in %%sandbox s",
-            field="sandbox",
-        )
+        advice = "name a session or venue, as in %%sandbox s"
+        raise InputError(f"%%sandbox needs one local venue, and there are: {there}; {advice}", field="sandbox")
     return next(iter(owners.values()))[1]
 
 

@@ -40,35 +40,11 @@ from .funding import (
 )
 from .numerals import Number, exactly, not_a, read_amount, read_decimal, read_positive, read_rows, read_side
 
-__all__ = [
-    "CAP",
-    "CLAMP",
-    "IMPACT_MARGIN",
-    "INTEREST",
-    "Deleveraging",
-    "Number",
-    "Tier",
-    "adl_order",
-    "adl_score",
-    "bankruptcy_price",
-    "deductions",
-    "effective_leverage",
-    "funding_payment",
-    "funding_rate",
-    "impact_notional",
-    "impact_price",
-    "initial_margin",
-    "interest_rate",
-    "liquidation_price",
-    "liquidation_price_hedged",
-    "maintenance_margin",
-    "margin_ratio",
-    "mark_price",
-    "premium",
-    "read_tiers",
-    "tier_of",
-    "unrealized_pnl",
-]
+__all__ = ["CAP", "CLAMP", "IMPACT_MARGIN", "INTEREST", "Deleveraging", "Number", "Tier", "adl_order", "adl_score"]
+__all__ += ["bankruptcy_price", "deductions", "effective_leverage", "funding_payment", "funding_rate", "impact_price"]
+__all__ += ["impact_notional", "initial_margin", "interest_rate", "liquidation_price", "liquidation_price_hedged"]
+__all__ += ["maintenance_margin", "margin_ratio", "mark_price", "premium", "read_tiers", "tier_of", "unrealized_pnl"]
+
 
 _ZERO = Decimal(0)
 _INFINITY = Decimal("Infinity")
@@ -180,19 +156,14 @@ def liquidation_price(
     Decimal('96202.53')
     """
     sign = read_side(side)
-    legs = [_leg(sign, read_amount(size, "size"), read_amount(entry_price, "entry_price"))]
+    legs = [(sign, Fraction(read_amount(size, "size")), Fraction(read_amount(entry_price, "entry_price")))]
     crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), read_tiers(tiers))
     return _from_fraction(crossings[0]) if crossings else None
 
 
 @exactly
 def liquidation_price_hedged(
-    long_size: Number,
-    long_entry: Number,
-    short_size: Number,
-    short_entry: Number,
-    margin: Number,
-    tiers: Iterable[Any],
+    long_size: Number, long_entry: Number, short_size: Number, short_entry: Number, margin: Number, tiers: Iterable[Any]
 ) -> Decimal | None:
     """Return the liquidation price that a long and a short of one product share in hedge mode (cross margin).
 
@@ -205,10 +176,8 @@ def liquidation_price_hedged(
     Decimal('98701.30')
     """
     long_q, short_q = read_amount(long_size, "long_size"), read_amount(short_size, "short_size")
-    legs = [
-        _leg(1, long_q, read_amount(long_entry, "long_entry")),
-        _leg(-1, short_q, read_amount(short_entry, "short_entry")),
-    ]
+    entries = read_amount(long_entry, "long_entry"), read_amount(short_entry, "short_entry")
+    legs = [(1, Fraction(long_q), Fraction(entries[0])), (-1, Fraction(short_q), Fraction(entries[1]))]
     crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), read_tiers(tiers))
     if not crossings:
         return None
@@ -279,10 +248,7 @@ def adl_score(
 
 @exactly
 def adl_order(
-    positions: Iterable[Any],
-    size: Number | None = None,
-    mark_price: Number | None = None,
-    side: int | None = None,
+    positions: Iterable[Any], size: Number | None = None, mark_price: Number | None = None, side: int | None = None
 ) -> list[Deleveraging]:
     """Return which positions are closed, and how much of each, the highest score first.
 
@@ -321,16 +287,12 @@ def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     if not rows:
         raise InputError("tiers is empty; it needs at least one row (floor, mmr, max_leverage)", field="tiers")
     if rows[0].floor != 0:
-        raise InputError(
-            f"the first tier starts at {rows[0].floor}; it must start at 0", field="tiers[0].floor", value=rows[0].floor
-        )
-    for index in range(1, len(rows)):
-        if rows[index].floor <= rows[index - 1].floor:
-            raise InputError(
-                f"tiers[{index}] starts at {rows[index].floor}, not above tiers[{index - 1}] ({rows[index - 1].floor})",
-                field=f"tiers[{index}].floor",
-                value=rows[index].floor,
-            )
+        message = f"the first tier starts at {rows[0].floor}; it must start at 0"
+        raise InputError(message, field="tiers[0].floor", value=rows[0].floor)
+    for index, (before, row) in enumerate(itertools.pairwise(rows)):
+        if row.floor <= before.floor:
+            message = f"tiers[{index + 1}] starts at {row.floor}, not above tiers[{index}] ({before.floor})"
+            raise InputError(message, field=f"tiers[{index + 1}].floor", value=row.floor)
     return rows
 
 
@@ -399,19 +361,14 @@ def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | 
 
 def _reader(row: Any, field: str) -> Callable[[str], Any]:
     if isinstance(row, tuple | list) and not hasattr(row, "size"):
-        if len(row) != 3:
-            raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
-        return {"account": row[0], "size": row[1], "score": row[2]}.get
-    if callable(getattr(row, "get", None)):
+        if len(row) == 3:
+            return dict(zip(("account", "size", "score"), row, strict=True)).get
+    elif callable(getattr(row, "get", None)):
         found: Callable[[str], Any] = row.get  # a row of a frame too
         return found
-    if not hasattr(row, "size"):
-        raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
-    return lambda name: getattr(row, name, None)
-
-
-def _leg(sign: int, size: Decimal, entry: Decimal) -> tuple[int, Fraction, Fraction]:
-    return sign, Fraction(size), Fraction(entry)
+    elif hasattr(row, "size"):
+        return lambda name: getattr(row, name, None)
+    raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
 
 
 def _crossings(

@@ -37,6 +37,7 @@ _MAGNITUDE = 300
 _CONTEXT = Context(prec=50)
 _ANSWER = Context(prec=28)
 _ZERO = Decimal(0)
+_NUMBER = "it must be a number"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -60,13 +61,10 @@ def read_side(value: Any) -> int:
         number = None  # comparing a signalling NaN raises
     if number in (1, -1):
         return int(number)
-    nearest = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
-    raise InputError(
-        f"side is {shown(value)}; it must be +1 (long) or -1 (short)",
-        field="side",
-        value=value,
-        nearest=nearest.get(value.upper() if isinstance(value, str) else "", ("1", "-1")),
-    )
+    known = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
+    nearest = known.get(value.upper() if isinstance(value, str) else "", ("1", "-1"))
+    message = f"side is {shown(value)}; it must be +1 (long) or -1 (short)"
+    raise InputError(message, field="side", value=value, nearest=nearest)
 
 
 def read_price(value: Any, field: str) -> Decimal | None:
@@ -104,7 +102,7 @@ def read_decimal(value: Any, field: str) -> Decimal:
     if isinstance(value, Decimal):
         number = value
     elif isinstance(value, bool) or value is None:
-        raise _no_number(value, field)
+        raise not_a(value, field, _NUMBER)
     elif isinstance(value, int):
         number = Decimal(value)
     elif isinstance(value, float):
@@ -113,7 +111,7 @@ def read_decimal(value: Any, field: str) -> Decimal:
         try:
             number = Decimal(value)
         except InvalidOperation:
-            raise _no_number(value, field) from None
+            raise not_a(value, field, _NUMBER) from None
     else:
         number = _from_other(value, field)
     if not number.is_finite():
@@ -154,21 +152,13 @@ def meanings(text: str) -> tuple[str, ...]:
     return tuple(one for one in dict.fromkeys(found) if one != text and plain_match(one))
 
 
-def _no_number(value: Any, field: str) -> InputError:
-    return not_a(value, field, "it must be a number")
-
-
 def _from_float(text: str, value: Any, field: str) -> Decimal:
     number = Decimal(text)
     if number.is_finite() and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         near = format(number, ".12g")
-        raise InputError(
-            f"{field} is the float {text}, which has more than {FLOAT_DIGITS} digits; "
-            f"give a Decimal or a text such as {near!r}",
-            field=field,
-            value=value,
-            nearest=(near,),
-        )
+        advice = f"give a Decimal or a text such as {near!r}"
+        message = f"{field} is the float {text}, which has more than {FLOAT_DIGITS} digits; {advice}"
+        raise InputError(message, field=field, value=value, nearest=(near,))
     return number
 
 
@@ -182,7 +172,7 @@ def _from_other(value: Any, field: str) -> Decimal:
             return _from_float(str(value), value, field)
         return Decimal(operator.index(value))
     except (TypeError, ArithmeticError):
-        raise _no_number(value, field) from None
+        raise not_a(value, field, _NUMBER) from None
 
 
 def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
@@ -190,12 +180,8 @@ def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
         number = Decimal(int(value.numerator)) / Decimal(int(value.denominator))
     if Fraction(number) != value:
         near = str(_ANSWER.plus(number))
-        raise InputError(
-            f"{field} is the fraction {shown(value)}, which has no finite decimal; give a Decimal such as {near}",
-            field=field,
-            value=value,
-            nearest=(near,),
-        )
+        message = f"{field} is the fraction {shown(value)}, which has no finite decimal; give a Decimal such as {near}"
+        raise InputError(message, field=field, value=value, nearest=(near,))
     return number
 
 
@@ -292,8 +278,6 @@ def milliseconds(span: str | int | timedelta, name: str = "span") -> int:
     else:
         total = -1
     if total < 0:
-        raise InputError(
-            f'{span!r} is not a span of time; give ms, a timedelta, or text like "4h", "90s" or "1d 12h"',
-            field=name, rule="span", value=span,
-        )  # fmt: skip
+        message = f'{span!r} is not a span of time; give ms, a timedelta, or text like "4h", "90s" or "1d 12h"'
+        raise InputError(message, field=name, rule="span", value=span)
     return total

@@ -561,10 +561,8 @@ def twap(
             nearest=(str(min(max(chosen, 2), MAX_SLICES)),),
         )  # fmt: skip
     if span_ms < (chosen - 1) * 1000:
-        raise InputError(
-            f"duration {duration!r} is less than a second for each of {chosen} orders",
-            field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",),
-        )  # fmt: skip
+        what = f"duration {duration!r} is less than a second for each of {chosen} orders"
+        raise InputError(what, field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",))
     if price is not None and slippage is not None:
         raise InputError("slippage is for orders at market; leave price or slippage out", field="slippage")
     return Twap(

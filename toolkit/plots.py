@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from .errors import InputError, require
 from .guards import no_keys
 from .interchange import to_pandas
-from .pictures.panes import DARK, LIGHT, Bars, Level, Line, Pane, Theme
+from .pictures.panes import DARK, LIGHT, Candles, Columns, Level, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = [
@@ -35,9 +37,6 @@ _NAMED = {"light": LIGHT, "dark": DARK, "east-asian": EAST_ASIAN, "east-asian-da
 _default = LIGHT
 
 BIDS = frozenset({"BID", "BUY", "BIDS"})
-MANY = 400
-"""From this many candles on, bodies are drawn without outlines."""
-HEADROOM = 0.04
 
 
 def use(theme: Theme | str) -> Theme:
@@ -73,28 +72,16 @@ def candles(
     of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
     time without candles stays empty.
     """
-    klines = _frame(klines, "klines", ("open", "high", "low", "close"), "session.klines")
-    colours = theme_named(theme)
-    with styled(colours):
-        frame = _by_time(klines)
-        lower: Axes | None = None
-        if ax is None:
-            figure = figure_of(colours, height=5.6 if volume else 4.6)
-            if volume:
-                ax, lower = figure.subplots(2, sharex=True, height_ratios=(3.2, 1), gridspec_kw={"hspace": 0.06})
-            else:
-                ax = figure.subplots()
-        assert ax is not None
-        _draw_candles(ax, frame, colours)
-        finish(ax, title or _candle_title(frame), "price (USDC)", colours)
-        if lower is None:
-            ax.set_xlabel("time (UTC)")
-            return ax
-        _draw_volume(lower, frame, colours)
-        finish(lower, "", f"volume{_base_unit(frame)}", colours)
-        ax.tick_params(labelbottom=False)
-        lower.set_xlabel("time (UTC)")
-        return ax, lower
+    frame = _by_time(_frame(klines, "klines", ("open", "high", "low", "close"), "session.klines"))
+    panes = [Pane(title or _candle_title(frame), [Candles(frame)], "price (USDC)", 3.2, plain=True)]
+    if volume and ax is None:
+        days = spacing_days(frame.index)
+        rising = frame["close"].astype("float64") >= frame["open"].astype("float64")
+        traded = frame["volume"].astype("float64").set_axis(frame.index + pd.Timedelta(days=days / 2))
+        parts = [Columns(traded, days * 0.7, rising, 0.55)]
+        panes.append(Pane("", parts, f"volume{_base_unit(frame)}", limits=(0, None), plain=True))
+    shown = draw_all(panes, theme_named(theme), height=5.6 if volume else 4.6, ax=ax)
+    return shown[0] if len(shown) == 1 else (shown[0], shown[1])
 
 
 def depth(
@@ -104,8 +91,6 @@ def depth(
 
     `book` has columns side (BID or ASK; BUY or SELL), price (USDC) and quantity (base units), in any order of rows.
     """
-    import numpy as np
-
     book = _frame(book, "book", ("side", "price", "quantity"), "session.order_book")
     colours = theme_named(theme)
     with styled(colours):
@@ -114,15 +99,12 @@ def depth(
         prices = book["price"].astype("float64").to_numpy()
         quantities = book["quantity"].astype("float64").to_numpy()
         best = []
-        for mask, falling, colour, label in (
-            (is_bid, True, colours.up, "bids"),
-            (~is_bid, False, colours.down, "asks"),
-        ):
+        for mask, step, colour, label in ((is_bid, -1, colours.up, "bids"), (~is_bid, 1, colours.down, "asks")):
             if not mask.any():
                 continue
-            order = np.argsort(prices[mask])[:: -1 if falling else 1]
-            levels, totals = prices[mask][order], np.cumsum(quantities[mask][order])
-            levels, totals = np.concatenate([levels[:1], levels]), np.concatenate([[0.0], totals])
+            order = np.argsort(prices[mask])[::step]
+            levels = np.append(prices[mask][order][:1], prices[mask][order])
+            totals = np.append(0.0, np.cumsum(quantities[mask][order]))
             ax.step(levels, totals, where="post", color=colour, linewidth=1.6, label=label)
             ax.fill_between(levels, totals, step="post", color=colour, alpha=0.18, linewidth=0)
             best.append(levels[0])
@@ -157,14 +139,10 @@ def equity(
     change = values.iloc[-1] - values.iloc[0] if len(values) else 0.0
     note = (f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", "up" if change >= 0 else "down") if len(values) else None
     start = [Level(float(values.iloc[0]), dashed=True)] if len(values) else []
+    below = Line(fall, role="down", width=1.1, steps=True, area=0.0, opacity=0.3)
     panes = (
         Pane(title or "Equity", (Line(values, width=1.7, steps=True), *start), "equity (USDC)", 2.6, note),
-        Pane(
-            "",
-            (Line(fall, role="down", width=1.1, steps=True, area=0.0, opacity=0.3),),
-            "drawdown (%)",
-            limits=(lowest, 0),
-        ),
+        Pane("", (below,), "drawdown (%)", limits=(lowest, 0)),
     )
     upper, lower = draw_all(panes, theme_named(theme), height=5.2)
     return upper, lower
@@ -175,18 +153,18 @@ def funding(
 ) -> Axes:
     """Draw funding: rates of a product, or what an account paid and received.
 
-    `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `info.funding_payments` (bars
+    `rates` is a frame of `session.info.funding_rate_history` (bars are % an interval) or `info.funding_payments` (bars
     are USDC; negative is paid). The line is the sum so far.
     """
-    rates = _frame(rates, "rates", (), "session.funding_rate_history or session.info.funding_payments")
+    rates = _frame(rates, "rates", (), "session.info.funding_rate_history or session.info.funding_payments")
     paid = "amount" in rates.columns
-    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
+    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.info.funding_rate_history")
     frame = _by_time(rates)
     values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
     summed = values.groupby(level=0).sum()
     sums = Line(summed.cumsum(), "sum so far", steps=True)
     unit = "USDC, negative is paid" if paid else "% an interval"
-    parts = (Bars(summed, _bar_width(summed.index)), Level(0), sums)
+    parts = (Columns(summed, 0.55 * spacing_days(summed.index)), Level(0), sums)
     pane = Pane(title or _funding_title(frame, paid), parts, f"funding ({unit})")
     return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
@@ -211,17 +189,12 @@ def positions(
 
 def _frame(data: object, field: str, columns: Sequence[str], source: str) -> pd.DataFrame:
     """Return a table of any library as a frame that has the columns."""
-    import pandas as pd
-
     frame = to_pandas(data, field)
     require(frame, pd.DataFrame, field, f"a DataFrame, as {source} returns it")
     assert isinstance(frame, pd.DataFrame)
-    if missing := [column for column in columns if column not in frame.columns]:
-        raise InputError(
-            f"{field} has no column {', '.join(missing)}; give a frame as {source} returns it",
-            field=field,
-            rule="columns",
-        )
+    if missing := ", ".join(column for column in columns if column not in frame.columns):
+        text = f"{field} has no column {missing}; give a frame as {source} returns it"
+        raise InputError(text, field=field, rule="columns")
     return frame
 
 
@@ -229,68 +202,6 @@ def _by_time(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with its times as sorted index, whether they were a column or the index."""
     made = frame.set_index("time") if "time" in frame.columns else frame
     return made[made.index.notna()].sort_index(kind="stable")
-
-
-def _edges(ax: Axes, index: pd.Index[Any]) -> tuple[Any, float]:
-    """Return the times as numbers of days, and the width of one step (the usual distance between two of them)."""
-    import matplotlib.dates as dates
-    import numpy as np
-
-    numbers: Any = np.asarray(dates.date2num(index.to_pydatetime()))  # type: ignore[attr-defined, no-untyped-call]
-    width = float(np.median(np.diff(numbers))) if len(numbers) > 1 else 1 / 24
-    ax.xaxis_date()
-    return numbers, width
-
-
-def _bar_width(index: pd.Index[Any]) -> float:
-    import numpy as np
-
-    gaps = np.diff(index.as_unit("ms").asi8) if len(index) > 1 else [3_600_000]  # type: ignore[attr-defined]
-    return 0.55 * float(np.median(gaps)) / 86_400_000
-
-
-def _draw_candles(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
-    """Draw wicks as lines and bodies as boxes: rising ones hollow, falling ones filled."""
-    import numpy as np
-    from matplotlib.collections import LineCollection, PolyCollection
-
-    times, step = _edges(ax, frame.index)
-    opened, high, low, close = (frame[name].astype("float64").to_numpy() for name in ("open", "high", "low", "close"))
-    middle, half = times + step / 2, step * 0.35
-    rising = close >= opened
-    bottom, top = np.minimum(opened, close), np.maximum(opened, close)
-    hollow = len(frame) < MANY
-    for mask, colour in ((rising, colours.up), (~rising, colours.down)):
-        x, b, t = middle[mask], bottom[mask], top[mask]
-        lower = [((i, lo), (i, lo_top)) for i, lo, lo_top in zip(x, low[mask], b, strict=True)]
-        upper = [((i, hi_bottom), (i, hi)) for i, hi_bottom, hi in zip(x, t, high[mask], strict=True)]
-        ax.add_collection(LineCollection(lower + upper, colors=colour, linewidths=0.9, zorder=2))
-        boxes = [
-            ((i - half, lo), (i - half, hi), (i + half, hi), (i + half, lo)) for i, lo, hi in zip(x, b, t, strict=True)
-        ]
-        inside = colours.paper if hollow and colour == colours.up else colour
-        ax.add_collection(
-            PolyCollection(boxes, facecolors=inside, edgecolors=colour, linewidths=0.9 if hollow else 0.3, zorder=3)
-        )
-    ax.autoscale_view()
-    if len(frame):
-        room = (high.max() - low.min() or 1) * HEADROOM
-        ax.set_ylim(low.min() - room, high.max() + room)
-        last = float(close[-1])
-        ax.axhline(last, color=colours.faint, linewidth=0.7, linestyle=(0, (3, 3)), zorder=1)
-    plain_numbers(ax.yaxis)
-
-
-def _draw_volume(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
-    import numpy as np
-
-    times, step = _edges(ax, frame.index)
-    volume = frame["volume"].astype("float64").to_numpy()
-    rising = (frame["close"].astype("float64") >= frame["open"].astype("float64")).to_numpy()
-    fill = np.where(rising, colours.up, colours.down)
-    ax.bar(times + step / 2, volume, width=step * 0.7, color=list(fill), alpha=0.55, linewidth=0)
-    ax.set_ylim(bottom=0)
-    plain_numbers(ax.yaxis)
 
 
 def _candle_title(frame: pd.DataFrame) -> str:
@@ -326,18 +237,14 @@ def _span_name(seconds: int) -> str:
 
 
 def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
     curve = to_pandas(curve, "curve")
     require(curve, (pd.Series, pd.DataFrame), "curve", "a Series by time, or a frame with a column equity or balance")
     if isinstance(curve, pd.Series):
         return curve.astype("float64").sort_index(kind="stable")
     name = next((column for column in ("equity", "balance") if column in curve.columns), None)
     if name is None:
-        raise InputError(
-            f"curve has no column equity or balance; it has {', '.join(map(str, curve.columns)) or 'none'}",
-            field="curve",
-        )
+        there = ", ".join(map(str, curve.columns)) or "none"
+        raise InputError(f"curve has no column equity or balance; it has {there}", field="curve")
     return _by_time(curve)[name].astype("float64")
 
 

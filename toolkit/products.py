@@ -11,8 +11,8 @@ import numbers
 import operator
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Literal
@@ -126,12 +126,9 @@ class Product:
     def __post_init__(self) -> None:
         unit = self.tick_size * self.step_size * MICRO
         if self.tick_size <= 0 or self.step_size <= 0 or unit < 1 or unit != int(unit):
-            raise InputError(
-                f"{self.symbol}: tickSize {self.tick_size} x stepSize {self.step_size} is not a multiple of 0.000001",
-                field="tickSize",
-                rule="exact money",
-                value=str(self.tick_size),
-            )
+            sizes = f"tickSize {self.tick_size} x stepSize {self.step_size}"
+            message = f"{self.symbol}: {sizes} is not a multiple of 0.000001"
+            raise InputError(message, field="tickSize", rule="exact money", value=str(self.tick_size))
         put = object.__setattr__  # the dataclass is frozen
         put(self, "unit", int(unit))
         put(self, "max_steps", int(self.max_order_quantity / self.step_size))
@@ -165,9 +162,8 @@ class Product:
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
         count = whole_units(value if isinstance(value, str) else format(value, "f"), *scale)
         if count < 0:
-            raise InputError(
-                f"{what} {value} is not a multiple of {rule} {size}", field=what, rule=rule, value=str(value)
-            )
+            message = f"{what} {value} is not a multiple of {rule} {size}"
+            raise InputError(message, field=what, rule=rule, value=str(value))
         return count
 
     def price_text(self, ticks: int) -> str:
@@ -195,39 +191,10 @@ class Product:
     @classmethod
     def from_row(cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]]) -> Product:
         """Build a product from its ProductMeta row and the `riskLimitVo` rows of its margin table."""
-        return cls(
-            code=int(row["code"]),
-            symbol=str(row["symbol"]),
-            name=str(row.get("name") or row["symbol"]),
-            tick_size=Decimal(str(row["tickSize"])),
-            step_size=Decimal(str(row["stepSize"])),
-            price_precision=int(row["pricePrecision"]),
-            quantity_precision=int(row["qtyPrecision"]),
-            max_leverage=Decimal(str(row["maxLeverage"])),
-            max_order_quantity=Decimal(str(row["maxOrderQty"])),
-            min_order_value=Decimal(str(row["minOrderValue"])),
-            max_slippage_pct=Decimal(str(row["maxSlippagePct"])),
-            max_position_notional=Decimal(str(row["maxPositionNtnl"])),
-            funding_interval=int(row["fundingInterval"]),
-            maker_fee_rate=Decimal(str(row["defaultMakerFeeRate"])),
-            taker_fee_rate=Decimal(str(row["defaultTakerFeeRate"])),
-            margin_table_id=int(row["marginTableId"]),
-            tiers=tuple(
-                MarginTier(
-                    Decimal(str(tier["minimumValue"])),
-                    Decimal(str(tier["maintainMarginRatio"])),
-                    Decimal(str(tier["maxLeverage"])),
-                )
-                for tier in tiers
-            ),
-            list_status=str(row.get("listStatus", "listed")),
-            only_isolated=bool(row.get("onlyIsolated", False)),
-            product_type=str(row.get("productType", "perpetual")),
-            base_currency=str(row.get("baseCurrency", "")),
-            quote_currency=str(row.get("quoteCurrency", "USDC")),
-            settle_currency=str(row.get("settleCurrency", "USDC")),
-            currency_code=int(row.get("currencyCode", 1)),
-        )
+        values = {name: read(row[key]) for name, (key, read) in _META.items() if key in row or name not in _OPTIONAL}
+        values["name"] = str(row.get("name") or row["symbol"])
+        found = [MarginTier(**{name: _decimal(tier[key]) for name, key in _TIER.items()}) for tier in tiers]
+        return cls(**values, tiers=tuple(found))
 
     def to_row(self, margin_tables: MarginTables) -> dict[str, Any]:
         """Return the ProductMeta row of this product, for a venue that lists it; adds its table to `margin_tables`.
@@ -235,39 +202,49 @@ class Product:
         The table gets a number of its own, since products of one venue may share a number and differ elsewhere.
         """
         number = 1000 + self.code
-        margin_tables[number] = [
-            {
-                "minimumValue": format(tier.floor, "f"),
-                "maintainMarginRatio": format(tier.maintenance_rate, "f"),
-                "maxLeverage": format(tier.max_leverage, "f"),
-            }
-            for tier in self.tiers
-        ]
-        return {
-            "name": self.name,
-            "symbol": self.symbol,
-            "code": str(self.code),
-            "currencyCode": self.currency_code,
-            "pricePrecision": self.price_precision,
-            "qtyPrecision": self.quantity_precision,
-            "tickSize": format(self.tick_size, "f"),
-            "stepSize": format(self.step_size, "f"),
-            "minOrderValue": format(self.min_order_value, "f"),
-            "maxOrderQty": format(self.max_order_quantity, "f"),
-            "maxPositionNtnl": format(self.max_position_notional, "f"),
-            "maxLeverage": format(self.max_leverage, "f"),
-            "maxSlippagePct": format(self.max_slippage_pct, "f"),
-            "defaultMakerFeeRate": format(self.maker_fee_rate, "f"),
-            "defaultTakerFeeRate": format(self.taker_fee_rate, "f"),
-            "fundingInterval": self.funding_interval,
-            "productType": self.product_type,
-            "listStatus": "listed",
-            "onlyIsolated": self.only_isolated,
-            "baseCurrency": self.base_currency,
-            "quoteCurrency": self.quote_currency,
-            "settleCurrency": self.settle_currency,
-            "marginTableId": number,
-        }
+        names = _TIER.items()
+        margin_tables[number] = [{key: _wire(getattr(tier, name)) for name, key in names} for tier in self.tiers]
+        row = {key: _wire(getattr(self, name)) for name, (key, _) in _META.items()}
+        return {**row, "code": str(self.code), "listStatus": "listed", "marginTableId": number}
+
+
+def _wire(value: Any) -> Any:
+    return format(value, "f") if isinstance(value, Decimal) else value
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(str(value))
+
+
+_META: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "name": ("name", str),
+    "symbol": ("symbol", str),
+    "code": ("code", int),
+    "currency_code": ("currencyCode", int),
+    "price_precision": ("pricePrecision", int),
+    "quantity_precision": ("qtyPrecision", int),
+    "tick_size": ("tickSize", _decimal),
+    "step_size": ("stepSize", _decimal),
+    "min_order_value": ("minOrderValue", _decimal),
+    "max_order_quantity": ("maxOrderQty", _decimal),
+    "max_position_notional": ("maxPositionNtnl", _decimal),
+    "max_leverage": ("maxLeverage", _decimal),
+    "max_slippage_pct": ("maxSlippagePct", _decimal),
+    "maker_fee_rate": ("defaultMakerFeeRate", _decimal),
+    "taker_fee_rate": ("defaultTakerFeeRate", _decimal),
+    "funding_interval": ("fundingInterval", int),
+    "product_type": ("productType", str),
+    "list_status": ("listStatus", str),
+    "only_isolated": ("onlyIsolated", bool),
+    "base_currency": ("baseCurrency", str),
+    "quote_currency": ("quoteCurrency", str),
+    "settle_currency": ("settleCurrency", str),
+    "margin_table_id": ("marginTableId", int),
+}
+"""Field of Product → its name in ProductMeta and how it is read, in the order of ProductMeta's fields."""
+_TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max_leverage": "maxLeverage"}
+"""Field of MarginTier → its name in `riskLimitVo`."""
+_OPTIONAL = {one.name for one in fields(Product) if one.default is not MISSING} | {"name"}
 
 
 def exact(value: Amount, name: str) -> Decimal:
@@ -306,9 +283,8 @@ def identifier(value: object, name: str) -> int:
         number = int(given)  # a column of ids with missing ones is float64, exact up to 2^53
     if 0 < number < 2**63:
         return number
-    raise InputError(
-        f"{name} {shown(value)} must be a whole number from 1 to 2^63 - 1", field=name, rule="int64", value=value
-    )
+    message = f"{name} {shown(value)} must be a whole number from 1 to 2^63 - 1"
+    raise InputError(message, field=name, rule="int64", value=value)
 
 
 def _plain(value: Any) -> Any:
@@ -337,13 +313,8 @@ def _not_exact(value: Any, name: str, advice: str) -> InputError:
 
 def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal:
     if direction not in _ROUNDING:
-        raise InputError(
-            f"direction {direction!r} is not known; use down, up or nearest",
-            field="direction",
-            rule="known",
-            value=direction,
-            nearest=tuple(_ROUNDING),
-        )
+        message = f"direction {direction!r} is not known; use down, up or nearest"
+        raise InputError(message, field="direction", rule="known", value=direction, nearest=tuple(_ROUNDING))
     if isinstance(value, float) and math.isfinite(value):
         value = f"{value:.{FLOAT_DIGITS}g}"
     count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
@@ -372,10 +343,8 @@ class ProductTable(Mapping[str, Product]):
                 products.append(Product.from_row(row, tables.get(str(row.get("marginTableId")), ())))
             except (InputError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
                 name = row.get("symbol") or row.get("code") if isinstance(row, Mapping) else row
-                warnings.warn(
-                    f"product {name!r} is left out, its row can't be read: {type(error).__name__}: {error}",
-                    stacklevel=2,
-                )
+                why = f"{type(error).__name__}: {error}"
+                warnings.warn(f"product {name!r} is left out, its row can't be read: {why}", stacklevel=2)
         return cls(products, str(meta.get("md5Checksum") or ""))
 
     def find(self, symbol: str | int | Product) -> Product:
@@ -388,13 +357,8 @@ class ProductTable(Mapping[str, Product]):
         if found is None:
             known = tuple(sorted(self._by_symbol))
             listed = ", ".join(known[:12]) if known else "none at the moment"
-            raise UnknownProduct(
-                f"no product {symbol!r}; the venue lists {listed}",
-                field="symbol",
-                rule="listed",
-                value=symbol,
-                nearest=known,
-            )
+            message = f"no product {symbol!r}; the venue lists {listed}"
+            raise UnknownProduct(message, field="symbol", rule="listed", value=symbol, nearest=known)
         return found
 
     def __getitem__(self, symbol: str) -> Product:

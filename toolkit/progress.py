@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+DELAY_SECONDS = 5.0
+"""Seconds after which the bar of a long read appears."""
+
 
 def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
     """Return tqdm's bar, which appears after `seconds`, or immediately when `shown` is True.
@@ -16,3 +19,39 @@ def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
 
     hidden = shown is None and os.environ.get("TQDM_DISABLE", "") not in ("", "0")
     return tqdm(delay=0.0 if shown else seconds, leave=False, disable=hidden, **options)
+
+
+class Progress:
+    """Counts the rows of a long read. `shown` True shows the bar at once, False never, None after DELAY_SECONDS."""
+
+    def __init__(self, what: str, shown: bool | None = None) -> None:
+        self._what = what
+        self._shown = shown
+        self._bar: Any = None
+        self._total: int | None = None
+
+    @classmethod
+    def silent(cls) -> Progress:
+        """Return an instance that never shows a bar."""
+        return cls("", shown=False)
+
+    def expect(self, total: int | None) -> None:
+        """Set the expected number of rows; None keeps it."""
+        if total is not None:
+            self._total = total
+            if self._bar is not None:
+                self._bar.total = total
+
+    def add(self, count: int) -> None:
+        """Count `count` more rows."""
+        if self._shown is False:
+            return
+        if self._bar is None:
+            self._bar = late_bar(self._shown, DELAY_SECONDS, desc=self._what, total=self._total, unit=" rows")
+        self._bar.update(count)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

@@ -12,16 +12,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from . import plots
 from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
-from .pictures.panes import Bars, Level, Line, Marks, Pane
+from .pictures.panes import Columns, Level, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .session import Session
     from .venue.engine.core import Core
     from .venue.local import LocalVenue
+
+    Source = Session | LocalVenue | Core
 
 DAY = 86_400_000
 _SECONDS = 600_000
@@ -41,9 +44,7 @@ _SYSTEM: dict[int, str] = {kind: kind.name for kind in (OrderType.ADL, OrderType
 """Kinds of orders that the venue places itself."""
 
 
-def account_frames(
-    source: Session | LocalVenue | Core, account: str | None = None, *, day: Any = None
-) -> dict[str, pd.DataFrame]:
+def account_frames(source: Source, account: str | None = None, *, day: Any = None) -> dict[str, pd.DataFrame]:
     """Return what `account_day` draws, as frames by name, each indexed by `time` (UTC).
 
     `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation; 0 without a position), deposits (deposits
@@ -59,13 +60,8 @@ def account_frames(
     that is not on the local venue in this process, and for an account that the venue does not know.
     """
     core = _core(source)
-    address = _address(source, account, core)
-    start, end = _span(core, day)
-    return {
-        "equity": _equity(core, address, start, end),
-        "fills": _fills(core, address, start, end),
-        "funding": _funding(core, address, start, end),
-    }
+    asked = (core, _address(source, account, core), *_span(core, day))
+    return {"equity": _equity(*asked), "fills": _fills(*asked), "funding": _funding(*asked)}
 
 
 def account_day(
@@ -80,20 +76,14 @@ def account_day(
     The title of the equity panel shows its last value and the profit or loss, without deposits and withdrawals.
     Arguments and errors as in `account_frames`; `theme` as in `plots`.
     """
-    import pandas as pd
-
     frames = account_frames(source, account, day=day)
     core = _core(source)
     start, end = _span(core, day)
     first = min((frame.index.min() for frame in frames.values() if len(frame)), default=_moment(start))
     last = max(_moment(min(end, core.state.time)), first + pd.Timedelta(minutes=1))
     days = (last - first) / pd.Timedelta(days=1)
-    panes = (
-        _equity_pane(frames["equity"]),
-        _ratio_pane(frames["equity"]),
-        _fills_pane(frames["fills"]),
-        _funding_pane(frames["funding"], days * 0.013),
-    )
+    panes = [_equity_pane(frames["equity"]), _ratio_pane(frames["equity"]), _fills_pane(frames["fills"])]
+    panes.append(_funding_pane(frames["funding"], days * 0.013))
     colours = plots.theme_named(theme)
     panels = draw_all(panes, colours, height=8.2)
     _clock(panels[-1], first, last)
@@ -113,8 +103,6 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
     whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them. Raises MissingPackage
     without openpyxl, and InputError for a path that does not end in .xlsx.
     """
-    import pandas as pd
-
     need("openpyxl")
     target = Path(path)
     if target.suffix != ".xlsx":
@@ -122,9 +110,8 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
     sheets = frames if isinstance(frames, Mapping) else {"Sheet1": frames}
     with pd.ExcelWriter(target, engine="openpyxl") as writer:
         for name, frame in sheets.items():
-            named = (
-                frame if frame.index.name is None and isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
-            )
+            numbered = frame.index.name is None and isinstance(frame.index, pd.RangeIndex)
+            named = frame if numbered else frame.reset_index()
             cells = {_headed(column, named[column]): _spreadsheet(named[column]) for column in named}
             pd.DataFrame(cells).to_excel(writer, sheet_name=name[:31], index=False, freeze_panes=(1, 0))
     return target
@@ -147,13 +134,11 @@ def _spreadsheet(values: Any) -> Any:
 
 def _core(source: Any) -> Core:
     venue = venue_in_process(source)
-    core = source if venue is None else venue.host.core
+    core: Core = source if venue is None else venue.host.core
     if not hasattr(core, "state"):
-        raise InputError(
-            "a report needs the local venue in this process (toolkit.connect() or a LocalVenue)", field="source"
-        )
-    made: Core = core
-    return made
+        text = "a report needs the local venue in this process (toolkit.connect() or a LocalVenue)"
+        raise InputError(text, field="source")
+    return core
 
 
 def _address(source: Any, account: str | None, core: Core) -> str:
@@ -164,22 +149,16 @@ def _address(source: Any, account: str | None, core: Core) -> str:
 
 
 def _span(core: Core, day: Any) -> tuple[int, int]:
-    import pandas as pd
-
     moment = core.state.time if day is None else round(pd.Timestamp(day).timestamp() * 1000)
     start = moment - moment % DAY
     return start, start + DAY
 
 
 def _moment(milliseconds: int) -> pd.Timestamp:
-    import pandas as pd
-
     return pd.Timestamp(milliseconds, unit="ms", tz="UTC")
 
 
 def _frame(rows: list[tuple[Any, ...]], columns: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.DataFrame(rows, columns=["time", *columns]).astype(columns)
     frame["time"] = pd.to_datetime(frame["time"].astype("int64"), unit="ms", utc=True)
     return frame.set_index("time")
@@ -188,17 +167,10 @@ def _frame(rows: list[tuple[Any, ...]], columns: dict[str, str]) -> pd.DataFrame
 def _equity(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
     from .venue.risk.equity_curve import curve
 
-    points = curve(core, core.state.accounts[address], start, end)
-    rows = [
-        (
-            point.time,
-            point.equity / _MICRO,
-            point.balance / _MICRO,
-            point.ratio / _RATE,
-            (point.net_deposits - points[0].net_deposits) / _MICRO,
-        )
-        for point in points
-    ]
+    rows = []
+    for point in (points := curve(core, core.state.accounts[address], start, end)):
+        brought = (point.net_deposits - points[0].net_deposits) / _MICRO
+        rows.append((point.time, point.equity / _MICRO, point.balance / _MICRO, point.ratio / _RATE, brought))
     return _frame(rows, dict.fromkeys(("equity", "balance", "ratio", "deposits"), "float64"))
 
 
@@ -210,8 +182,8 @@ def _fills(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
             price, quantity = product.tick_size * fill.fill_price, product.step_size * fill.fill_quantity
             fee = (fill.open_fee + fill.close_fee + fill.builder_fee) / _MICRO
             side = "BUY" if fill.side > 0 else "SELL"
-            row = (fill.time, product.symbol, side, price, quantity, price * quantity, fill.pnl / _MICRO, fee)
-            rows.append((*row, _SYSTEM.get(fill.type, "")))
+            traded = (price, quantity, price * quantity, fill.pnl / _MICRO, fee)
+            rows.append((fill.time, product.symbol, side, *traded, _SYSTEM.get(fill.type, "")))
     numbers = dict.fromkeys(("price", "quantity", "value", "pnl", "fee"), "float64")
     return _frame(rows, {"symbol": "str", "side": "str", **numbers, "kind": "str"})
 
@@ -255,13 +227,14 @@ def _fills_pane(frame: pd.DataFrame) -> Pane:
     symbols = sorted(frame["symbol"].unique())
     lanes = {symbol: len(symbols) - 1 - at for at, symbol in enumerate(symbols)}
     largest = float(frame["value"].max()) if len(frame) else 1.0
-    places = frame["symbol"].map(lanes).astype("float64") + frame["side"].map({"BUY": 0.16, "SELL": -0.16}).astype(
-        "float64"
-    )
+    beside = frame["side"].map({"BUY": 0.16, "SELL": -0.16})
+    places = frame["symbol"].map(lanes).astype("float64") + beside.astype("float64")
     sizes = 18 + 130 * (frame["value"] / largest) ** 0.5
-    kinds = (("BUY", "up", "up"), ("SELL", "down", "down"))
-    chosen = [(side.lower(), role, shape, frame["side"] == side, sizes) for side, role, shape in kinds]
-    chosen.append(("liquidation, ADL", "ink", "ring", frame["kind"] != "", sizes * 0 + 190))
+    chosen = (
+        ("buy", "up", "up", frame["side"] == "BUY", sizes),
+        ("sell", "down", "down", frame["side"] == "SELL", sizes),
+        ("liquidation, ADL", "ink", "ring", frame["kind"] != "", sizes * 0 + 190),
+    )
     marks = [
         Marks(places[rows], name, role, shape, size[rows].to_numpy())
         for name, role, shape, rows, size in chosen
@@ -276,9 +249,8 @@ def _funding_pane(frame: pd.DataFrame, width: float) -> Pane:
         return Pane(title, (Level(0),), "USDC", 1.1)
     room, total = float(paid.abs().max()) * 1.25, float(paid.sum())
     limits = (-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
-    return Pane(
-        title, (Bars(paid, width), Level(0)), "USDC", 1.1, (f"{total:+,.2f}", "up" if total >= 0 else "down"), limits
-    )
+    note = (f"{total:+,.2f}", "up" if total >= 0 else "down")
+    return Pane(title, (Columns(paid, width), Level(0)), "USDC", 1.1, note, limits)
 
 
 def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:

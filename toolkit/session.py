@@ -17,13 +17,13 @@ from weakref import WeakSet
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import RateLimiter
-from .client.io.served_venue import ServedVenue
 from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
+from .client.io.venue_controls import ServedVenue
 from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger, account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
-from .client.reads.catalogue import Catalogue
+from .client.reads.reading import Catalogue
 from .connecting import (
     NOBODY,
     Sending,
@@ -46,14 +46,14 @@ from .guards import no_keys
 from .session_methods import (
     AsyncIntents,
     AsyncParentOrders,
-    AsyncPermissions,
     AsyncProducts,
     AsyncSessionMethods,
+    AsyncSessionPermissions,
     Intents,
     ParentOrders,
-    Permissions,
     Products,
     SessionMethods,
+    SessionPermissions,
 )  # fmt: skip
 from .wallet import Wallet
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
-    from .client.stream.topic import FeedEvent
+    from .client.stream.updates import FeedEvent
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
@@ -275,9 +275,9 @@ class Session(SessionMethods):
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
 
     @cached_property
-    def permissions(self) -> Permissions:
+    def permissions(self) -> SessionPermissions:
         """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
-        return Permissions(self)
+        return SessionPermissions(self)
 
     @cached_property
     def parent_orders(self) -> ParentOrders:
@@ -417,9 +417,9 @@ class AsyncSession(AsyncSessionMethods):
         return AsyncInfo(self)
 
     @cached_property
-    def permissions(self) -> AsyncPermissions:
+    def permissions(self) -> AsyncSessionPermissions:
         """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
-        return AsyncPermissions(self)
+        return AsyncSessionPermissions(self)
 
     @cached_property
     def parent_orders(self) -> AsyncParentOrders:

@@ -22,12 +22,12 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting
     """The methods of AsyncSession, coroutine functions."""
 
 
-class Permissions(PermissionFlows, Synchronous):
+class SessionPermissions(PermissionFlows, Synchronous):
     """`session.permissions`: who may act for the account."""
 
 
-class AsyncPermissions(PermissionFlows, Asynchronous):
-    """The asynchronous twin of Permissions."""
+class AsyncSessionPermissions(PermissionFlows, Asynchronous):
+    """The asynchronous twin of SessionPermissions."""
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):

@@ -20,7 +20,7 @@ OURS = {
         "candles ohlcv"
     ),
     "session.funding_rates()": "fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs",
-    "session.funding_rate_history(symbol)": "fetch_funding_rate_history funding_history futures_funding_rate",
+    "session.info.funding_rate_history(symbol)": "fetch_funding_rate_history funding_history futures_funding_rate",
     "session.info.funding_payments()": "fetch_funding_history user_funding_history",
     "session.wallet_balances()": (
         "fetch_balance balance balances get_account get_asset_balance futures_account futures_account_balance"
@@ -95,7 +95,7 @@ RENAMED = {
     "set_margin_mode": "exchange.set_margin_mode",
     "assign_margin": "exchange.assign_pos_margin",
     "product_table": "products",
-    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments")},
+    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments", "funding_rate_history")},
     "clock_skew_ms": "clock.skew_ms",
 }
 """Old and new names of a session, both after `session.`."""
@@ -109,6 +109,7 @@ MOVED = {
     **{f"session.stream.{name}": f"session.stream.health.{name}" for name in ("state", "reason", "reconnects", "live")},
     **{f"session.{old}": f"session.{new}" for old, new in RENAMED.items()},
     "session.stream.aio": "session.aio.stream",
+    "strategy.FundingPayment": "toolkit.research.strategy.FundingFee",
     "venue.faults": "venue.control.add_fault(…)",
     "venue.handle": "venue.host.gateway.handle",
     "venue.hooks": "venue.host.gateway.hooks",
@@ -193,13 +194,8 @@ def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: st
         if name not in names:
             nearest = _nearest(str(name), names)
             hint = f"did you mean {nearest}?" if nearest else f"it may have {', '.join(names)}"
-            raise InputError(
-                f"{field} has {name!r}, which is no {what}; {hint}",
-                field=field,
-                rule="known",
-                value=str(name),
-                nearest=tuple(names),
-            )
+            said = f"{field} has {name!r}, which is no {what}; {hint}"
+            raise InputError(said, field=field, rule="known", value=str(name), nearest=tuple(names))
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

@@ -14,11 +14,8 @@ def folder() -> Path:
     for place in (here.parent / "notebooks", here / "notebooks"):
         if any(place.glob("*.ipynb")):
             return place
-    raise InputError(
-        "the walkthroughs are not part of this installation; install the package from its wheel or source tree",
-        field="walkthroughs",
-        rule="installed",
-    )
+    message = "the walkthroughs are not part of this installation; install the package from its wheel or source tree"
+    raise InputError(message, field="walkthroughs", rule="installed")
 
 
 def copy(target: Path, *, overwrite: bool = False, solutions: bool = True) -> list[Path]:

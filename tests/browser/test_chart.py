@@ -130,7 +130,7 @@ def test_mark_and_index_lines_have_the_history_that_the_venue_publishes(
     page = show(chart)
     page.get_by_role("button", name="4h", exact=True).click()
     page.get_by_role("region", name="BTCUSDC · 4h").wait_for()
-    settled = session.funding_rate_history("BTCUSDC", exact=True)
+    settled = session.info.funding_rate_history("BTCUSDC", exact=True)
     marks = {int(row["time"].timestamp()): row for row in settled.reset_index().to_dict("records")}
     rows, prices = chart.history["rows"], chart.history["prices"]
     shown = [

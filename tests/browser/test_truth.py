@@ -59,7 +59,7 @@ def test_a_saved_view_says_as_of_when(show: Open, host: Host, session: Session) 
 
 
 def test_a_busy_kernel_takes_no_presses(show: Open, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolkit.widgets.base_panel.refresher import KERNEL_LOOP
+    from toolkit.widgets.base_panel.panel import KERNEL_LOOP
 
     page = show(toolkit.widgets.Blotter(session))
     monkeypatch.setattr(KERNEL_LOOP, "busy_seconds", lambda: 4.0)

@@ -18,7 +18,7 @@ import pytest
 import toolkit
 from toolkit import errors
 from toolkit.__main__ import main
-from toolkit.classroom import ranking
+from toolkit.classroom import results
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
 from toolkit.classroom.routes import serving
@@ -175,7 +175,7 @@ def test_everything_is_exported_as_parquet(room: Room, tmp_path: Path) -> None:
     assert {"leaderboard", "students", "orders", "fills", "balances", "ledger", "positions", "funding"} == set(tables)
     assert tables["fills"]["student"].tolist() == ["Ann"]
     assert tables["balances"]["student"].tolist() == NAMES
-    assert list(tables["leaderboard"].columns) == list(ranking.COLUMNS)
+    assert list(tables["leaderboard"].columns) == list(results.COLUMNS)
 
 
 def test_separate_venues_have_the_same_market_and_ports_of_their_own() -> None:
@@ -196,10 +196,10 @@ def test_separate_venues_have_the_same_market_and_ports_of_their_own() -> None:
 
 
 def test_drawdown_is_the_largest_fall_from_a_high() -> None:
-    assert ranking._drawdown(100, [0, 100, 0, 50]) == 0.5
-    assert ranking._drawdown(100, [0, 10, 20]) == 0
-    assert ranking._drawdown(0, []) == 0
-    assert list(ranking.frame([]).dtypes.astype(str)) == list(ranking.COLUMNS.values())
+    assert results._drawdown(100, [0, 100, 0, 50]) == 0.5
+    assert results._drawdown(100, [0, 10, 20]) == 0
+    assert results._drawdown(0, []) == 0
+    assert list(results.frame([]).dtypes.astype(str)) == list(results.COLUMNS.values())
 
 
 def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from toolkit.protocol.signing import PrivateKey
 from toolkit.session import Session
 from toolkit.testing import session  # a fixture
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.base_panel.refresher import REFRESHER
+from toolkit.widgets.base_panel.panel import REFRESHER
 
 __all__ = ["session"]
 

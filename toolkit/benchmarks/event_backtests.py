@@ -85,8 +85,8 @@ def _array(events: Any) -> Any:
     import numpy as np
     from hftbacktest.data import correct_event_order
 
-    from ..research.data.books import feed_times
     from ..research.data.event_array import Kind
+    from ..research.data.order_books import feed_times
 
     kinds = {Kind.DEPTH: hft.DEPTH_EVENT, Kind.TRADE: hft.TRADE_EVENT, Kind.CLEAR: hft.DEPTH_CLEAR_EVENT,
              Kind.SNAPSHOT: hft.DEPTH_SNAPSHOT_EVENT}  # fmt: skip

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from ..checks import read_order
+from ..client.io.nonce_sources import NonceSource
 from ..environments import LOCAL, TESTNET_CHAIN
 from ..products import Product
 from ..protocol import curve, envelope, signing
-from ..protocol.nonces import NonceSource
 from ..venue import development
 from ..venue.local import LocalVenue
 from ..venue.model.genesis import default_margin_tables, default_products

@@ -16,7 +16,7 @@ from ..venue.clocks import RealClock
 from ..venue.lab.control import ExactAmount
 from ..venue.local import LocalVenue
 from ..venue.model.constants import HEDGE
-from . import ranking
+from . import results
 from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
@@ -159,9 +159,8 @@ class Lesson:
 
     def _standings(self) -> list[dict[str, Any]]:
         """Return the leaderboard as it is now; orders are answered between two students."""
-        rows = [
-            self.venue_of(each).host.query(partial(ranking.standing, student=each)) for each in self.roster.students
-        ]
+        students = self.roster.students
+        rows = [self.venue_of(each).host.query(partial(results.standing, student=each)) for each in students]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
@@ -230,9 +229,8 @@ class Lesson:
         account = venue.host.core.state.accounts[address.lower()]
         for product in venue.host.core.products.values():
             for waiting in (False, True):
-                venue.control.act(
-                    address, {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}
-                )
+                cancel = {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}
+                venue.control.act(address, cancel)
             position = account.positions.get(product.code)
             for leg, side, hedge in (
                 (position.long, "SELL", "SELL_CLOSE_HEDGE"), (position.short, "BUY", "BUY_CLOSE_HEDGE"),
@@ -249,7 +247,7 @@ class Lesson:
                     venue.control.act(address, {"type": "placeOrder", "orders": [order]})
         if any(held.long.size or held.short.size for held in account.positions.values()):
             return False
-        missing = Decimal(self.balance) - Decimal(account.balance) / ranking.MICRO
+        missing = Decimal(self.balance) - Decimal(account.balance) / results.MICRO
         if missing > 0:
             venue.control.fund(address, missing)
         elif missing < 0:
@@ -276,7 +274,5 @@ class Lesson:
         """Write everything of the class to a folder on the teacher's machine, as parquet; returns the files."""
         import pandas as pd
 
-        from .export import write_tables
-
-        summaries = {"leaderboard": ranking.frame(self._standings()), "students": pd.DataFrame(self.who())}
-        return write_tables(self.roster, self.venues, summaries, Path(folder))
+        summaries = {"leaderboard": results.frame(self._standings()), "students": pd.DataFrame(self.who())}
+        return results.write_tables(self.roster, self.venues, summaries, Path(folder))

@@ -49,7 +49,6 @@ class Roster:
             for number, (name, code) in enumerate(zip(names, codes, strict=True))
         )
         self.by_code = {student.code: student for student in self.students}
-        self.by_address = {student.address.lower(): student for student in self.students}
 
     @classmethod
     def create(cls, names: Sequence[str]) -> Roster:

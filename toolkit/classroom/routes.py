@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import resources
 from typing import Any
 
-from ..venue.api.gateway import Answer, Incoming, Route, enveloped, taking
+from ..venue.api.gateway import Answer, Incoming, Route, enveloped, http_error, taking
 from ..venue.local import LocalVenue
 from ..venue.served.boundary import ServeSettings
 from ..venue.served.routes import open_routes
@@ -50,7 +50,7 @@ def _joining(lesson: Lesson, student: Student) -> Route:
         if incoming.method == "GET":
             return _page("join", name=student.name)
         if incoming.method != "POST":
-            return enveloped(405, 405, f"a join link takes GET and POST, not {incoming.method[:20]}")
+            return http_error(405, f"a join link takes GET and POST, not {incoming.method[:20]}")
         lesson.joined_ms.setdefault(student.name, time.time_ns() // 1_000_000)
         given = {
             "name": student.name,

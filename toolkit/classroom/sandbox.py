@@ -26,13 +26,7 @@ _FORBIDDEN = (
     "os.kill", "os.killpg", "ctypes.dlopen", "pty.spawn",
 )  # fmt: skip
 _CHANGES = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod")
-_LOADED_FIRST = (
-    "toolkit.session",
-    "toolkit.venue.local",
-    "pandas",
-    "pyarrow",
-    "httpx",
-)
+_LOADED_FIRST = ("toolkit.session", "toolkit.venue.local", "pandas", "pyarrow", "httpx")
 """Imported before the guard, because their own loading opens libraries, which a notebook may not."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

@@ -8,9 +8,11 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..benchmarks import MODULES, Measurement
 from ..errors import InputError
+from ._text import aligned
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +34,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json != "-":
         print(table(measured))
     if args.json:
-        text = json.dumps({"machine": _machine(), "rows": [row.as_dict() for row in measured]}, indent=1)
+        python, system, processor = platform.python_version(), platform.platform(), platform.machine()
+        machine = {"python": python, "system": system, "processor": processor}
+        text = json.dumps({"machine": machine, "rows": [row.as_dict() for row in measured]}, indent=1)
         if args.json == "-":
             print(text)
         else:
-            with open(args.json, "w", encoding="utf-8") as out:
-                out.write(text + "\n")
+            Path(args.json).write_text(text + "\n", encoding="utf-8")
     return 0 if all(row.met is not False for row in measured) else 1
 
 
@@ -45,11 +48,7 @@ def table(rows: Sequence[Measurement]) -> str:
     """Return the rows as aligned text: value, ratio to the peer, target, and how far from it."""
     head = ("what", "measured", "against its peer", "target", "")
     body = [(row.name, _number(row.value, row.unit), _peer(row), _target(row), _verdict(row)) for row in rows]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [head, *body]
-    ]
+    lines = aligned([head, *body])
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
@@ -79,7 +78,3 @@ def _verdict(row: Measurement) -> str:
     word = "met" if row.met else "MISSED"
     distance = "" if row.distance is None else f", {row.distance:.2f} of the target"
     return word + distance + (f"; {row.note}" if row.note else "")
-
-
-def _machine() -> dict[str, str]:
-    return {"python": platform.python_version(), "system": platform.platform(), "processor": platform.machine()}

@@ -11,60 +11,42 @@ import socket
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ..classroom.lesson import Lesson
+from ..classroom.roster import Roster, names_of
+from ..classroom.routes import serving
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
-from .venue import (
-    StopSignals,
-    announce_journal,
-    catch_up,
-    configure_clients,
-    settings_of,
-    start_of,
-    token_file,
-    until_stopped,
-)
-
-if TYPE_CHECKING:
-    from ..classroom.lesson import Lesson
+from ..venue.served.private_files import write_private
+from . import venue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
-    parser.add_argument("--names", type=Path, metavar="FILE", help="their names, one a line")
-    parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    parser.add_argument("--seed", type=int, default=7, help="seed of the market (default 7)")
-    parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    parser.add_argument("--speed", type=float, default=1.0, help="times as fast as real time (default 1)")
-    parser.add_argument("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
-    parser.add_argument("--separate", action="store_true", help="a venue for each, with the same seed and market")
-    parser.add_argument(
-        "--journal",
-        metavar="FILE",
-        help="keep the class in FILE, and names and keys in FILE.class, to continue it later",
-    )
-    parser.add_argument("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
-    parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
-    configure_clients(parser)
+    add = parser.add_argument
+    add("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
+    add("--names", type=Path, metavar="FILE", help="their names, one a line")
+    add("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
+    add("--separate", action="store_true", help="a venue for each, with the same seed and market")
+    text = "keep the class in FILE, and names and keys in FILE.class, to continue it later"
+    add("--journal", metavar="FILE", help=text)
+    add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
+    venue.configure_serving(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a class that can't be started."""
-    return until_stopped(partial(_serve, args))
+    return venue.until_stopped(partial(_serve, args))
 
 
-def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
-    from ..classroom.routes import serving
-
-    settings = settings_of(args)
-    announce_journal(args)
+def _serve(args: argparse.Namespace, stop: venue.StopSignals) -> None:
+    settings = venue.settings_of(args)
+    venue.announce_journal(args)
     lesson = _lesson(args)
     stop.starting = False
     serve = serving(lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings)
-    with closing(lesson), serve as served, token_file(args.journal, settings):
-        catch_up(lesson.venues[0], stop)
+    with closing(lesson), serve as served, venue.token_file(args.journal, settings):
+        venue.catch_up(lesson.venues[0], stop)
         host = _own_address() if args.host in WILDCARDS else args.host
         _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")
         print(f"teacher      {served.base_url}/class/teacher#token={served.control_token}")
@@ -73,9 +55,6 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
 
 
 def _lesson(args: argparse.Namespace) -> Lesson:
-    from ..classroom.lesson import Lesson
-    from ..classroom.roster import Roster, names_of
-
     path = Path(f"{args.journal}.class") if args.journal and not args.separate else None
     if path is not None and path.exists():
         roster = Roster.load(path)
@@ -85,24 +64,14 @@ def _lesson(args: argparse.Namespace) -> Lesson:
         roster = Roster.create(names_of(args.students, args.names))
         if path is not None:
             roster.save(path)
-    return Lesson.create(
-        roster,
-        balance=args.balance,
-        separate=args.separate,
-        journal=args.journal,
-        seed=args.seed,
-        start=start_of(args),
-        speed=args.speed,
-        market=not args.no_market,
-    )
+    options = {name: getattr(args, name) for name in ("balance", "separate", "journal", "seed", "speed")}
+    return Lesson.create(roster, start=venue.start_of(args), market=not args.no_market, **options)
 
 
 def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:
     lines = [f'{student.name}\ttoolkit.join("{base_url}/join/{student.code}")' for student in lesson.roster.students]
     print("\n".join(lines))
     if args.links:
-        from ..venue.served.private_files import write_private
-
         write_private(args.links, "\n".join(lines) + "\n")
     print(f"\nleaderboard  {base_url}/class")
 

@@ -7,10 +7,8 @@ import importlib.metadata
 import os
 import platform
 import re
-import shutil
 import sys
 import tempfile
-import textwrap
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
@@ -21,29 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .. import errors
 from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.catalogue import PATH
-from ..client.reads.reading import fetch_rows
+from ..client.reads.reading import PATH, fetch_rows
 from ..environments import FURTHER_ADDRESSES
-from ..errors import (
-    BadAnswer,
-    Disconnected,
-    ExchangeError,
-    HttpStatus,
-    LocationNotSupported,
-    NotSent,
-    TimedOut,
-    ToolkitError,
-    TransportError,
-    WalletError,
-)
+from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..products import ProductTable
 from ..protocol.enums import AgentStatus
+from ._text import wrapped
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -97,16 +85,16 @@ def run(args: argparse.Namespace) -> int:
     findings = []
     for finding in _look(args):
         mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
-        _wrapped(f"  {mark}  {finding.name:<12} ", finding.text)
+        wrapped(finding.text, f"  {mark}  {finding.name:<12} ", least=60)
         findings.append(finding)
     steps = [finding for finding in findings if finding.advice and finding.state in ("warn", "fail")]
     print("\nWhat to do next")
     for number, finding in enumerate(steps, 1):
-        _wrapped(f"  {number}. ", f"{finding.name}: {finding.advice}")
+        wrapped(f"{finding.name}: {finding.advice}", f"  {number}. ", least=60)
     if any(finding.state == "fail" for finding in findings):
         return 1
     ready = "trade: python -m toolkit quickstart shows how, python -m toolkit lab opens the walkthroughs"
-    _wrapped(f"  {len(steps) + 1}. ", ready)
+    wrapped(ready, f"  {len(steps) + 1}. ", least=60)
     return 0
 
 
@@ -362,13 +350,13 @@ def _unreachable(error: Exception) -> str:
         return "the address begins with https, and what answers there speaks http: try the one for the other"
     if isinstance(error, ExchangeError) and error.code == 404:
         return "the address has a path too many: give it without, like http://127.0.0.1:8645"
-    if isinstance(error, NotSent):
+    if isinstance(error, errors.NotSent):
         return "check address and network; behind a proxy set HTTPS_PROXY; start a local venue: python -m toolkit venue"
-    if isinstance(error, TimedOut | Disconnected):
+    if isinstance(error, errors.TimedOut | errors.Disconnected):
         return "try again; if it stays, a firewall or proxy swallows the connection, or the venue is down"
-    if isinstance(error, HttpStatus | BadAnswer):
+    if isinstance(error, errors.HttpStatus | errors.BadAnswer):
         return "something else than the venue answers there: a proxy, a log-in page, a wrong address; try a browser"
-    if isinstance(error, LocationNotSupported):
+    if isinstance(error, errors.LocationNotSupported):
         return "the venue does not serve this location; the local venue works anywhere"
     return "the venue refused a public query; try again later"
 
@@ -459,9 +447,3 @@ def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
     rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
     return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
-
-
-def _wrapped(head: str, text: str) -> None:
-    """Print text after its head, within the width of the terminal."""
-    width = max(60, min(120, shutil.get_terminal_size((100, 24)).columns))
-    print(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head)), flush=True)

@@ -8,21 +8,22 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..classroom.grading import grade
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("folder", type=Path, help="the notebooks that were handed in; folders in it are searched too")
-    parser.add_argument("--checks", type=Path, metavar="FILE", help="hidden checks; without: that each runs to its end")
-    parser.add_argument("--seconds", type=float, default=120, help="time limit of a notebook (default 120)")
-    parser.add_argument("--memory", type=int, default=2048, metavar="MB", help="memory limit (default 2048)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks that run at a time (default 1)")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="also write every check to a .csv or .parquet file")
+    add = parser.add_argument
+    add("folder", type=Path, help="the notebooks that were handed in; folders in it are searched too")
+    add("--checks", type=Path, metavar="FILE", help="hidden checks; without: that each runs to its end")
+    add("--seconds", type=float, default=120, help="time limit of a notebook (default 120)")
+    add("--memory", type=int, default=2048, metavar="MB", help="memory limit (default 2048)")
+    add("--jobs", type=int, default=1, metavar="N", help="notebooks that run at a time (default 1)")
+    add("--report", type=Path, metavar="FILE", help="also write every check to a .csv or .parquet file")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the points of each notebook; return 0 when all were graded."""
-    from ..classroom.grading import grade
-
     rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory, jobs=args.jobs)
     if args.report is not None:
         write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv

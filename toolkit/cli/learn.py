@@ -12,9 +12,10 @@ from ..errors import InputError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `toolkit learn`."""
-    parser.add_argument("folder", nargs="?", default="walkthroughs", help="where to put them (default: ./walkthroughs)")
-    parser.add_argument("--without-solutions", action="store_true", help="leave the solutions out, for students")
-    parser.add_argument("--overwrite", action="store_true", help="replace files that are there already")
+    add = parser.add_argument
+    add("folder", nargs="?", default="walkthroughs", help="where to put them (default: ./walkthroughs)")
+    add("--without-solutions", action="store_true", help="leave the solutions out, for students")
+    add("--overwrite", action="store_true", help="replace files that are there already")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import shutil
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingPackage
 from ..extras import need
+from ._text import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,11 +33,10 @@ DEFAULT_SEED = 7
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="seed of the market and the keys (default 7)")
-    parser.add_argument(
-        "--plot", type=Path, default=Path("quickstart-equity.png"), metavar="FILE", help="where to write the figure"
-    )
-    parser.add_argument("--no-plot", action="store_true", help="write no figure")
+    add = parser.add_argument
+    add("--seed", type=int, default=DEFAULT_SEED, help="seed of the market and the keys (default 7)")
+    add("--plot", type=Path, default=Path("quickstart-equity.png"), metavar="FILE", help="where to write the figure")
+    add("--no-plot", action="store_true", help="write no figure")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,12 +74,7 @@ def _introduce(seed: int, wallet: Wallet) -> None:
         "the money is not real. Each step shows the call that makes it."
     )
     _step(1, "Two keys", "session = toolkit.connect(wallet=toolkit.Wallet.from_env())")
-    _pairs(
-        {
-            f"master {wallet.master}": "holds the money",
-            f"agent  {wallet.agent}": "trades, can't withdraw",
-        }
-    )
+    print(f"   master {wallet.master}  holds the money\n   agent  {wallet.agent}  trades, can't withdraw")
 
 
 def _fund_and_approve(session: Session) -> None:
@@ -128,12 +121,10 @@ def _trade(session: Session) -> pd.Series[Any]:
     for _ in range(HELD_MINUTES // SAMPLE_MINUTES):
         now = session.venue.advance(f"{SAMPLE_MINUTES}m")
         equity[now] = _equity(session)
-    columns = ["symbol", "side", "size", "entry_price", "mark_price", "unrealized_pnl", "margin"]
-    _table(session.positions(), columns)
+    _table(session.positions(), ["symbol", "side", "size", "entry_price", "mark_price", "unrealized_pnl", "margin"])
     _step(9, "Close it", f'session.close_position("{SYMBOL}")')
     _receipt(session.close_position(SYMBOL))
-    columns = ["time", "symbol", "side", "price", "quantity", "fee", "realized_pnl"]
-    _table(session.fills(), columns)
+    _table(session.fills(), ["time", "symbol", "side", "price", "quantity", "fee", "realized_pnl"])
     equity[session.venue.advance("1s")] = _equity(session)
     return _series(equity)
 
@@ -186,28 +177,18 @@ def _series(values: Mapping[int, float]) -> pd.Series[Any]:
     return pd.Series(list(values.values()), index=pd.DatetimeIndex(times, name="time"), name="equity")
 
 
-def _width() -> int:
-    return max(80, min(120, shutil.get_terminal_size((100, 24)).columns))
-
-
 def _step(number: int, title: str, call: str) -> None:
     print(f"\n{number}. {title}\n   >>> {call}", flush=True)
 
 
 def _say(text: str) -> None:
-    print(textwrap.fill(text, _width() - 3, initial_indent="   ", subsequent_indent="   "), flush=True)
+    wrapped(text, margin=3)
 
 
 def _receipt(receipt: Receipt) -> None:
     names = [f"order {result.order_id}" for result in receipt.results if result.order_id]
-    print(
-        "   " + ", ".join([f"{receipt.action} {receipt.state.lower()}", *names, f"transaction {receipt.tx_hash[:18]}…"])
-    )
-
-
-def _pairs(rows: Mapping[str, str]) -> None:
-    for name, words in rows.items():
-        print(f"   {name}  {words}")
+    said = [f"{receipt.action} {receipt.state.lower()}", *names, f"transaction {receipt.tx_hash[:18]}…"]
+    print(f"   {', '.join(said)}")
 
 
 def _table(frame: pd.DataFrame, columns: list[str]) -> None:
@@ -216,14 +197,10 @@ def _table(frame: pd.DataFrame, columns: list[str]) -> None:
     numeric = [frame[name].dtype.kind in "fiu" for name in columns]
     heads = [name.replace("_", " ") for name in columns]
     widths = [max(map(len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
-    rows = [heads, ["-" * width for width in widths], *map(list, zip(*cells, strict=True))]
+    rows = [heads, ["-" * width for width in widths], *zip(*cells, strict=True)]
     print()
-    for row in rows:
-        padded = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(row, widths, numeric, strict=True)
-        ]
-        print(("   " + "  ".join(padded)).rstrip())
+    for line in aligned(rows, numeric):
+        print(f"   {line}")
 
 
 def _cells(column: pd.Series[Any]) -> list[str]:
@@ -233,12 +210,6 @@ def _cells(column: pd.Series[Any]) -> list[str]:
     if column.dtype.kind == "f":
         places = max((len(f"{value:.6f}".rstrip("0").split(".")[1]) for value in column.dropna()), default=0)
         return ["" if pd.isna(value) else f"{value:,.{places}f}" for value in column]
-    return [_cell(value) for value in column]
-
-
-def _cell(value: Any) -> str:
-    import pandas as pd
-
-    if pd.isna(value):
-        return ""
-    return value.strftime("%Y-%m-%d %H:%M") if isinstance(value, pd.Timestamp) else str(value)
+    if column.dtype.kind == "M":
+        column = column.dt.strftime("%Y-%m-%d %H:%M")
+    return ["" if pd.isna(value) else str(value) for value in column]

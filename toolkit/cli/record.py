@@ -11,41 +11,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..numerals import milliseconds
+from ..research.data.recorder import MARKETS, record
 from .venue import StopSignals, open_session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("url", metavar="URL", help="http://… of a served venue, or mainnet or testnet")
-    parser.add_argument("--ws-url", metavar="URL", help="address of the feed, where it does not follow from URL")
-    parser.add_argument("--out", type=Path, default=Path("recording"), metavar="DIR", help="directory (recording)")
-    parser.add_argument("--symbols", nargs="+", metavar="SYMBOL", help="products (default: all that are listed)")
-    parser.add_argument("--channels", nargs="+", metavar="NAME", help="default: trades order_book ticker candles")
-    parser.add_argument("--depth", type=int, default=20, help="levels a side of the order book (default 20)")
-    parser.add_argument("--exact", action="store_true", help="keep amounts as decimals, not as floats")
-    parser.add_argument("--duration", metavar="SPAN", help="stop after a while, such as 10m or 8h")
-    parser.add_argument("--rows-per-file", type=int, default=50_000, metavar="N", help="a new file after so many rows")
-    parser.add_argument("--flush", default="5m", metavar="SPAN", help="a new file after this time at the latest (5m)")
+    add = parser.add_argument
+    add("url", metavar="URL", help="http://… of a served venue, or mainnet or testnet")
+    add("--ws-url", metavar="URL", help="address of the feed, where it does not follow from URL")
+    add("--out", type=Path, default=Path("recording"), metavar="DIR", help="directory (recording)")
+    add("--symbols", nargs="+", metavar="SYMBOL", help="products (default: all that are listed)")
+    add("--channels", nargs="+", metavar="NAME", help="default: trades order_book ticker candles")
+    add("--depth", type=int, default=20, help="levels a side of the order book (default 20)")
+    add("--exact", action="store_true", help="keep amounts as decimals, not as floats")
+    add("--duration", metavar="SPAN", help="stop after a while, such as 10m or 8h")
+    add("--rows-per-file", type=int, default=50_000, metavar="N", help="a new file after so many rows")
+    add("--flush", default="5m", metavar="SPAN", help="a new file after this time at the latest (5m)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Record until SIGINT, SIGTERM or the end of the duration and return 0."""
-    from ..research.data.recorder import MARKETS, record
-    from ..venue.clocks import milliseconds
-
     seconds = None if args.duration is None else milliseconds(args.duration) / 1000
     with StopSignals(starting=False) as stop, open_session(args.url, args.ws_url) as session:
         symbols = args.symbols or session.products().index.tolist()
-        with record(
-            session,
-            args.out,
-            symbols,
-            channels=args.channels or MARKETS,
-            depth=args.depth,
-            exact=args.exact,
-            rows_per_file=args.rows_per_file,
-            flush_ms=milliseconds(args.flush),
-        ) as recorder:
+        channels, flush_ms = args.channels or MARKETS, milliseconds(args.flush)
+        options = {"depth": args.depth, "exact": args.exact, "rows_per_file": args.rows_per_file}
+        with record(session, args.out, symbols, channels=channels, flush_ms=flush_ms, **options) as recorder:
             for live in recorder.live:
                 live.on_state(_tell)
                 if live.is_live:  # since before the line above

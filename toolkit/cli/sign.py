@@ -11,7 +11,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from ._lines import add_environment, answer_lines
+from ..environments import PRESETS
+from ..protocol import envelope, signing
+from ._text import add_environment, answer_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,9 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sign standard input. Returns 0, or 1 when a line was bad. Raises WalletError for a key that can't be used."""
-    from ..environments import PRESETS
-    from ..protocol import envelope, signing
-
     chain = PRESETS[args.env].chain
     key = signing.PrivateKey.from_env(args.key_env)
 

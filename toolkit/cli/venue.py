@@ -18,14 +18,18 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..client.io.served_venue import TOKEN_VARIABLE
+from ..client.io.venue_controls import TOKEN_VARIABLE
+from ..connecting import NOBODY
 from ..errors import InputError
+from ..session import Session, connect
+from ..venue import development
+from ..venue.lab.faults import explain
+from ..venue.local import LocalVenue
 from ..venue.model.market import REGIMES
+from ..venue.served.boundary import CONNECTIONS_PER_IP, ServeSettings, new_token
+from ..venue.served.private_files import keys_text, token_path, write_private
 
 if TYPE_CHECKING:
-    from ..session import Session
-    from ..venue.local import LocalVenue
-    from ..venue.served.boundary import ServeSettings
     from ..venue.served.server import Served
 
 NOTICE_MS = 3_600_000
@@ -34,135 +38,84 @@ NOTICE_MS = 3_600_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    from ..venue.lab.faults import explain
-
+    add = parser.add_argument
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = explain()
-    parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
-    parser.add_argument("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    configure_serving(parser)
     _configure_accounts(parser)
-    parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
-    parser.add_argument("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
-    parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    parser.add_argument(
-        "--journal",
-        metavar="FILE",
-        help="write every command to FILE before it is answered; an existing FILE is continued",
+    add("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
+    text = "write every command to FILE before it is answered; an existing FILE is continued"
+    add("--journal", metavar="FILE", help=text)
+    text = (
+        "when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
+        "operating system has it (os), which survives the death of this process and is much faster"
     )
-    parser.add_argument(
-        "--sync",
-        choices=("full", "os"),
-        default="full",
-        help="when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
-        "operating system has it (os), which survives the death of this process and is much faster",
+    add("--sync", choices=("full", "os"), default="full", help=text)
+    text = (
+        "what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
+        "answered already, or prices stand still in them, which takes no time"
     )
-    parser.add_argument(
-        "--catch-up",
-        choices=("simulate", "skip"),
-        default="simulate",
-        help="what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
-        "answered already, or prices stand still in them, which takes no time",
+    add("--catch-up", choices=("simulate", "skip"), default="simulate", help=text)
+    add("--recover", action="store_true", help="continue a damaged journal from its intact entries")
+    text = (
+        "also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
+        "printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN"
     )
-    parser.add_argument("--recover", action="store_true", help="continue a damaged journal from its intact entries")
-    parser.add_argument(
-        "--control",
-        action="store_true",
-        help="also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
-        "printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN",
-    )
-    parser.add_argument(
-        "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
-    )
-    parser.add_argument(
-        "--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)"
-    )
-    parser.add_argument(
-        "--follow",
-        metavar="URL",
-        help="take prices, books and trades from another venue's public feed: http://…, mainnet or testnet",
-    )
-    parser.add_argument("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
-    parser.add_argument(
-        "--when-stale",
-        choices=("pause", "continue"),
-        default="pause",
-        help="while the followed feed is lost: pause trading, or continue at the last known book",
-    )
-    parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
-    parser.add_argument(
-        "--wire",
-        choices=("published", "extended"),
-        default="published",
-        help="answers and messages as published, or with further fields, and a first snapshot on every channel",
-    )
-    parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
-    configure_clients(parser)
+    add("--control", action="store_true", help=text)
+    add("--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated")
+    add("--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)")
+    text = "take prices, books and trades from another venue's public feed: http://…, mainnet or testnet"
+    add("--follow", metavar="URL", help=text)
+    add("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
+    text = "while the followed feed is lost: pause trading, or continue at the last known book"
+    add("--when-stale", choices=("pause", "continue"), default="pause", help=text)
+    text = "answers and messages as published, or with further fields, and a first snapshot on every channel"
+    add("--wire", choices=("published", "extended"), default="published", help=text)
+    add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
 
 
 def _configure_accounts(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--accounts",
-        type=int,
-        metavar="N",
-        help="funded development accounts (default 10; none with --allow-remote and the public mnemonic)",
+    add = parser.add_argument
+    text = "funded development accounts (default 10; none with --allow-remote and the public mnemonic)"
+    add("--accounts", type=int, metavar="N", help=text)
+    add("--balance", default="10000", metavar="USDC", help="what each of them has (default 10000)")
+    text = (
+        'words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
+        "ones, for which everyone can sign"
     )
-    parser.add_argument("--balance", default="10000", metavar="USDC", help="what each of them has (default 10000)")
-    parser.add_argument(
-        "--mnemonic",
-        metavar="WORDS",
-        help='words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
-        "ones, for which everyone can sign",
-    )
-    parser.add_argument(
-        "--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only"
-    )
-    parser.add_argument("--print-keys", action="store_true", help="print the keys as well")
+    add("--mnemonic", metavar="WORDS", help=text)
+    add("--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only")
+    add("--print-keys", action="store_true", help="print the keys as well")
 
 
-def configure_clients(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say who may use a served venue, and how much."""
-    from ..venue.served.boundary import CONNECTIONS_PER_IP
-
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote"
-    )
-    parser.add_argument("--allow-remote", action="store_true", help="listen where other machines can reach it")
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="another name it is called by; may be repeated",
-    )
-    parser.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="let web pages of this origin use it, e.g. http://localhost:3000; may be repeated",
-    )
-    parser.add_argument(
-        "--connections-per-ip",
-        type=int,
-        default=CONNECTIONS_PER_IP,
-        metavar="N",
-        help=f"feeds, and HTTP connections, that one address may have open (default {CONNECTIONS_PER_IP})",
-    )
-    parser.add_argument("--log", action="store_true", help="print a line for each request")
+def configure_serving(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of every served venue: its market and time, and who may use it, and how much."""
+    add = parser.add_argument
+    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
+    add("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
+    add("--no-market", action="store_true", help="an empty market without simulated participants")
+    add("--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote")
+    add("--allow-remote", action="store_true", help="listen where other machines can reach it")
+    text = "another name it is called by; may be repeated"
+    add("--allow-host", action="append", default=[], metavar="NAME", help=text)
+    text = "let web pages of this origin use it, e.g. http://localhost:3000; may be repeated"
+    add("--allow-origin", action="append", default=[], metavar="ORIGIN", help=text)
+    text = f"feeds, and HTTP connections, that one address may have open (default {CONNECTIONS_PER_IP})"
+    add("--connections-per-ip", type=int, default=CONNECTIONS_PER_IP, metavar="N", help=text)
+    add("--log", action="store_true", help="print a line for each request")
 
 
 def settings_of(args: argparse.Namespace) -> ServeSettings:
     """Return the settings of a server from the arguments. Raises InputError for numbers and tokens that can't be."""
-    from ..venue.served.boundary import ServeSettings, new_token
-
     if args.connections_per_ip < 1:
         raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
-        raise InputError(
-            f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
-        )
+        text = f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces"
+        raise InputError(text, field="control_token")
     return ServeSettings(
         hosts=tuple(args.allow_host),
         origins=tuple(origin.rstrip("/").lower() for origin in args.allow_origin),
@@ -183,16 +136,11 @@ def _print_request(line: str) -> None:
 
 def _mnemonic(args: argparse.Namespace) -> str:
     """Return the mnemonic that the arguments or the environment name."""
-    from ..venue import development
-
     given = args.mnemonic or os.environ.get("TOOLKIT_MNEMONIC")
     if given == "random":
         if not args.keys_file and not args.print_keys:
-            raise InputError(
-                "--mnemonic random makes keys that would be lost; give --keys-file FILE or --print-keys as well",
-                field="mnemonic",
-                rule="kept",
-            )
+            text = "--mnemonic random makes keys that would be lost; give --keys-file FILE or --print-keys as well"
+            raise InputError(text, field="mnemonic", rule="kept")
         return development.new_mnemonic()
     return development.check_mnemonic(given) if given else development.MNEMONIC
 
@@ -239,41 +187,23 @@ def announce_journal(args: argparse.Namespace) -> None:
 
 def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
     """Return the venue of the arguments. Raises InputError for public accounts that others could reach unnamed."""
-    from ..venue import development
-    from ..venue.local import LocalVenue
-
     remote_public = args.allow_remote and mnemonic == development.MNEMONIC and args.accounts is None
-    common: dict[str, Any] = {
-        "accounts": args.accounts if args.accounts is not None else 0 if remote_public else 10,
-        "balance": args.balance,
-        "mnemonic": mnemonic,
-        "settle_delay": args.settle_delay,
-        "journal": args.journal,
-        "sync": args.sync,
-        "recover": args.recover,
-        "idle": args.catch_up,
-        "wire": args.wire,
-    }
+    common = {name: getattr(args, name) for name in ("balance", "settle_delay", "journal", "sync", "recover", "wire")}
+    common |= {"mnemonic": mnemonic, "idle": args.catch_up}
+    common["accounts"] = args.accounts if args.accounts is not None else 0 if remote_public else 10
     if args.follow:
         venue = _following(args, common)
     else:
-        venue = LocalVenue(
-            seed=args.seed,
-            clock=args.clock,
-            speed=args.speed,
-            start=start_of(args),
-            market=None if args.no_market else args.market,
-            **common,
-        )
+        market = None if args.no_market else args.market
+        time = {"clock": args.clock, "speed": args.speed, "start": start_of(args)}
+        venue = LocalVenue(seed=args.seed, market=market, **time, **common)
     if remote_public and venue.host.masters:
         venue.close()
-        raise InputError(
+        text = (
             f"this journal has {len(venue.host.masters)} accounts whose keys are public, and other machines will reach "
-            "it; "
-            "name them with --accounts N if that is meant",
-            field="accounts",
-            rule="named",
+            "it; name them with --accounts N if that is meant"
         )
+        raise InputError(text, field="accounts", rule="named")
     return venue
 
 
@@ -291,9 +221,6 @@ def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
 
 def open_session(url: str, ws_url: str | None = None) -> Session:
     """Return a session that only reads: of a served venue by its address, or of an environment by its name."""
-    from ..connecting import NOBODY
-    from ..session import connect
-
     if "://" not in url:
         return connect(url, account=NOBODY, ws_url=ws_url)
     return connect(base_url=url, ws_url=ws_url, account=NOBODY)
@@ -315,12 +242,12 @@ def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedAtStart(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
 
 
 class StopSignals:
-    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart; a second one exits."""
 
     def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()
@@ -349,14 +276,12 @@ class StopSignals:
             os._exit(130)
         self.event.set()
         if self.starting:
-            raise Stopped
+            raise StoppedAtStart
 
 
 @contextmanager
 def token_file(journal: str | None, settings: ServeSettings) -> Iterator[None]:
     """Keep the control token next to the journal, if there is one, while the venue is served."""
-    from ..venue.served.private_files import token_path, write_private
-
     if journal is None:
         yield
         return
@@ -369,9 +294,6 @@ def token_file(journal: str | None, settings: ServeSettings) -> Iterator[None]:
 
 
 def _introduce(served: Served, venue: LocalVenue, args: argparse.Namespace, mnemonic: str) -> None:
-    from ..venue import development
-    from ..venue.served.private_files import keys_text, write_private
-
     count, public = len(venue.host.masters), venue.host.keys_are_public
     print(f"Exchange and Info API  {served.base_url}")
     print(f"WebSocket              {served.ws_url}/ws/dex")

@@ -10,7 +10,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from ._lines import add_environment, answer_lines
+from ..environments import PRESETS
+from ..protocol import envelope, signing
+from ._text import add_environment, answer_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +22,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the signer of each line of standard input. Returns 0, or 1 if a line was bad."""
-    from ..environments import PRESETS
-    from ..protocol import envelope, signing
-
     chain = PRESETS[args.env].chain
 
     def answer(line: bytes) -> Mapping[str, Any]:

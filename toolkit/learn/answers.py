@@ -38,12 +38,8 @@ class Question:
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.digest, self.truth, self.judge))) != 1:
-            raise InputError(
-                "a question has one of digest, truth and judge",
-                field="question",
-                rule="one way to judge",
-                value=self.hint,
-            )
+            message = "a question has one of digest, truth and judge"
+            raise InputError(message, field="question", rule="one way to judge", value=self.hint)
 
 
 def digest(name: str, answer: Any, step: str = "0") -> str:
@@ -52,7 +48,8 @@ def digest(name: str, answer: Any, step: str = "0") -> str:
     With a `step` a number is right that rounds to the same multiple of it.
     """
     number = as_number(answer)
-    return _digest(name, _text(answer) if number is None else _bucket(number, step))
+    text = _text(answer) if number is None else _bucket(number, step)
+    return hashlib.sha256(f"{name}:{text}".encode()).hexdigest()[:16]
 
 
 def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> str:
@@ -65,13 +62,8 @@ def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> st
         except Exception as error:
             # An answer may be anything, such as a function of the learner's own; whatever it breaks, it isn't right.
             return f"{shown(answer)} can't be judged: {error or type(error).__name__}"
-    if question.truth is not None:
-        truth = question.truth(**given)
-        return compared(answer, _is_near(truth, question.step), truth=truth)
-    return compared(answer, _has_digest(name, question))
-
-
-def compared(answer: Any, accepts: Callable[[Any], bool], truth: Any = None) -> str:
+    truth = None if question.truth is None else question.truth(**given)
+    accepts = _has_digest(name, question) if question.truth is None else _is_near(truth, question.step)
     if accepts(answer):
         return ""
     number = as_number(answer)
@@ -93,9 +85,7 @@ def _variants(number: Decimal) -> Iterable[tuple[str, Decimal]]:
 
 def _has_digest(name: str, question: Question) -> Callable[[Any], bool]:
     def accepts(answer: Any) -> bool:
-        number = as_number(answer)
-        text = _text(answer) if number is None else _bucket(number, question.step)
-        return _digest(name, text) == question.digest
+        return digest(name, answer, question.step) == question.digest
 
     return accepts
 
@@ -137,7 +127,3 @@ def _text(value: Any) -> str:
 def shown(answer: Any) -> str:
     text = " ".join(str(answer).split())
     return text if len(text) <= 40 else f"{text[:40]}…"
-
-
-def _digest(name: str, text: str) -> str:
-    return hashlib.sha256(f"{name}:{text}".encode()).hexdigest()[:16]

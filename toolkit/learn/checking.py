@@ -33,12 +33,8 @@ def check(name: str, answer: Any, **given: Any) -> None:
     function = question.truth or question.judge
     wanted = set(signature(function).parameters) - {"answer"} if function else set()
     if wanted != set(given):
-        raise InputError(
-            f"{name} compares the answer with {', '.join(sorted(wanted)) or 'nothing else'}",
-            field="given",
-            rule="what the question names",
-            value=", ".join(sorted(given)),
-        )
+        message = f"{name} compares the answer with {', '.join(sorted(wanted)) or 'nothing else'}"
+        raise InputError(message, field="given", rule="what the question names", value=", ".join(sorted(given)))
     try:
         wrong = off(name, question, answer, given)
     except LookupError:

@@ -6,6 +6,7 @@ An answer that is always the same is kept as a digest.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from decimal import ROUND_DOWN, Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -76,16 +77,12 @@ def _five_minutes(answer: Any, session: Any) -> str:
     times = [round(time.timestamp() * 1_000) for time in log["time"]]
     if not times:
         raise LookupError
-    sums, first, after = set(), 0, 0
+    sums = set()
     # A window changes only where a trade enters or leaves it; it holds the trades after its begin and until its end.
-    for begin in sorted(
-        {*times, *(time - FIVE_MINUTES_MS for time in times), session.clock.now_ms() - FIVE_MINUTES_MS}
-    ):
-        if times[0] <= begin <= session.clock.now_ms() - FIVE_MINUTES_MS:
-            while first < len(times) and times[first] <= begin:
-                first += 1
-            while after < len(times) and times[after] <= begin + FIVE_MINUTES_MS:
-                after += 1
+    latest = session.clock.now_ms() - FIVE_MINUTES_MS
+    for begin in {*times, *(time - FIVE_MINUTES_MS for time in times), latest}:
+        if times[0] <= begin <= latest:
+            first, after = bisect_right(times, begin), bisect_right(times, begin + FIVE_MINUTES_MS)
             sums.add(sum(log["quantity"].iloc[first:after], Decimal(0)))
     number = as_number(answer)
     return "" if number in sums else f"no five minutes of the log have {shown(answer)} in all"

@@ -74,14 +74,10 @@ class Page:
 def draw_all(panes: Sequence[Pane], theme: Theme, *, height: int) -> graph.Figure:
     """Return panes above each other with one time axis."""
     seconds = [any(isinstance(part, Line) and part.right for part in pane.parts) for pane in panes]
-    figure = make_subplots(
-        rows=len(panes),
-        shared_xaxes=True,
-        vertical_spacing=0.035 if len(panes) > 2 else 0.06,
-        row_heights=[pane.share for pane in panes],
-        subplot_titles=[f"{pane.title}, {pane.unit}" if pane.unit else pane.title for pane in panes],
-        specs=[[{"secondary_y": second}] for second in seconds],
-    )
+    titles = [f"{pane.title}, {pane.unit}" if pane.unit else pane.title for pane in panes]
+    how = {"shared_xaxes": True, "vertical_spacing": 0.035 if len(panes) > 2 else 0.06, "subplot_titles": titles}
+    specs, heights = [[{"secondary_y": second}] for second in seconds], [pane.share for pane in panes]
+    figure = make_subplots(rows=len(panes), row_heights=heights, specs=specs, **how)
     for row, (pane, second) in enumerate(zip(panes, seconds, strict=True), start=1):
         for part in pane.parts:
             if isinstance(part, Line | Marks):
@@ -89,10 +85,8 @@ def draw_all(panes: Sequence[Pane], theme: Theme, *, height: int) -> graph.Figur
                 trace = _line(part, theme) if isinstance(part, Line) else _marks(part, theme)
                 figure.add_trace(trace, row=row, col=1, secondary_y=right if second else None)
             elif isinstance(part, Level):
-                dash = "dash" if part.dashed else "solid"
-                figure.add_hline(
-                    part.value, row=row, col=1, line={"color": theme.colour(part.role), "width": 1, "dash": dash}
-                )
+                style = {"color": theme.colour(part.role), "width": 1, "dash": "dash" if part.dashed else "solid"}
+                figure.add_hline(part.value, row=row, col=1, line=style)
         if pane.percent:
             figure.update_yaxes(tickformat=".1%", row=row, col=1, secondary_y=False if second else None)
         if second:
@@ -120,7 +114,7 @@ def _line(line: Line, theme: Theme) -> Any:
 
 def _marks(marks: Marks, theme: Theme) -> Any:
     shapes = [marks.shapes] * len(marks.values) if isinstance(marks.shapes, str) else marks.shapes
-    colour = theme.colour(marks.role)
+    look = {"symbol": [SHAPES[shape] for shape in shapes], "size": 9, "color": theme.colour(marks.role)}
     return (graph.Scattergl if len(marks.values) > MOST_POINTS else graph.Scatter)(
         x=marks.values.index,
         y=marks.values.to_numpy(),
@@ -128,57 +122,36 @@ def _marks(marks: Marks, theme: Theme) -> Any:
         name=marks.name,
         text=marks.text,
         hoverinfo="text+x" if len(marks.text) else None,
-        marker={
-            "symbol": [SHAPES[shape] for shape in shapes],
-            "size": 9,
-            "color": colour,
-            "line": {"width": 1, "color": "white"},
-        },
+        marker={**look, "line": {"width": 1, "color": "white"}},
         **_shown(marks),
     )
 
 
 def _shown(part: Line | Marks) -> dict[str, Any]:
-    return {
-        "showlegend": bool(part.name),
-        "legendgroup": part.group or None,
-        "visible": "legendonly" if part.hidden else True,
-    }
+    visible = "legendonly" if part.hidden else True
+    return {"showlegend": bool(part.name), "legendgroup": part.group or None, "visible": visible}
 
 
 def heat(table: pd.DataFrame, title: str, *, shows: str, diverging: Theme | None = None) -> graph.Figure:
     """Return a heat-map of a table's cells. `diverging` colours gain and loss around 0, with the ratios as texts."""
-    options: dict[str, Any] = {"colorscale": "Cividis", "colorbar": {"title": shows}}
-    values = table.to_numpy(dtype="float64")
-    if diverging is not None:
+    values, x, y = table.to_numpy(dtype="float64"), table.columns.name, table.index.name
+    if diverging is None:
+        options: dict[str, Any] = {"colorscale": "Cividis", "colorbar": {"title": shows}}
+        height, titles, direction = 420, (x, y), None
+    else:
         largest = float(pd.Series(values.ravel()).abs().max())
         largest = largest if largest == largest else 1.0
-        options = {
-            "colorscale": [[0, diverging.down], [0.5, "#f4f4f4"], [1, diverging.up]],
-            "zmid": 0,
-            "zmin": -largest,
-            "zmax": largest,
-            "showscale": False,
-            "text": [["" if value != value else f"{value:+.2%}" for value in row] for row in values],
-            "texttemplate": "%{text}",
-        }
-    x, y = table.columns.name, table.index.name
-    heat = graph.Heatmap(
-        z=values,
-        x=[str(item) for item in table.columns],
-        y=[str(item) for item in table.index],
-        hoverongaps=False,
-        hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>{shows} %{{z:.4g}}<extra></extra>",
-        **options,
-    )
-    figure = graph.Figure(heat)
-    figure.update_layout(title=title, height=420 if diverging is None else 120 + 40 * len(table))
-    figure.update_xaxes(title=x if diverging is None else None, type="category")
-    figure.update_yaxes(
-        title=y if diverging is None else None,
-        type="category",
-        autorange="reversed" if diverging is not None else None,
-    )
+        scale = [[0, diverging.down], [0.5, "#f4f4f4"], [1, diverging.up]]
+        options = {"colorscale": scale, "zmid": 0, "zmin": -largest, "zmax": largest, "showscale": False}
+        options["text"] = [["" if value != value else f"{value:+.2%}" for value in row] for row in values]
+        options["texttemplate"] = "%{text}"
+        height, titles, direction = 120 + 40 * len(table), (None, None), "reversed"
+    cells = {"z": values, "x": [str(item) for item in table.columns], "y": [str(item) for item in table.index]}
+    template = f"{x} %{{x}}<br>{y} %{{y}}<br>{shows} %{{z:.4g}}<extra></extra>"
+    figure = graph.Figure(graph.Heatmap(**cells, hoverongaps=False, hovertemplate=template, **options))
+    figure.update_layout(title=title, height=height)
+    figure.update_xaxes(title=titles[0], type="category")
+    figure.update_yaxes(title=titles[1], type="category", autorange=direction)
     return figure
 
 
@@ -216,15 +189,8 @@ def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[s
     for name, rows, colour in parts:
         part = table[rows]
         figure.add_trace(graph.Histogram(x=part["value"], name=name, marker_color=colour, nbinsx=40), row=1, col=1)
-        points = graph.Scatter(
-            x=part["hours"],
-            y=part["value"],
-            mode="markers",
-            marker={"color": colour, "size": 6},
-            text=part["text"],
-            hoverinfo="text",
-            showlegend=False,
-        )
+        look = {"mode": "markers", "marker": {"color": colour, "size": 6}, "hoverinfo": "text", "showlegend": False}
+        points = graph.Scatter(x=part["hours"], y=part["value"], text=part["text"], **look)
         figure.add_trace(points, row=1, col=2)
     figure.update_layout(height=340, barmode="overlay")
     return figure

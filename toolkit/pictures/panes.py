@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -88,11 +90,21 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """Bars over time, from 0, rising and falling ones in the colours of gain and loss. `width` is in days."""
+class Columns:
+    """Columns over time, from 0, in the colours of gain and loss. `width` is in days."""
 
     values: pd.Series[Any]
     width: float
+    rising: Any = None
+    """Which have the colour of gain; by default those that are not below 0."""
+    opacity: float = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Candles:
+    """Candles over time, of a frame with open, high, low and close: rising ones hollow, falling ones filled."""
+
+    frame: pd.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +122,24 @@ class Pane:
     """One picture over time.
 
     Attributes: `parts` in the order in which they are drawn; `unit` of the values; `share` of the height; `note`, a
-    text with its role, above the right end; `limits` of the values; `lanes`, names of values; `percent`: ratios.
+    text with its role, above the right end; `limits` of the values; `lanes`, names of values; `percent`: ratios;
+    `plain`: numbers without powers of ten, even small ones.
     """
 
     title: str
-    parts: Sequence[Line | Marks | Bars | Level] = field(default=())
+    parts: Sequence[Line | Marks | Columns | Candles | Level] = field(default=())
     unit: str = ""
     share: float = 1.0
     note: tuple[str, str] | None = None
     limits: tuple[float | None, float | None] = (None, None)
     lanes: Mapping[str, float] = field(default_factory=dict)
     percent: bool = False
+    plain: bool = False
+
+
+def spacing_days(index: pd.Index[Any]) -> float:
+    """Return the usual distance between two times, in days; an hour where there are fewer than two."""
+    return float(np.median(np.diff(index.as_unit("ms").asi8))) / 86_400_000 if len(index) > 1 else 1 / 24  # type: ignore[attr-defined]
 
 
 def thin_line(line: pd.Series[Any], most: int = 4_000) -> pd.Series[Any]:

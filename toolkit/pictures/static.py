@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..extras import need
-from .panes import Bars, Level, Line, Marks, Pane, Theme, thin_line
+from .panes import Candles, Columns, Level, Line, Marks, Pane, Theme, spacing_days, thin_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 DPI = 110
 """Dots per inch of a figure, where `plt.rcParams["figure.dpi"]` says nothing else."""
 DASHES = (0, (4, 3))
+MANY = 400
+"""From this many candles on, bodies are drawn without outlines."""
+HEADROOM = 0.04
 SHAPES = {"up": "^", "down": "v", "cross": "X", "diamond": "D", "star": "*", "ring": "o"}
 
 
@@ -25,19 +30,13 @@ def styled(theme: Theme) -> Iterator[None]:
     need("matplotlib")
     import matplotlib as mpl
 
-    with mpl.rc_context(
-        {
-            "font.size": 9.5,
-            "axes.edgecolor": theme.grid,
-            "axes.labelcolor": theme.faint,
-            "text.color": theme.ink,
-            "xtick.color": theme.faint,
-            "ytick.color": theme.faint,
-            "axes.facecolor": theme.paper,
-            "figure.facecolor": theme.paper,
-            "savefig.facecolor": theme.paper,
-        }
-    ):
+    colours: dict[Any, str] = {
+        **dict.fromkeys(("axes.facecolor", "figure.facecolor", "savefig.facecolor"), theme.paper),
+        **dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), theme.faint),
+        "axes.edgecolor": theme.grid,
+        "text.color": theme.ink,
+    }
+    with mpl.rc_context({"font.size": 9.5, **colours}):
         yield
 
 
@@ -58,15 +57,12 @@ def figure_of(theme: Theme, *, height: float) -> Figure:
 def draw_all(panes: Sequence[Pane], theme: Theme, *, height: float, ax: Axes | None = None) -> list[Axes]:
     """Draw panes above each other on a new figure with one time axis, or the only one on an `ax`; return their Axes."""
     with styled(theme):
+        shown = [ax] if ax is not None else []
         if ax is None:
-            figure = figure_of(theme, height=height)
+            how: dict[str, Any] = {"squeeze": False, "gridspec_kw": {"hspace": 0.06}}
             ratios = [pane.share for pane in panes]
-            grid = figure.subplots(
-                len(panes), sharex=True, squeeze=False, height_ratios=ratios, gridspec_kw={"hspace": 0.06}
-            )
+            grid = figure_of(theme, height=height).subplots(len(panes), sharex=True, height_ratios=ratios, **how)
             shown = list(grid[:, 0])
-        else:
-            shown = [ax]
         for pane, axes in zip(panes, shown, strict=True):
             draw(axes, pane, theme)
             axes.tick_params(labelbottom=axes is shown[-1])
@@ -83,7 +79,7 @@ def draw(ax: Axes, pane: Pane, theme: Theme) -> None:
         ax.set_yticks(list(pane.lanes.values()), list(pane.lanes))
     elif pane.percent:
         ax.yaxis.set_major_formatter(_percent)
-    elif max(map(abs, ax.get_ylim())) >= 1_000:
+    elif pane.plain or max(map(abs, ax.get_ylim())) >= 1_000:
         plain_numbers(ax.yaxis)
     low, high = pane.limits
     if low is not None or high is not None:
@@ -94,7 +90,7 @@ def draw(ax: Axes, pane: Pane, theme: Theme) -> None:
             text, (1, 1), xycoords="axes fraction", xytext=(0, 7), textcoords="offset points", ha="right",
             color=theme.colour(role), fontsize=10, fontweight="bold",
         )  # fmt: skip
-    named = [part.name for part in pane.parts if not isinstance(part, Bars | Level) and part.name]
+    named = [part.name for part in pane.parts if isinstance(part, Line | Marks) and part.name]
     if named and len(pane.parts) > 1:  # above the pane, where no line is
         corner = (0.022 + 0.0105 * len(pane.title), 0.97) if pane.note else (1.0, 0.97)
         ax.legend(
@@ -112,11 +108,9 @@ def _draw_line(ax: Axes, line: Line, theme: Theme) -> None:
     if line.area is None or not len(values):
         return
     base: Any = line.area if isinstance(line.area, int | float) else line.area.reindex(values.index).to_numpy()
-    sides = (
-        [(colour, None)]
-        if line.below is None
-        else [(colour, numbers >= base), (theme.colour(line.below), numbers < base)]
-    )
+    sides: list[tuple[str, Any]] = [(colour, None)]
+    if line.below is not None:
+        sides = [(colour, numbers >= base), (theme.colour(line.below), numbers < base)]
     for fill, where in sides:
         ax.fill_between(
             values.index, numbers, base, where=where, step="post" if line.steps else None, color=fill,
@@ -125,8 +119,6 @@ def _draw_line(ax: Axes, line: Line, theme: Theme) -> None:
 
 
 def _draw_marks(ax: Axes, marks: Marks, theme: Theme) -> None:
-    import numpy as np
-
     shapes = np.full(len(marks.values), marks.shapes) if isinstance(marks.shapes, str) else np.array(marks.shapes)
     sizes = np.broadcast_to(marks.sizes, len(marks.values))
     colour = theme.colour(marks.role)
@@ -139,10 +131,40 @@ def _draw_marks(ax: Axes, marks: Marks, theme: Theme) -> None:
         )  # fmt: skip
 
 
-def _draw_bars(ax: Axes, bars: Bars, theme: Theme) -> None:
-    fill = [theme.up if value >= 0 else theme.down for value in bars.values]
-    if len(bars.values):
-        ax.bar(bars.values.index, bars.values.to_numpy(), width=bars.width, color=fill, alpha=0.85, linewidth=0)
+def _draw_columns(ax: Axes, columns: Columns, theme: Theme) -> None:
+    values = columns.values
+    rising = values >= 0 if columns.rising is None else columns.rising
+    fill = [theme.up if up else theme.down for up in rising]
+    ax.bar(values.index, values.to_numpy(), width=columns.width, color=fill, alpha=columns.opacity, linewidth=0)
+
+
+def _draw_candles(ax: Axes, candles: Candles, theme: Theme) -> None:
+    """Draw wicks as lines and bodies as boxes."""
+    from matplotlib import dates
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    frame = candles.frame
+    opened, high, low, close = (frame[name].astype("float64").to_numpy() for name in ("open", "high", "low", "close"))
+    step = spacing_days(frame.index)
+    middle, half = np.asarray(dates.date2num(frame.index.to_pydatetime())) + step / 2, step * 0.35  # type: ignore[attr-defined, no-untyped-call]
+    ax.xaxis_date()
+    bottom, top = np.minimum(opened, close), np.maximum(opened, close)
+    hollow, rising = len(frame) < MANY, close >= opened
+    for mask, colour in ((rising, theme.up), (~rising, theme.down)):
+        x, b, t = middle[mask], bottom[mask], top[mask]
+        wicks = [np.column_stack([x, low[mask], x, b]), np.column_stack([x, t, x, high[mask]])]
+        lines = list(np.concatenate(wicks).reshape(-1, 2, 2))
+        ax.add_collection(LineCollection(lines, colors=colour, linewidths=0.9, zorder=2))
+        boxes = list(np.column_stack([x - half, b, x - half, t, x + half, t, x + half, b]).reshape(-1, 4, 2))
+        inside = theme.paper if hollow and colour == theme.up else colour
+        ax.add_collection(
+            PolyCollection(boxes, facecolors=inside, edgecolors=colour, linewidths=0.9 if hollow else 0.3, zorder=3)
+        )
+    ax.autoscale_view()
+    if len(frame):
+        room = (high.max() - low.min() or 1) * HEADROOM
+        ax.set_ylim(low.min() - room, high.max() + room)
+        ax.axhline(float(close[-1]), color=theme.faint, linewidth=0.7, linestyle=(0, (3, 3)), zorder=1)
 
 
 def _draw_level(ax: Axes, level: Level, theme: Theme) -> None:
@@ -155,7 +177,13 @@ def _draw_level(ax: Axes, level: Level, theme: Theme) -> None:
         )  # fmt: skip
 
 
-DRAWN: dict[type, Any] = {Line: _draw_line, Marks: _draw_marks, Bars: _draw_bars, Level: _draw_level}
+DRAWN: dict[type, Any] = {
+    Line: _draw_line,
+    Marks: _draw_marks,
+    Columns: _draw_columns,
+    Candles: _draw_candles,
+    Level: _draw_level,
+}
 
 
 def finish(ax: Axes, title: str, label: str, theme: Theme) -> None:

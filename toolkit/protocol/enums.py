@@ -142,13 +142,8 @@ class Names:
         if upper in self.names:
             return upper
         known = ", ".join(f"{name} ({self.number_of[name]})" if name in self.number_of else name for name in self.names)
-        raise MalformedRequest(
-            f"{field} {value!r} is not {self._article} {self.label}; use one of {known}",
-            field=field,
-            rule="enum",
-            value=value,
-            nearest=self.names,
-        )
+        said = f"{field} {value!r} is not {self._article} {self.label}; use one of {known}"
+        raise MalformedRequest(said, field=field, rule="enum", value=value, nearest=self.names)
 
 
 def _names(label: str, enum: type[IntEnum]) -> Names:

@@ -204,12 +204,8 @@ class EnumName(Rule):
             if value in self.numbers:
                 return value
             if value in self.refused:
-                raise Broken(
-                    self.refused[value],
-                    f"{value} {self.refused[value]}; use {self.accepts}",
-                    value,
-                    tuple(self.numbers),
-                )
+                why = self.refused[value]
+                raise Broken(why, f"{value} {why}; use {self.accepts}", value, tuple(self.numbers))
             if value.upper() in self.numbers:
                 self.refuse(value, nearest=(value.upper(),))
         raise Broken(self.accepts, f"must be {self.accepts}, got {shown(value)}", value, tuple(self.numbers))
@@ -341,11 +337,8 @@ class Object(Rule):
     def _same_value(self, name: str, first: Any, second: Any) -> None:
         if first != second:
             alias = next(entry.alias for entry in self.fields if entry.name == name)
-            raise Broken(
-                "one value",
-                f"{name} and its alias {alias} differ ({shown(first)} and {shown(second)}); give one of them",
-                second,
-            )
+            differ = f"{name} and its alias {alias} differ ({shown(first)} and {shown(second)}); give one of them"
+            raise Broken("one value", differ, second)
 
 
 @dataclass(frozen=True, slots=True)

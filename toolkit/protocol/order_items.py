@@ -39,21 +39,11 @@ def price_fits_type(item: dict[str, Any]) -> None:
     price, kind = item["ordPx"], item["ordType"]
     if kind.endswith("MARKET"):
         if price != "0":
-            raise Broken(
-                'a market order has ordPx "0"',
-                f'must be "0" for a {kind} order, got {shown(price)}',
-                price,
-                ("0",),
-                ("ordPx",),
-            )
+            rule = 'a market order has ordPx "0"'
+            raise Broken(rule, f'must be "0" for a {kind} order, got {shown(price)}', price, ("0",), ("ordPx",))
     elif not price.strip("0."):
-        raise Broken(
-            "a limit order has ordPx above 0",
-            f"must be decimal text above 0 for a {kind} order, got {shown(price)}",
-            price,
-            (),
-            ("ordPx",),
-        )
+        reason = f"must be decimal text above 0 for a {kind} order, got {shown(price)}"
+        raise Broken("a limit order has ordPx above 0", reason, price, (), ("ordPx",))
 
 
 def names_an_order(item: dict[str, Any]) -> None:
@@ -70,22 +60,14 @@ def is_bracket(action: dict[str, Any]) -> None:
         closing = kind in ("TP_FROM_POSITION", "SL_FROM_POSITION")
         path = ("orders", f"[{index}]", "reduceOnly")
         if index == 0 and closing:
-            raise Broken(
-                "the first order is the main order",
-                f"must not be {kind}: the first order of a bracket is the main order",
-                kind,
-                ("REDUCE_ONLY",),
-                path,
-            )
+            rule, main = "the first order is the main order", "the first order of a bracket is the main order"
+            raise Broken(rule, f"must not be {kind}: {main}", kind, ("REDUCE_ONLY",), path)
         if index and not closing:
-            raise Broken(
-                "the others are TP or SL",
-                "must be TP_FROM_POSITION or SL_FROM_POSITION in the orders after the first, "
-                f"got {shown(kind) if kind else 'nothing'}",
-                kind,
-                ("TP_FROM_POSITION", "SL_FROM_POSITION"),
-                path,
+            wanted = ("TP_FROM_POSITION", "SL_FROM_POSITION")
+            reason = (
+                f"must be {' or '.join(wanted)} in the orders after the first, got {shown(kind) if kind else 'nothing'}"
             )
+            raise Broken("the others are TP or SL", reason, kind, wanted, path)
         if closing and kind in seen:
             raise Broken("one TP and one SL", f"{kind} stands twice; a bracket has one of each", kind, (), path)
         seen.add(kind or "")

@@ -317,29 +317,23 @@ def _plain(value: Any) -> Any:
 
 def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) -> None:
     """Refuse what a master never means to sign."""
-    if declared.testnet_only and chain.dex_chain != "Testnet":
-        said = f"action.type: {declared.type} exists on Testnet only"
-        raise MalformedRequest(said, field="action.type", rule="Testnet only", value=declared.type)
-    if action.get("dexChain", chain.dex_chain) != chain.dex_chain:
-        said = f"must be {chain.dex_chain} for this environment, got {shown(action['dexChain'])}"
+
+    def refuse(name: str, reason: str, rule: str, value: Any, nearest: tuple[str, ...] = ()) -> NoReturn:
         raise MalformedRequest(
-            f"action.dexChain: {said}",
-            field="action.dexChain",
-            rule="the environment's chain",
-            value=action["dexChain"],
-            nearest=(chain.dex_chain,),
+            f"action.{name}: {reason}", field=f"action.{name}", rule=rule, value=value, nearest=nearest
         )
+
+    if declared.testnet_only and chain.dex_chain != "Testnet":
+        refuse("type", f"{declared.type} exists on Testnet only", "Testnet only", declared.type)
+    named = action.get("dexChain", chain.dex_chain)
+    if named != chain.dex_chain:
+        said = f"must be {chain.dex_chain} for this environment, got {shown(named)}"
+        refuse("dexChain", said, "the environment's chain", named, (chain.dex_chain,))
     for name in ("destination", "agentAddress", "builderAddress"):
         address = action.get(name)
         if address is not None and has_wrong_checksum(address):
             said = "has letters that break the EIP-55 checksum; compare it with its source, or write it in lower case"
-            raise MalformedRequest(
-                f"action.{name}: {shown(address)} {said}",
-                field=f"action.{name}",
-                rule="EIP-55",
-                value=address,
-                nearest=(address.lower(),),
-            )
+            refuse(name, f"{shown(address)} {said}", "EIP-55", address, (address.lower(),))
 
 
 def recover_bytes(digest: bytes, signature: Signature) -> bytes:
@@ -350,19 +344,13 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
     compact = signature.compact
     # For every signature with low s there is one with high s. Accepting both would give a request two identities.
     if compact[32:] > _HALF_ORDER_BYTES:
-        raise BadSignature(
-            "signature.s is in the upper half of the curve's order (malleable); sign with low s",
-            field="signature.s",
-            rule="low s",
-        )
+        said = "signature.s is in the upper half of the curve's order (malleable); sign with low s"
+        raise BadSignature(said, field="signature.s", rule="low s")
     try:
         public = curve.recover(digest, compact, signature.v - 27)
     except ValueError:
-        raise BadSignature(
-            "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve",
-            field="signature",
-            rule="recoverable",
-        ) from None
+        said = "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve"
+        raise BadSignature(said, field="signature", rule="recoverable") from None
     return keccak(public)[12:]
 
 

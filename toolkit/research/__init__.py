@@ -21,7 +21,7 @@ _LAZY: dict[str, str] = {
     "record": "data.recorder",
     "replay": "data.replaying",
     "sweep": "selection.sweeps",
-    "trials": "analysis.trials",
+    "trials": "analysis.luck",
     "vectorised": "backtesting.arrays",
     "vectorised_many": "backtesting.arrays",
     "walk_forward": "selection.forward",
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from . import indicators as indicators
     from .analysis import luck as luck
     from .analysis import metrics as metrics
+    from .analysis.luck import trials as trials
     from .analysis.results import Results as Results
     from .analysis.results import compare as compare
-    from .analysis.trials import trials as trials
     from .backtesting import models as models
     from .backtesting.arrays import vectorised as vectorised
     from .backtesting.arrays import vectorised_many as vectorised_many

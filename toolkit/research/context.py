@@ -9,15 +9,75 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..products import Amount, Product
 from .account_data import FundingRates, OrderHandle
-from .automation import TrailingStop, cancel_others
-from .market_data import Bar, BarHistory, BookSnapshot, span_ms
+from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, span_ms
 from .precomputed import Precomputed
-from .timeframes import LongerBars
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..orders import Bracket, Order
+
+
+class TrailingStop:
+    """A stop that follows the best price of its position at a distance, and never moves back.
+
+    At each close it is placed again when the bar's extreme has moved it; within a bar it stays. It ends with its
+    position, or by `cancel`.
+
+    Attributes: `symbol`, `ratio` (distance from the best price), `stop` (the trigger price, NaN before the first),
+    `handle` (the present order, None before), `done`.
+    """
+
+    def __init__(self, ctx: Context, symbol: str, ratio: float) -> None:
+        self.symbol = symbol
+        self.ratio = ratio
+        self.stop = float("nan")
+        self.handle: OrderHandle | None = None
+        self.done = False
+        self._ctx = ctx
+        self._sign = 1
+        """+1 while it protects a long position, −1 for a short one."""
+
+    def update(self, bar: Bar | None = None) -> None:
+        """Follow the bar that has closed; without one: place the first stop at the present price."""
+        from ..orders import Order
+
+        ctx = self._ctx
+        size = ctx.position(self.symbol)
+        expected = size + ctx.underway(self.symbol)
+        if not expected or (self.handle is not None and (self.handle.state == "FILLED" or size * self._sign < 0)):
+            if self.handle is not None:
+                self.cancel()
+            return
+        if self.handle is not None and self.handle.state == "REJECTED":  # a jump has passed it, for example
+            self.handle, self.stop = None, float("nan")
+        if self.handle is None:
+            self._sign = 1 if expected > 0 else -1
+        long = self._sign > 0
+        best = ctx.price(self.symbol) if bar is None else (bar.high if long else bar.low)
+        wanted = best * (1 - self._sign * self.ratio)
+        price = ctx.product(self.symbol).round_price(f"{wanted:.12f}", "down" if long else "up")
+        # NaN compares false: the first stop is always placed.
+        if (float(price) - self.stop) * self._sign <= 0:
+            return
+        if self.handle is not None:
+            ctx.cancel(self.handle)
+        self.stop, trigger = float(price), format(price, "f")
+        close_all = Order(
+            self.symbol,
+            "SELL" if long else "BUY",
+            "0",
+            tif="IOC",
+            reduce_only="SL_FROM_POSITION",
+            trigger_price=trigger,
+        )
+        self.handle = ctx.place(close_all)
+
+    def cancel(self) -> None:
+        """End it, and cancel its order."""
+        self.done = True
+        if self.handle is not None:
+            self._ctx.cancel(self.handle)
 
 
 class Context(ABC):
@@ -137,8 +197,14 @@ class Context(ABC):
         self._trailing = [stop for stop in self._trailing if not stop.done]
 
     def _follow_fills(self) -> None:
-        """Cancel the orders that a fill makes void."""
-        cancel_others(self, self._groups)
+        """Cancel the rest of each group of which one order was filled; keep the groups that still wait."""
+        for group in list(self._groups):
+            filled = any(placed.filled for placed in group)
+            if filled or all(placed.done for placed in group):
+                self._groups.remove(group)
+            for placed in group if filled else ():
+                if not placed.filled and not placed.done:
+                    self.cancel(placed)
 
     def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps; None for a target of 0."""
@@ -240,26 +306,24 @@ class Context(ABC):
         multiple of the run's own.
         """
         name = symbol or self.symbols[0]
+        history = self._history(name)
         if interval is None:
-            return self._history(name)
+            return history
         length = span_ms(interval)
         if length % self.interval:
-            raise InputError(
-                f"bars of {interval} can't be made of bars of {self.interval / 1000:g} s",
-                field="interval",
-                value=length,
-            )
+            text = f"bars of {interval} can't be made of bars of {self.interval / 1000:g} s"
+            raise InputError(text, field="interval", value=length)
         if (name, length) not in self._longer:
-            self._longer[name, length] = LongerBars(self._history(name), length)
+            self._longer[name, length] = LongerBars(history, length)
         return self._longer[name, length].update(self.now)
 
+    @abstractmethod
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
         """Return the book of `symbol` (default: the first one) as received: `depth` levels a side, best first.
 
         Sides are empty before the first message, and in a live run while the feed is lost. Raises InputError in a
         backtest on bars.
         """
-        raise InputError("bars have no book; give the backtest Events of toolkit.research.data", field="book")
 
     def set_timer(self, ms: float) -> None:
         """Call `on_timer` every `ms` from the next call on. Raises InputError unless it is above 0."""
@@ -292,11 +356,8 @@ def whole_steps(quantity: Amount, step: float) -> int:
     try:
         return round(float(quantity) / step)
     except (ValueError, TypeError, OverflowError):
-        raise InputError(
-            f"a target of {quantity!r} is not a quantity; give a finite number, such as '0.1' or '-0.1'",
-            field="quantity",
-            value=str(quantity),
-        ) from None
+        text = f"a target of {quantity!r} is not a quantity; give a finite number, such as '0.1' or '-0.1'"
+        raise InputError(text, field="quantity", value=str(quantity)) from None
 
 
 def ratio_of(maintenance: float, equity: float) -> float:

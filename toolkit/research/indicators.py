@@ -24,27 +24,27 @@ class SMA:
     The running sum is replaced by an exact one every `window` values, so rounding errors don't accumulate.
     """
 
-    __slots__ = ("_sum", "_until_exact", "_values", "value", "window")
+    __slots__ = ("_oldest", "_sum", "_values", "value", "window")
 
     def __init__(self, window: int) -> None:
         self.window = window
         self.value = NAN
-        self._values: deque[float] = deque([NAN] * window, window)
+        self._values = [NAN] * window
         self._sum = NAN
-        self._until_exact = window
+        self._oldest = 0
 
     def update(self, x: float) -> float:
         """Take the next value and return the average."""
         if x != x:
             return self.value
-        values = self._values
-        self._sum += x - values[0]
-        values.append(x)
-        self._until_exact -= 1
-        if not self._until_exact:
-            self._until_exact = self.window
-            self._sum = math.fsum(values)
-        self.value = value = self._sum / self.window
+        values, oldest = self._values, self._oldest
+        total = self._sum + (x - values[oldest])
+        values[oldest] = x
+        oldest += 1
+        if oldest == self.window:
+            oldest, total = 0, math.fsum(values)
+        self._oldest, self._sum = oldest, total
+        self.value = value = total / self.window
         return value
 
 
@@ -196,8 +196,9 @@ class Cross:
     def update(self, a: float, b: float) -> int:
         """Take the next pair and return the crossing. NaN pairs are skipped."""
         side = 1 if a > b else -1 if a < b else 0
-        crossed = side if side and self._side and side != self._side else 0
-        if side:
+        crossed = 0
+        if side and side != self._side:
+            crossed = side if self._side else 0
             self._side = side
         self.value = crossed
         return crossed

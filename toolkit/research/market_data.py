@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -62,12 +63,12 @@ class BarHistory:
 
     COLUMNS = ("open", "high", "low", "close", "volume")
 
-    def __init__(self, symbol: str) -> None:
+    def __init__(self, symbol: str, bars: Iterable[Bar] = ()) -> None:
         import numpy as np
 
         self.symbol = symbol
         # A run appends every bar but rarely reads the arrays, so bars wait in a list until somebody reads.
-        self._pending: list[Bar] = []
+        self._pending = list(bars)
         self.append = self._pending.append
         """append(bar) adds a complete bar."""
         self._length = 0
@@ -79,11 +80,13 @@ class BarHistory:
         """Number of bars so far."""
         return self._length + len(self._pending)
 
-    def _write_pending(self) -> None:
-        """Move the pending bars into the arrays."""
+    def _update(self) -> None:
+        """Bring the arrays up to date."""
         import numpy as np
 
-        pending, start = self._pending, self._length
+        if not (pending := self._pending):
+            return
+        start = self._length
         self._length = end = start + len(pending)
         while end > (size := len(self._times)):
             more = size or 1024
@@ -99,15 +102,13 @@ class BarHistory:
     @property
     def time(self) -> NDArray[np.int64]:
         """Opening time of each bar, Unix ms."""
-        if self._pending:
-            self._write_pending()
+        self._update()
         view = self._times[: self._length]
         view.flags.writeable = False
         return view
 
     def _column(self, column: int) -> NDArray[np.float64]:
-        if self._pending:
-            self._write_pending()
+        self._update()
         view = self._rows[: self._length, column]
         view.flags.writeable = False
         return view
@@ -141,8 +142,41 @@ class BarHistory:
         """Return a copy of the bars as a DataFrame of float64 columns on a UTC index."""
         import pandas as pd
 
-        index = time_index(self.time)  # reading `time` also moves the pending bars into the rows
+        index = time_index(self.time)  # reading `time` also brings the rows up to date
         return pd.DataFrame(self._rows[: self._length].copy(), columns=list(self.COLUMNS), index=index)
+
+
+class LongerBars:
+    """The complete bars of `interval` ms within a history, brought up to date when they are read.
+
+    They begin at multiples of the interval since 1970 (UTC). One is complete when its last bar has closed, or when a
+    later bar has begun; a first one whose beginning is not in the data is left out.
+    """
+
+    def __init__(self, base: BarHistory, interval: int) -> None:
+        self.history = BarHistory(base.symbol)
+        self._base = base
+        self._interval = interval
+        self._read = 0
+
+    def update(self, now: int) -> BarHistory:
+        """Return the history with every bar that is complete at `now`, Unix ms."""
+        times = self._base.time
+        while self._read < len(times):
+            start = int(times[self._read]) // self._interval * self._interval
+            end = int(times.searchsorted(start + self._interval))
+            if now < start + self._interval and end == len(times):
+                break
+            rows = slice(self._read, end)
+            # Data that begins in the middle of an interval does not show the whole of it.
+            if self._read or int(times[0]) == start:
+                opens, closes = self._base.open[rows], self._base.close[rows]
+                high, low = float(self._base.high[rows].max()), float(self._base.low[rows].min())
+                volume, closed = float(self._base.volume[rows].sum()), start + self._interval
+                values = float(opens[0]), high, low, float(closes[-1]), volume
+                self.history.append(Bar(self._base.symbol, start, closed, *values))
+            self._read = end
+        return self.history
 
 
 def time_index(times_ms: Any) -> pd.DatetimeIndex:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from .market_data import Bar, BarHistory
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .market_data import BarHistory
 
 COLUMNS = ("open", "high", "low", "close", "volume", "time")
 NAN = float("nan")
@@ -90,12 +90,11 @@ class Precomputed:
         rows = rows.reshape(1, -1) if rows.ndim == 1 else rows
         name = getattr(self.function, "__name__", "the function")
         if rows.shape != (len(self.indicators), len(history)):
-            raise InputError(
+            text = (
                 f"{name} returned {' × '.join(map(str, rows.shape))} values; {len(history)} bars and "
-                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}; see outputs=",
-                field="function",
-                value=str(rows.shape),
+                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}; see outputs="
             )
+            raise InputError(text, field="function", value=str(rows.shape))
         lists: list[list[float]] = rows.tolist()
         return lists
 
@@ -104,23 +103,22 @@ class Precomputed:
             return history.frame()
         return getattr(history, name).copy() if isinstance(name, str) and name in COLUMNS else name
 
-    def feeds(self, whole: BarHistory, part: BarHistory) -> list[tuple[Callable[[float], None], Iterator[float]]]:
-        """Return (push, values to come) of each output, computed at once over `whole`.
+    def feeds(self, bars: Sequence[Bar]) -> list[tuple[Callable[[float], None], Iterator[float]]]:
+        """Return (push, values to come) of each output, computed at once over all `bars` of the symbol.
 
-        Raises InputError when the values over `part`, the first of the bars, are others: the function looks ahead.
+        Raises InputError when the values over the first two thirds alone are others: the function looks ahead.
         """
         import numpy as np
 
-        ahead, known = self.values(whole), self.values(part)
+        ahead, known = (self.values(BarHistory(self.symbol, part)) for part in (bars, bars[: len(bars) * 2 // 3]))
         for values, first in zip(ahead, known, strict=True):
             if not np.allclose(values[: len(first)], first, rtol=1e-6, atol=1e-9, equal_nan=True):
                 name = getattr(self.function, "__name__", "the function")
-                raise InputError(
+                text = (
                     f"{name} looks ahead: over the first {len(first)} bars it gives other values than over all "
-                    f"{len(values)}; a strategy could not have known them",
-                    field="function",
-                    rule="no look-ahead",
+                    f"{len(values)}; a strategy could not have known them"
                 )
+                raise InputError(text, field="function", rule="no look-ahead")
         return [(indicator.push, iter(values)) for indicator, values in zip(self.indicators, ahead, strict=True)]
 
     def update(self, history: BarHistory) -> None:

@@ -24,6 +24,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InputError
+from ..suggestions import MOVED, no_attribute
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Trade
@@ -64,13 +65,8 @@ class Strategy:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
-                raise InputError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}",
-                    field=name,
-                    rule="known",
-                    value=value,
-                    nearest=tuple(sorted(known)),
-                )
+                text = f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}"
+                raise InputError(text, field=name, rule="known", value=value, nearest=tuple(sorted(known)))
             setattr(self, name, value)
 
     @classmethod
@@ -234,6 +230,10 @@ def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
     if len(inspect.signature(on_timer).parameters) > 1:
         return lambda: on_timer(ctx, ctx.now)
     return lambda: on_timer(ctx)
+
+
+def __getattr__(name: str) -> Any:
+    raise no_attribute(f"module {__name__!r}", name, __all__, MOVED.get(f"strategy.{name}", ""))
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:

@@ -36,9 +36,8 @@ class RealClock:
 
     def __init__(self, *, start: int | None = None, speed: float = 1.0) -> None:
         if not isinstance(speed, int | float) or not speed > 0:
-            raise InputError(
-                f"speed must be above 0, such as 10, not {speed!r}", field="speed", rule="positive", value=speed
-            )
+            text = f"speed must be above 0, such as 10, not {speed!r}"
+            raise InputError(text, field="speed", rule="positive", value=speed)
         self.speed = speed
         self._origin = time.monotonic()
         self._start = time.time_ns() // 1_000_000 if start is None else start
@@ -91,13 +90,8 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
         if start is not None:
             clock.set(start)
         return clock
-    raise InputError(
-        f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)',
-        field="clock",
-        rule="known",
-        value=clock,
-        nearest=("real", "manual"),
-    )
+    text = f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)'
+    raise InputError(text, field="clock", rule="known", value=clock, nearest=("real", "manual"))
 
 
 def moment(when: str | int | datetime) -> int:
@@ -112,9 +106,5 @@ def moment(when: str | int | datetime) -> int:
         aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)
         return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     except (ValueError, TypeError, AttributeError):
-        raise InputError(
-            f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text",
-            field="time",
-            rule="moment",
-            value=when,
-        ) from None
+        text = f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text"
+        raise InputError(text, field="time", rule="moment", value=when) from None

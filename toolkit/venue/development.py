@@ -86,12 +86,11 @@ def check_mnemonic(mnemonic: str) -> str:
     if not mnemonic_words("check_mnemonic").is_mnemonic_valid(plain):
         count = len(plain.split())
         del mnemonic, plain
-        raise InputError(
+        text = (
             f"the mnemonic ({count} words) is not valid: it has 12 to 24 words of the list of BIP-39, the last of "
-            "which is a checksum; it is not shown here",
-            field="mnemonic",
-            rule="BIP-39",
+            "which is a checksum; it is not shown here"
         )
+        raise InputError(text, field="mnemonic", rule="BIP-39")
     return plain
 
 

@@ -63,7 +63,7 @@ class VenueHost:
         self.lock = threading.RLock()
         """Held while a command is applied or the state is read; take it to read several things at one instant."""
         self.journal = journal
-        self.core = self._begun(genesis, first) if journal is None else self._replayed(journal)
+        self.core = self._first_core(genesis, first)
         self.core.events.clear()
         self.core.record_events(False)
         self.masters = development.opened(mnemonic, self.core.state.accounts)
@@ -84,17 +84,16 @@ class VenueHost:
         self._last_snapshot = 0
         self._closed = False
 
-    def _begun(self, genesis: Genesis, first: Sequence[Command]) -> Core:
-        core = Core(genesis)
-        for command in (*first, *(self.player.begin(genesis.time) if self.player is not None else ())):
-            apply(core, command)
-        return core
-
-    def _replayed(self, journal: Journal) -> Core:
+    def _first_core(self, genesis: Genesis, first: Sequence[Command]) -> Core:
+        if self.journal is None:
+            core = Core(genesis)
+            for command in (*first, *(self.player.begin(genesis.time) if self.player is not None else ())):
+                apply(core, command)
+            return core
         try:
-            core = journal.replay()
+            core = self.journal.replay()
         except BaseException:
-            journal.close()
+            self.journal.close()
             raise
         # a running clock may be ahead of the journal's last entry; a manual clock continues from that entry
         self.clock.set(max(core.state.time, self.clock.now_ms() if self.clock.runs else 0))
@@ -117,17 +116,12 @@ class VenueHost:
         """Let time pass until a moment in Unix ms; see `LocalVenue.advance`."""
         steps = Steps()
         with advance_bar(self.core.state.time, target, progress) as moved:
-            while (reached := self._step_towards(target, steps.span_ms)) < target:
+            while (reached := self._step(target, steps.span_ms)) < target:
                 moved(reached)
                 if not self._ring(reached):
                     steps.pause()
             moved(reached)
         self._ring(target)
-
-    def _step_towards(self, target: int, span_ms: int) -> int:
-        """Do a step of at most `span_ms`, which ends at the next alarm, and return the time that was reached."""
-        now = self.core.state.time
-        return self._step(self.alarms.between(now, min(target, now + span_ms)))
 
     def _ring(self, now_ms: int) -> bool:
         """Do what is due after a step of an advance; return whether an alarm rang."""
@@ -135,9 +129,13 @@ class VenueHost:
         self._deliver()
         return self.alarms.ring(now_ms)
 
-    def _step(self, target: int) -> int:
-        """Advance to a moment, with a journal entry, and return the time that was reached. Raises VenueError on the
-        way when the venue is closing."""
+    def _step(self, target: int, span_ms: int) -> int:
+        """Advance by at most `span_ms`, or to the next alarm, with a journal entry; return the time that was reached.
+
+        Raises VenueError when the venue is closing.
+        """
+        now = self.core.state.time
+        target = self.alarms.between(now, min(target, now + span_ms))
         with self.lock:
             if self.core.state.time <= target:  # also to leave an entry where no time passes
                 if self.closing:
@@ -229,12 +227,10 @@ class VenueHost:
                 try:
                     if each.admit is not None:
                         each.admit(self.core)
+                    commands.append(Submit(now, each.action, each.signer.lower(), *each[2:6]))
+                    outcomes.append(None)
                 except Exception as refusal:
                     outcomes.append(refusal)
-                else:
-                    outcomes.append(None)
-                    signer = each.signer.lower()
-                    commands.append(Submit(now, each.action, signer, *each[2:6]))
             applied = iter(self._apply_many(commands))
             found = [next(applied) if outcome is None else outcome for outcome in outcomes]
         self._deliver()

@@ -86,21 +86,23 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         wire: Wire = "published",
         replay: Replayable | None = None,
     ) -> None:
-        _check_wire(wire)
-        player = None if replay is None else _player(replay, config, journal)
-        if player is not None:
+        if wire not in ("published", "extended"):
+            text = f"wire {wire!r} is neither published nor extended"
+            raise InputError(text, field="wire", value=wire, nearest=("published", "extended"))
+        player = None
+        if replay is not None:
+            if journal is not None:
+                text = "a replay has no journal: the recording can be replayed again; dump() keeps a state"
+                raise InputError(text, field="journal", rule="no replay")
+            player = Player(replay, (config or Genesis()).products)
             market, start = False, player.start_ms if start is None else start
         begin = config.time if config else None if start is None else moment(start)
         clock = clock_named(clock, begin, speed)  # the state begins at `begin`, which a fast clock soon leaves
         genesis = config or Genesis(seed=seed, time=clock.now_ms() if begin is None else begin)
         genesis = genesis if player is None else player.fit(genesis)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
-            raise InputError(
-                f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999",
-                field="start",
-                rule="1970 to 9999",
-                value=genesis.time,
-            )
+            text = f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999"
+            raise InputError(text, field="start", rule="1970 to 9999", value=genesis.time)
         settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
         genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
         first = funding(genesis.time, accounts, balance, mnemonic)
@@ -198,23 +200,3 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         host = self.host
         kind = "real" if host.clock.runs else "manual"
         return f"<LocalVenue seed={host.core.state.seed} time={host.now_ms()} clock={kind}>"
-
-
-def _check_wire(wire: str) -> None:
-    if wire not in ("published", "extended"):
-        raise InputError(
-            f"wire {wire!r} is neither published nor extended",
-            field="wire",
-            value=wire,
-            nearest=("published", "extended"),
-        )
-
-
-def _player(replay: Replayable, config: Genesis | None, journal: str | Path | None) -> Player:
-    if journal is not None:
-        raise InputError(
-            "a replay has no journal: the recording can be replayed again; dump() keeps a state",
-            field="journal",
-            rule="no replay",
-        )
-    return Player(replay, (config or Genesis()).products)

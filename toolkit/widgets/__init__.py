@@ -12,38 +12,33 @@ from typing import TYPE_CHECKING, Any
 
 from ..extras import need
 
-_LAZY = {
-    "Account": "panels.portfolio",
-    "Blotter": "panels.portfolio",
-    "Candles": "panels.candle_chart",
-    "Dashboard": "panels.dashboard",
-    "Depth": "panels.book_and_trades",
-    "Funding": "panels.position_risk",
-    "Leaderboard": "panels.leaderboard",
-    "LiquidationMap": "panels.position_risk",
-    "OrderBook": "panels.book_and_trades",
-    "OrderTicket": "order_ticket.ticket",
-    "Permissions": "panels.permission_table",
-    "Trades": "panels.book_and_trades",
-    "theme": "base_panel.theme",
+_HOMES = {
+    "base_panel.panel": ("theme",),
+    "order_ticket.ticket": ("OrderTicket",),
+    "panels.account_sheets": ("Account", "Funding", "LiquidationMap"),
+    "panels.blotter": ("Blotter",),
+    "panels.book_and_trades": ("Depth", "OrderBook", "Trades"),
+    "panels.candle_chart": ("Candles",),
+    "panels.dashboard": ("Dashboard",),
+    "panels.leaderboard": ("Leaderboard",),
+    "panels.permission_table": ("Permissions",),
 }
+_LAZY = {name: module for module, names in _HOMES.items() for name in names}
 
 # Written out, because type checkers and editors only take names from a literal list.
-__all__ = [
-    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap", "OrderBook",
-    "OrderTicket", "Permissions", "Trades", "theme",
-]  # fmt: skip
+__all__ = ["Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap"]
+__all__ += ["OrderBook", "OrderTicket", "Permissions", "Trades", "theme"]
 
 if TYPE_CHECKING:
-    from .base_panel.theme import theme
+    from .base_panel.panel import theme
     from .order_ticket.ticket import OrderTicket
+    from .panels.account_sheets import Account, Funding, LiquidationMap
+    from .panels.blotter import Blotter
     from .panels.book_and_trades import Depth, OrderBook, Trades
     from .panels.candle_chart import Candles
     from .panels.dashboard import Dashboard
     from .panels.leaderboard import Leaderboard
     from .panels.permission_table import Permissions
-    from .panels.portfolio import Account, Blotter
-    from .panels.position_risk import Funding, LiquidationMap
 
 
 def __getattr__(name: str) -> Any:

@@ -21,9 +21,9 @@ from tests.client.stream.test_published import PUBLISHED, PublishedVenue
 from tests.test_published_rest import DATA, ENDPOINTS
 from toolkit.__main__ import main
 from toolkit.client.capture import findings
+from toolkit.client.capture.asking import ask_for_errors
 from toolkit.client.capture.comparison import Difference, compare_answer, compare_messages, compare_rows, form_of
-from toolkit.client.capture.privacy import StandIns
-from toolkit.client.capture.queries import ask_for_errors
+from toolkit.client.capture.findings import StandIns
 from toolkit.client.io.flow import Fetch, Now, Reply
 from toolkit.environments import MAINNET, TESTNET
 from toolkit.protocol.reads import feed as wire
@@ -40,7 +40,7 @@ SECONDS = 1.5
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.client.capture.queries.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("toolkit.client.capture.asking.PAUSE_SECONDS", 0.0)
 
 
 def captured(form: Wire) -> tuple[findings.Capture, Session]:

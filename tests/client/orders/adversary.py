@@ -28,7 +28,7 @@ from toolkit.client.io.venue_clock import VenueClock
 from toolkit.client.orders.delivery import SETTLE_SECONDS
 from toolkit.client.orders.intents import Intent, IntentState, Ledger
 from toolkit.venue.clocks import ManualClock
-from toolkit.venue.feed.account_records import acknowledgement_record, order_event_record
+from toolkit.venue.feed.account_sources import acknowledgement_record, order_event_record
 from toolkit.venue.local import LocalVenue
 
 TIMEOUT_MS = 20_000

@@ -17,7 +17,6 @@ from tests.client.fake import MASTER, NOW, FakeVenue, session
 from toolkit import errors, orders
 from toolkit.client.io.flow import Elapsed, Fetch, Now, RandomFloat, Reply, Sleep
 from toolkit.client.io.transport import Retry
-from toolkit.client.orders import cancelling
 from toolkit.venue.local import LocalVenue
 
 
@@ -219,7 +218,7 @@ def drive(
     s._delivery.retry = Retry(base=1.0, cap=4.0)
     done, named, looks, answer = Driven(), iter(answers), iter(rounds), None
     now: Mapping[int, str] = {}
-    flow = cancelling.cancel_all(s._calls, MASTER, 1, None, None)
+    flow = s._calls.cancel_all(MASTER, 1, None, None)
     try:
         while True:
             request: Any = flow.send(answer)

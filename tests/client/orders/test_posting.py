@@ -366,7 +366,7 @@ def test_an_action_that_expired_by_a_wrong_clock_is_made_once_more(
     monkeypatch.setattr(Delivery, "_prepare", prepare)
     monkeypatch.setattr(Delivery, "_check", lambda *_: iter(()))
     flow, answer, end = (
-        delivery.submit(ACTIONS["approveAgent"], {"type": "approveAgent"}, expiry_after=expiry),
+        delivery.submit({"type": "approveAgent"}, expiry_after=expiry),
         None,
         "",
     )
@@ -491,18 +491,18 @@ def test_only_what_was_certainly_refused_is_made_once_more(
     monkeypatch.setattr(Delivery, "_check", lambda *_: iter(()))
     for now_ms, times in ((60_001, 2 if again else 1), (60_000, 1)):
         sent.clear()
-        run = drive(delivery, delivery.submit(ACTIONS["faucetClaim"], {"type": "faucetClaim"}), [], now_ms=now_ms)
+        run = drive(delivery, delivery.submit({"type": "faucetClaim"}), [], now_ms=now_ms)
         assert isinstance(run.end, RequestExpired)
         assert len(sent) == times
 
 
 def test_a_closed_session_prepares_and_sends_nothing(delivery: Delivery) -> None:
     payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
-    prepared = drive(delivery, delivery.prepare(ACTIONS["setLeverage"], payload), []).end
+    prepared = drive(delivery, delivery.prepare(payload), []).end
     delivery.closed = True
     for flow in (
-        delivery.prepare(ACTIONS["setLeverage"], payload),
-        delivery.submit(ACTIONS["setLeverage"], payload),
+        delivery.prepare(payload),
+        delivery.submit(payload),
         delivery.send(prepared),
     ):
         with pytest.raises(SessionClosed, match="setLeverage: this session is closed, so nothing was sent"):
@@ -515,10 +515,10 @@ def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:
     for wallet in (None, Wallet(master=MASTER_KEY)):
         delivery.wallet = wallet
         with pytest.raises(WalletError):
-            next(delivery.submit(ACTIONS["setLeverage"], payload))
+            next(delivery.submit(payload))
     delivery.wallet = Wallet(agent=AGENT_KEY)
     with pytest.raises(WalletError):
-        next(delivery.submit(ACTIONS["approveAgent"], {"type": "approveAgent"}))
+        next(delivery.submit({"type": "approveAgent"}))
 
 
 def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,7 +533,7 @@ def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, mon
         return sign(*args, **keywords)
 
     payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
-    prepared = drive(delivery, delivery.prepare(ACTIONS["setLeverage"], payload), []).end
+    prepared = drive(delivery, delivery.prepare(payload), []).end
     monkeypatch.setattr(signing, "sign", slow)
     run = drive(delivery, delivery.send(prepared), [])
     assert isinstance(run.end, NotSent)
@@ -546,5 +546,5 @@ def test_a_withdrawal_is_numbered_by_its_second_unless_it_is_given(
 ) -> None:
     delivery.wallet = Wallet(master=MASTER_KEY)
     payload = {"type": "withdraw", "amount": "5", "destination": MASTER} | given
-    prepared = drive(delivery, delivery.prepare(ACTIONS["withdraw"], payload), [], now_ms=1_700_999).end
+    prepared = drive(delivery, delivery.prepare(payload), [], now_ms=1_700_999).end
     assert prepared.payload["withdrawSequence"] == sequence

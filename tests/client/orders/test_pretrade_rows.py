@@ -13,7 +13,7 @@ from tests.client.orders.test_outcome import VAULT, ask, refuse
 from toolkit.client.io.flow import Flow
 from toolkit.client.io.transport import NO_RETRY
 from toolkit.client.orders.pretrade import PreTradeChecks
-from toolkit.client.reads.catalogue import Catalogue
+from toolkit.client.reads.reading import Catalogue
 from toolkit.errors import CheckFailed, Disconnected, WalletError
 from toolkit.protocol.actions import ACTIONS
 from toolkit.venue.model.genesis import default_margin_tables

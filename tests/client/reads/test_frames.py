@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.benchmarks import client_speed as benchmark
-from toolkit.client.reads import frames, kline_pages
+from toolkit.client.reads import frames
 from toolkit.errors import BadAnswer
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info_queries import ENDPOINTS
-from toolkit.protocol.reads.info_records import FUNDING_PAYMENT, KLINE, ORDER_STATE
+from toolkit.protocol.reads.info_records import KLINE, RECORDS
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
 ORDER = {
@@ -157,7 +157,7 @@ def test_seconds_and_milliseconds_give_the_same_dtype() -> None:
 def test_uniform_candles_read_fast_equal_the_general_way() -> None:
     rows = [kline(at) for at in range(5000)]
     fast = frames.frame(ENDPOINTS["klines"], envelope(rows))
-    assert kline_pages.decode_page(envelope(rows)) is not None
+    assert frames.decode_page(envelope(rows)) is not None
     pd.testing.assert_frame_equal(fast, frames.from_rows(KLINE, rows))
     assert fast["open"].tolist()[-1] == 64999.1
 
@@ -235,7 +235,7 @@ def test_a_page_with_a_total_gives_the_same_frame_as_a_list() -> None:
     other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
     pd.testing.assert_frame_equal(one, other)
     assert one["side"][0] == "SHORT"
-    assert one.dtypes.equals(frames.empty(FUNDING_PAYMENT).dtypes)
+    assert one.dtypes.equals(frames.empty(RECORDS["FundingPayment"]).dtypes)
 
 
 SCALARS = st.one_of(
@@ -246,9 +246,9 @@ SCALARS = st.one_of(
 @pytest.mark.filterwarnings("ignore::toolkit.client.reads.frames.DataWarning")
 @given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
 def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
-    made = frames.from_rows(ORDER_STATE, rows)
+    made = frames.from_rows(RECORDS["OrderState"], rows)
     assert len(made) == len(rows)
-    assert made.dtypes[: len(ORDER_STATE.fields)].equals(frames.empty(ORDER_STATE).dtypes)
+    assert made.dtypes[: len(RECORDS["OrderState"].fields)].equals(frames.empty(RECORDS["OrderState"]).dtypes)
 
 
 def test_the_benchmark_compares_ways_that_give_the_same_numbers() -> None:

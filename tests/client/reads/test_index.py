@@ -33,7 +33,7 @@ KEYS = {
     "products.currencies": "currency",
 }
 """Reads with a key as the index by default → the key."""
-SYMBOL_FIRST = ("klines", "ticker", "order_book", "trades", "funding_rate_history")
+SYMBOL_FIRST = ("klines", "ticker", "order_book", "trades")
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply
-from toolkit.client.io.progress import Progress
 from toolkit.client.reads.conversion import Query
 from toolkit.client.reads.paging import PagedRead, identity
 from toolkit.errors import TimedOut
+from toolkit.progress import Progress
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
-from toolkit.client.io.progress import Progress
 from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads import candle_reads
@@ -28,6 +27,7 @@ from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import milliseconds, seconds
 from toolkit.client.reads.reading import Reader
 from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited, UnknownProduct
+from toolkit.progress import Progress
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from toolkit.client.stream.protocol import FeedProtocol
-from toolkit.client.stream.topic import Topic
-from toolkit.client.stream.updates import Settings
+from toolkit.client.stream.updates import Settings, Topic
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.reads import feed as wire
 

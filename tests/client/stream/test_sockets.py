@@ -29,7 +29,7 @@ from toolkit.client.stream.updates import Settings
 from toolkit.errors import StaleData
 from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import server, sockets
+from toolkit.venue.served import application, server
 from toolkit.venue.served.server import Served
 
 QUICK = Settings(
@@ -288,7 +288,7 @@ def narrow(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve
         return listener
 
     monkeypatch.setattr(server, "listen", listen_narrow)
-    monkeypatch.setattr(sockets, "GOODBYE", 0.2)
+    monkeypatch.setattr(application, "GOODBYE", 0.2)
     with venue.serve() as made:
         yield made
 

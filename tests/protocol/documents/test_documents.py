@@ -15,8 +15,7 @@ from tests.test_info_contract import World, minimal, world
 from toolkit import __version__
 from toolkit.environments import LOCAL
 from toolkit.protocol.actions import ACTIONS
-from toolkit.protocol.documents.asyncapi import asyncapi
-from toolkit.protocol.documents.openapi import openapi
+from toolkit.protocol.documents import asyncapi, openapi
 from toolkit.protocol.reads.feed import CHANNELS
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.venue import development

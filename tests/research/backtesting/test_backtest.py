@@ -14,8 +14,7 @@ from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.context import Context
-from toolkit.research.data.bar_path import ExtremeOrder
-from toolkit.research.data.bars import read_bars
+from toolkit.research.data.bars import ExtremeOrder, read_bars
 from toolkit.research.indicators import SMA
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy

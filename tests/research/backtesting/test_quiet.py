@@ -19,7 +19,7 @@ from toolkit.research.backtesting.arrays import vectorised
 from toolkit.research.backtesting.broker import SimulatedBroker
 from toolkit.research.backtesting.models import BarLiquidity, RandomLatency, RatioSlippage
 from toolkit.research.context import Context
-from toolkit.research.data.bar_path import ExtremeOrder
+from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy
 
@@ -74,13 +74,13 @@ class Restless(Strategy):
 def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
     """Run quickly and thoroughly; return (results, state hash) of each."""
     cores: list[Any] = []
-    make = driver._core
+    make = driver.make_core
 
     def remember(*args: Any) -> Any:
         cores.append(make(*args))
         return cores[-1]
 
-    monkeypatch.setattr(driver, "_core", remember)
+    monkeypatch.setattr(driver, "make_core", remember)
     runs = [
         driver.backtest(Restless(seed, 0.25), data, every_point=thorough, seed=seed, **options)
         for thorough in (False, True)

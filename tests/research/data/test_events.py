@@ -13,9 +13,9 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research import data
-from toolkit.research.data.books import BookCursor, BookUpdates
 from toolkit.research.data.event_array import Kind, empty, grid_of
 from toolkit.research.data.events import Events, merge
+from toolkit.research.data.order_books import BookCursor, BookUpdates
 
 FILES = Path(__file__).parent / "excerpts"
 SECOND = 1_000_000_000

@@ -14,7 +14,7 @@ from tests.research.markets import bars, walk
 from toolkit.errors import InputError
 from toolkit.research import Recording, backtest, paper, record, replay
 from toolkit.research.context import Context
-from toolkit.research.data.bar_path import ExtremeOrder
+from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar
 from toolkit.venue.simulation.replay import Track
 

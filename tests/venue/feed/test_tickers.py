@@ -64,7 +64,7 @@ def test_a_trade_counts_for_24_hours_to_the_minute(venue: LocalVenue, trade: Cal
 
 
 def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: LocalVenue) -> None:
-    from toolkit.venue.feed.account_records import closed_record
+    from toolkit.venue.feed.account_sources import closed_record
 
     venue.control.set_oracle("BTCUSDC", "62500")
     venue.control.add_liquidity("BTCUSDC", "BUY", "63200", "5")  # a premium: longs pay

@@ -161,13 +161,15 @@ def test_a_journal_that_takes_no_writes_is_refused_at_the_start(
 ) -> None:
     busy(tmp_path / "j", 1)
 
+    connect = journal_file.connect
+
     def read_only(path: Path, sync: Any) -> sqlite3.Connection:
-        connection = journal_file.connect(path, sync)
+        connection = connect(path, sync)
         connection.execute("PRAGMA query_only = 1")
         return connection
 
     with monkeypatch.context() as broken:
-        broken.setattr(journals, "connect", read_only)
+        broken.setattr(journal_file, "connect", read_only)
         with pytest.raises(VenueError, match="can't be opened for writing"):
             made(tmp_path / "j")
     with made(tmp_path / "j"):

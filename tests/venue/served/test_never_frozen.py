@@ -19,6 +19,7 @@ from tests.venue.wallets import MASTER, Signer
 from toolkit.errors import VenueError
 from toolkit.venue.api import info
 from toolkit.venue.api.gateway import Answer, HttpRequest, Incoming, enveloped
+from toolkit.venue.api.info_pages import Values
 from toolkit.venue.clocks import RealClock
 from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.core import Core
@@ -202,7 +203,7 @@ def test_a_long_history_is_computed_without_the_lock(venue: LocalVenue, monkeypa
     assert first.code == 0
     klines = info.QUERIES["klines"]
 
-    def slow(core: Core, values: info.Values) -> Any:
+    def slow(core: Core, values: Values) -> Any:
         begun.set()
         assert let_go.wait(30)
         return klines(core, values)

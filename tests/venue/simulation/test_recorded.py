@@ -12,9 +12,9 @@ import toolkit
 from tests.research.backtesting.events.recorded import MS, START, events_of, random_market
 from toolkit.errors import InputError, VenueError
 from toolkit.research import Strategy, backtest, data
-from toolkit.research.data.books import BookUpdates
 from toolkit.research.data.event_array import Kind
 from toolkit.research.data.events import Events
+from toolkit.research.data.order_books import BookUpdates
 from toolkit.venue.local import LocalVenue
 
 EXCERPT = Path(__file__).resolve().parents[2] / "research" / "data" / "excerpts" / "binance-usdm.gz"

@@ -11,8 +11,7 @@ import toolkit
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.widgets import theme
-from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import Refresher
+from toolkit.widgets.base_panel.panel import Panel, Refresher
 
 
 def press(panel: Panel, do: str, **content: Any) -> None:

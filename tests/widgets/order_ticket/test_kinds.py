@@ -8,7 +8,7 @@ import pytest
 
 from toolkit.session import Session
 from toolkit.widgets import OrderTicket
-from toolkit.widgets.order_ticket.several_orders import KINDS
+from toolkit.widgets.order_ticket.order_kinds import KINDS
 
 
 def names(rows: list[list[dict[str, Any] | None]]) -> list[list[str]]:

@@ -17,8 +17,7 @@ from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
-from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import REFRESHER
+from toolkit.widgets.base_panel.panel import REFRESHER, Panel
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +101,18 @@ def compare_rows(
         wrong = [value for value in present if not fits(value)]
         if wrong:
             differ(field.wire, words, f"{shown(wrong[0])} ({len(wrong)} of {len(present)} values)", published)
-    for name in dict.fromkeys(name for row in objects for name in row if name not in record.by_wire):
-        value = next(row[name] for row in objects if name in row)
+    for name, value in _others(objects, record.by_wire).items():
         differ(str(name), "not declared", shown(value))
+    return found
+
+
+def _others(rows: Sequence[Mapping[str, Any]], known: Container[str]) -> dict[str, Any]:
+    """Return the members of rows that are not known, each with its first value."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        for name, value in row.items():
+            if name not in known:
+                found.setdefault(name, value)
     return found
 
 
@@ -144,10 +153,8 @@ def compare_envelope(where: str, body: Any, status: int, wanted: int, code: int 
         found.append(Difference(where, "message", "text", shown(body.get("message"))))
     if "data" not in body:
         found.append(Difference(where, "data", "present, or null", "missing"))
-    for name in body:
-        if name not in ("code", "message", "data"):
-            found.append(Difference(where, name, "not declared", shown(body[name])))
-    return found
+    others = _others([body], ("code", "message", "data"))
+    return found + [Difference(where, name, "not declared", shown(value)) for name, value in others.items()]
 
 
 def compare_messages(channel: Channel, messages: Sequence[Mapping[str, Any]]) -> list[Difference]:
@@ -163,9 +170,8 @@ def compare_messages(channel: Channel, messages: Sequence[Mapping[str, Any]]) ->
             found.append(Difference(where, name, "in no message", f"in {having} of {len(messages)} messages"))
     known = {name for name, _ in members} | {channel.key}
     if channel.key:
-        for name in dict.fromkeys(name for data in messages for name in data if name not in known):
-            value = next(data[name] for data in messages if name in data)
-            found.append(Difference(where, name, "not declared", shown(value)))
+        others = _others(messages, known)
+        found += [Difference(where, name, "not declared", shown(value)) for name, value in others.items()]
         without = sum(channel.key not in data for data in messages)
         if without:
             found.append(Difference(where, channel.key, "in every message", f"missing in {without} messages"))

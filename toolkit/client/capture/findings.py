@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +15,8 @@ from ... import __version__
 from ...errors import ExchangeError, TransportError, WalletError
 from ...protocol.actions import INTERFACE_VERSION
 from ...protocol.reads.feed import CHANNELS
-from .channels import KEPT, ChannelCapture, FeedCapture, read_channels
+from .asking import KEPT, NOBODY, Answered, ChannelCapture, FeedCapture, ask_all, ask_for_errors, read_channels
 from .comparison import Difference, shown
-from .privacy import StandIns
-from .queries import NOBODY, Answered, ask_all, ask_for_errors
 
 ROWS = 3
 """Rows of an answer that are kept in its fixture."""
@@ -35,8 +34,8 @@ class Capture:
     @property
     def differences(self) -> list[Difference]:
         """All differences: queries, then errors, then channels."""
-        answers = [one for part in (*self.queries, *self.errors) for one in part.differences]
-        return answers + [one for part in self.feed.channels for one in part.differences]
+        read: list[Answered | ChannelCapture] = [*self.queries, *self.errors, *self.feed.channels]
+        return [one for part in read for one in part.differences]
 
     def summary(self) -> str:
         """Return the result in one sentence."""
@@ -61,18 +60,19 @@ class Capture:
             "queries": [_facts(one) for one in self.queries],
             "errors": [_facts(one) for one in self.errors],
             "channels": [_channel_facts(one) for one in self.feed.channels],
-            "feed": {"error": self.feed.error, "refusal": self.feed.refusal, "unknown": self.feed.unknown[:KEPT]},
+            "feed": {**_named(self.feed, "error", "refusal"), "unknown": self.feed.unknown[:KEPT]},
             "differences": [asdict(one) for one in self.differences],
         }
         _write(folder / "report.json", json.dumps(stand_ins.clean(facts), indent=1) + "\n")
         answers = (
-            {"name": one.name, "path": one.path, "query": dict(one.query), "status": one.status,
-             "body": _few_rows(one.body)}
-            for one in (*self.queries, *self.errors) if one.status
-        )  # fmt: skip
-        _write(folder / "rest.jsonl", _json_lines(map(stand_ins.clean, answers)))
+            {**_named(one, "name", "path", "query", "status"), "query": dict(one.query), "body": _few_rows(one.body)}
+            for one in (*self.queries, *self.errors)
+            if one.status
+        )
         messages = (message for one in self.feed.channels for message in one.messages[:KEPT])
-        _write(folder / "feed.jsonl", _json_lines(map(stand_ins.clean, messages)))
+        for name, values in (("rest.jsonl", answers), ("feed.jsonl", messages)):
+            lines = (json.dumps(stand_ins.clean(value), separators=(",", ":")) + "\n" for value in values)
+            _write(folder / name, "".join(lines))
 
     def _lines(self) -> Iterable[str]:
         yield "# What this venue answers"
@@ -92,8 +92,7 @@ class Capture:
         if self.feed.unknown:
             yield f"Messages of no known form: {len(self.feed.unknown)}, such as {shown(self.feed.unknown[0])}"
         yield from ("", "## Differences", "")
-        rows = ((one.where, one.field, one.declared, one.found, "" if one.published else "[L]")
-                for one in self.differences)  # fmt: skip
+        rows = ((one.where, one.field, one.declared, one.found, _mark(one).strip()) for one in self.differences)
         yield from _table(("Where", "Field", "Declared", "Found", ""), rows)
 
 
@@ -103,21 +102,18 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     `session` is a Session; without an account, queries and channels of one are asked for the zero address. `timeout`
     in seconds is how long connecting to the feed may take.
     """
-    try:
-        account: str | None = session._driver.run(session._account())
-    except (WalletError, ExchangeError, TransportError):
-        account = None
     run, environment = session._driver.run, session.environment
+    account: str | None = None
+    with suppress(WalletError, ExchangeError, TransportError):
+        account = run(session._account())
     queries: list[Answered] = run(ask_all(account))
     errors: list[Answered] = run(ask_for_errors(environment))
-    products = next(one for one in queries if one.name == "products")
-    symbol = _first_symbol(products.body)
+    symbol = _first_symbol(next(one.body for one in queries if one.name == "products"))
     began = datetime.fromtimestamp(session._runtime.now() / 1000, UTC)
     # A venue in this process has no socket yet.
     venue = session._local
-    serving = nullcontext(environment.feed_url) if venue is None else _feed_of(venue)
-    with serving as url:
-        feed = read_channels(url, symbol, account or NOBODY, seconds, timeout)
+    with nullcontext(session) if venue is None else venue.serve(0) as served:
+        feed = read_channels(served.environment.feed_url, symbol, account or NOBODY, seconds, timeout)
     about = {
         "environment": f"{environment.name}, {environment.base_url if venue is None else 'in this process'}",
         "chain": f"{environment.chain.chain_id} ({environment.chain.dex_chain})",
@@ -129,12 +125,6 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     return Capture(about, queries, errors, feed)
 
 
-@contextmanager
-def _feed_of(venue: Any) -> Iterator[str]:
-    with venue.serve(0) as served:
-        yield served.environment.feed_url
-
-
 def _first_symbol(body: Any) -> str:
     """Return the first symbol of a product list; where there is none, one that is worth a try."""
     try:
@@ -144,9 +134,8 @@ def _first_symbol(body: Any) -> str:
 
 
 def _result(one: Answered) -> tuple[str, ...]:
-    if one.error:
-        return f"{one.path}{_mark(one)}", str(one.status or "–"), "–", one.error
-    return f"{one.path}{_mark(one)}", str(one.status), str(one.rows), _verdict(one.differences)
+    result = ("–", one.error) if one.error else (str(one.rows), _verdict(one.differences))
+    return one.path + _mark(one), str(one.status or "–"), *result
 
 
 def _error_row(one: Answered) -> tuple[str, ...]:
@@ -161,7 +150,7 @@ def _channel_row(one: ChannelCapture) -> tuple[str, ...]:
     return one.channel, accepted, str(len(one.messages)), one.first_type or "–", gaps, result
 
 
-def _mark(one: Answered) -> str:
+def _mark(one: Answered | Difference) -> str:
     return "" if one.published else " [L]"
 
 
@@ -178,14 +167,17 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[s
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |"
 
 
+def _named(one: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
+
+
 def _facts(one: Answered) -> dict[str, Any]:
-    return {"name": one.name, "path": one.path, "status": one.status, "error": one.error, "rows": one.rows,
-            "published": one.published, "differences": len(one.differences)}  # fmt: skip
+    return _named(one, "name", "path", "status", "error", "rows", "published") | {"differences": len(one.differences)}
 
 
 def _channel_facts(one: ChannelCapture) -> dict[str, Any]:
-    return {"channel": one.channel, "answer": one.answer, "messages": len(one.messages), "first": one.first_type,
-            "gaps": one.gaps, "differences": len(one.differences)}  # fmt: skip
+    counts = {"messages": len(one.messages), "first": one.first_type, "gaps": one.gaps}
+    return _named(one, "channel", "answer") | counts | {"differences": len(one.differences)}
 
 
 def _few_rows(body: Any) -> Any:
@@ -195,9 +187,43 @@ def _few_rows(body: Any) -> Any:
     return [_few_rows(value) for value in body[:ROWS]] if isinstance(body, list) else body
 
 
-def _json_lines(values: Iterable[Any]) -> str:
-    return "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values)
-
-
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+_HEX = re.compile(r"(0[xX])([0-9a-fA-F]{6,})|(?<![0-9a-zA-Z])([0-9a-fA-F]{24,})(?![0-9a-zA-Z])")
+"""Hex digits after 0x, or many of them: also what is left of an address where a text was cut."""
+_NAMES = frozenset(
+    ("agentName", "vaultName", "description", "referralCode", "inviterCode", "reference", "nonce", "signature")
+)
+"""Members that hold words, numbers or signatures of a person."""
+
+
+class StandIns:
+    """Replaces each address, hash or key by a number of the same form; the same one always by the same number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def clean(self, value: Any) -> Any:
+        """Return a decoded answer with stand-ins."""
+        if isinstance(value, str):
+            return _HEX.sub(self._stand_in, value)
+        if isinstance(value, Mapping):
+            return {
+                self.clean(name): self._named(item) if name in _NAMES else self.clean(item)
+                for name, item in value.items()
+            }
+        return [self.clean(item) for item in value] if isinstance(value, list | tuple) else value
+
+    def _stand_in(self, found: re.Match[str]) -> str:
+        prefix, digits = found[1] or "", found[2] or found[3]
+        number = self._numbers.setdefault(digits.lower(), len(self._numbers) + 1)
+        text = f"{number:0{len(digits)}x}"
+        return prefix + (text.upper() if digits.isupper() else text)
+
+    @staticmethod
+    def _named(value: Any) -> Any:
+        if isinstance(value, str):
+            return "text" if value else ""
+        return 0 if isinstance(value, int | float) else None

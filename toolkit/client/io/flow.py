@@ -36,6 +36,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 
 from ...errors import InputError, NotSent
 from ...guards import key_argument, parameter_names, refusal
+from ...suggestions import Suggesting
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -454,3 +455,21 @@ def _cut(request: Request, left: float) -> Request:
         case Gather():
             return Gather(tuple(within(each, left) for each in request.flows))
     return request
+
+
+class SessionPart(Suggesting):
+    """Base of the groups: it has what their methods use of the session, synchronous or asynchronous."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._driver: Any = session._driver
+        self._delivery: Any = session._delivery
+        self._account: Any = session._account
+
+    @property
+    def _reader(self) -> Any:
+        return self._session._reader
+
+    def __repr__(self) -> str:
+        methods = ", ".join(name for name in dir(self) if not name.startswith("_"))
+        return f"<{type(self).__name__} on {self._session.environment.name}: {methods}>"

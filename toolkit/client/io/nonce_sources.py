@@ -1,16 +1,26 @@
-"""The nonce sources of a session, one an address, and the folders of what is kept between runs."""
+"""Nonces: unique and increasing for a key, across threads and across processes that share it; and where state is kept.
+
+The last nonce of an address is stored in a small file, under a lock that works on Linux, macOS and Windows. The file
+name contains the address, never key material. The time is an argument: a nonce is the time, or one more than the last
+nonce. Without a directory the last nonce is kept in memory, which is enough for a single process.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...protocol.nonces import NonceSource
+from ...errors import InputError, NotSent
+from ...protocol.fields import INT64_MAX
+from ...protocol.hexbytes import is_address
 
 _sources_of_venues: weakref.WeakKeyDictionary[Any, dict[str, NonceSource]] = weakref.WeakKeyDictionary()
 
@@ -64,3 +74,169 @@ def _directory(usual: Callable[[Any], Path]) -> Path:
     import platformdirs
 
     return usual(platformdirs)
+
+
+_WIDTH = 20
+_LOCK_AT = 1 << 20
+"""Offset of the locked byte, far behind the number, because Windows refuses reads of a locked range."""
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+def _lock_with_fcntl(handle: int) -> None:
+    fcntl.lockf(handle, fcntl.LOCK_EX, 1, _LOCK_AT)
+
+
+def _unlock_with_fcntl(handle: int) -> None:
+    fcntl.lockf(handle, fcntl.LOCK_UN, 1, _LOCK_AT)
+
+
+def _lock_with_msvcrt(handle: int) -> None:
+    import msvcrt
+
+    while True:
+        os.lseek(handle, _LOCK_AT, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+            return
+        except OSError:  # another process holds the lock, for microseconds
+            time.sleep(0.001)
+
+
+def _unlock_with_msvcrt(handle: int) -> None:
+    import msvcrt
+
+    os.lseek(handle, _LOCK_AT, os.SEEK_SET)
+    msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+
+
+_lock: Callable[[int], None] = _lock_with_fcntl if fcntl is not None else _lock_with_msvcrt
+_unlock: Callable[[int], None] = _unlock_with_fcntl if fcntl is not None else _unlock_with_msvcrt
+
+
+class _Shared:
+    """The last nonce of one address, shared by all sources of this process for the same file.
+
+    A process opens the file once: POSIX locks belong to the process, and closing any handle of the file drops them.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.last = -1
+        self.mutex = threading.Lock()
+        self.handle: int | None = None
+
+    def advance(self, now_ms: int) -> int:
+        with self.mutex:
+            if self.path is None:
+                self.last = max(now_ms, self.last + 1)
+                return self.last
+            handle = self._open()
+            # The mutex excludes threads, the lock excludes processes: a POSIX lock doesn't exclude its own process.
+            _lock(handle)
+            try:
+                self.last = max(now_ms, self.last + 1, _read(handle) + 1)
+                _write(handle, self.last)
+            finally:
+                _unlock(handle)
+            return self.last
+
+    def _open(self) -> int:
+        if self.handle is None:
+            assert self.path is not None
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            binary = getattr(os, "O_BINARY", 0)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | binary, 0o600)
+            if hasattr(os, "fchmod") and os.fstat(handle).st_mode & 0o077:
+                with contextlib.suppress(OSError):  # a file of an earlier umask, or of another owner
+                    os.fchmod(handle, 0o600)
+            self.handle = handle
+        return self.handle
+
+    def prepare(self) -> None:
+        with self.mutex:
+            if self.path is not None:
+                self._open()
+
+
+def _read(handle: int) -> int:
+    """Return the nonce in the file; -1 for a new file or one that holds no 64-bit number."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    text = os.read(handle, _WIDTH)
+    nonce = int(text) if len(text) == _WIDTH and text.isdigit() else -1
+    return nonce if nonce < INT64_MAX else -1
+
+
+def _write(handle: int, nonce: int) -> None:
+    os.lseek(handle, 0, os.SEEK_SET)
+    if os.write(handle, b"%020d" % nonce) != _WIDTH:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+_registry: dict[str, _Shared] = {}
+_registry_mutex = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Give a forked child its own mutexes: the parent's may be held by threads that the child doesn't have."""
+    global _registry_mutex
+    _registry_mutex = threading.Lock()
+    for shared in _registry.values():
+        shared.mutex = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class NonceSource:
+    """Nonces of one address.
+
+    With a `directory`, all processes that use the same one share the sequence. Without one, this object has its own.
+
+    >>> nonces = NonceSource("0x70997970C51812dc3A010C7d01b50e0d17dc79C8")
+    >>> nonces.next(1767225600000), nonces.next(1767225600000), nonces.next(0)
+    (1767225600000, 1767225600001, 1767225600002)
+    """
+
+    def __init__(self, address: str, directory: str | os.PathLike[str] | None = None) -> None:
+        if not is_address(address):
+            said = "a nonce source needs an address (0x and 40 hex digits), never a key"
+            raise InputError(said, field="address", rule="an address")
+        self.address = address.lower()
+        self._shared = _Shared(None) if directory is None else _shared(Path(directory) / f"nonce-{self.address}")
+
+    def next(self, now_ms: int) -> int:
+        """Return the next nonce at time `now_ms` (Unix milliseconds): the time itself, or one more than the last.
+
+        Raises InputError unless the time is a 64-bit whole number of 0 or more, and NotSent if the file can't be
+        written: a nonce that is not kept could be given out twice.
+        """
+        if type(now_ms) is not int or not 0 <= now_ms < INT64_MAX:
+            said = f"now_ms must be Unix milliseconds, a whole number of 0 or more, got {now_ms!r}"
+            raise InputError(said, field="now_ms", rule="64-bit whole number", value=now_ms)
+        try:
+            return self._shared.advance(now_ms)
+        except OSError as error:
+            raise NotSent(
+                f"the nonce can't be kept in {self._shared.path}: {error.strerror or error}; nothing was signed or"
+                " sent. Make room there, or set TOOLKIT_STATE to a folder that can be written"
+            ) from error
+
+    def prepare(self) -> None:
+        """Open the file. Raises OSError if it can't be used."""
+        self._shared.prepare()
+
+    def __repr__(self) -> str:
+        return f"NonceSource({self.address!r})"
+
+
+def _shared(path: Path) -> _Shared:
+    name = os.path.normcase(os.path.realpath(path))
+    with _registry_mutex:
+        if name not in _registry:
+            _registry[name] = _Shared(Path(name))
+        return _registry[name]

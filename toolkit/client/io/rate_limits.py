@@ -18,12 +18,8 @@ class Rate:
 
     def __post_init__(self) -> None:
         if not (self.per_second > 0 and self.burst >= 1):
-            raise InputError(
-                f"a rate needs per_second above 0 and burst of 1 or more, not {self.per_second} and {self.burst}",
-                field="rates",
-                rule="positive",
-                value=self.per_second,
-            )
+            said = f"a rate needs per_second above 0 and burst of 1 or more, not {self.per_second} and {self.burst}"
+            raise InputError(said, field="rates", rule="positive", value=self.per_second)
 
 
 DEFAULT = Rate(per_second=20.0, burst=40)

@@ -108,17 +108,13 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
     text = reply.body[:500].decode("utf-8", "replace")
     if not 200 <= reply.status < 300:
         raise HttpStatus(f"{what}: HTTP {reply.status} without the venue's envelope", status=reply.status, body=text)
-    shape = "an object without a code" if isinstance(decoded, dict) else _shape(reply)
+    start = reply.body.lstrip()[:1]
+    shape = "an object without a code" if isinstance(decoded, dict) else _SHAPES.get(start, "not an object")
     raise BadAnswer(f"{what}: the answer is {shape}, not the venue's envelope", status=reply.status, body=text)
 
 
-def _shape(reply: Reply) -> str:
-    start = reply.body.lstrip()[:1]
-    if not start:
-        return "empty"
-    if start == b"<":
-        return "HTML"
-    return "broken JSON" if start in b"{[" else "not an object"
+_SHAPES = {b"": "empty", b"<": "HTML", b"{": "broken JSON", b"[": "broken JSON"}
+"""First byte of a body that can't be read → what it is."""
 
 
 def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float | None:
@@ -186,19 +182,14 @@ def read(
             envelope = opener(reply, what)
             if envelope.code == 0:
                 return envelope
-            raise exchange_error(
-                envelope.code, envelope.message, data=_mapping(envelope.data), action=what, http_status=reply.status
-            )
+            data = envelope.data if isinstance(envelope.data, dict) else None
+            raise exchange_error(envelope.code, envelope.message, data=data, action=what, http_status=reply.status)
         except (TransportError, ExchangeError) as error:
             attempt += 1
             if retry.is_over(attempt, began_ms, (yield Elapsed())) or not worth_retrying(error):
                 raise
         random_float: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt - 1, random_float, demanded))
-
-
-def _mapping(data: Any) -> dict[str, Any] | None:
-    return data if isinstance(data, dict) else None
 
 
 def is_loopback(url: str) -> bool:
@@ -241,8 +232,8 @@ class _Http:
         client = self._clients.pop(owner, None)
         return client if self._transport is None else None
 
-    def _reader(self, fetch: Fetch) -> _Body:
-        return _Body(fetch, self.base_url, _total_seconds(fetch, self._timeout))
+    def _attempt(self, fetch: Fetch) -> _Attempt:
+        return _Attempt(fetch, self.base_url, self._timeout)
 
 
 class HttpTransport(_Http):
@@ -253,36 +244,34 @@ class HttpTransport(_Http):
 
         The answer must be whole within TOTAL times the time-out, and at most MAX_BODY long.
         """
+        attempt = self._attempt(fetch)
         if self._transport is not None:
-            return self._send(fetch)
+            return self._send(attempt)
         # The time-out of a socket starts again with each byte, and a blocking read can't be ended from outside. So a
         # thread reads, and is left behind when the time is over.
         answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
 
         def perform() -> None:
             try:
-                answers.put(self._send(fetch))
+                answers.put(self._send(attempt))
             except BaseException as error:
                 answers.put(error)
 
         threading.Thread(target=perform, name="toolkit-request", daemon=True).start()
         try:
-            answer = answers.get(timeout=_total_seconds(fetch, self._timeout))
+            answer = answers.get(timeout=attempt.seconds)
         except queue.Empty:
-            raise _too_slow(fetch, self.base_url) from None
+            raise attempt.too_slow() from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def _send(self, fetch: Fetch) -> Reply:
-        reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
-        with _mapped_errors(fetch, self.base_url):
-            client = self._client("Client", self)
-            with client.stream(fetch.method, fetch.path, **arguments) as response:
-                if reader.begin(response):
-                    for chunk in response.iter_raw():
-                        reader.add(chunk)
-        return reader.reply(response)
+    def _send(self, attempt: _Attempt) -> Reply:
+        with attempt.mapped_errors(), self._client("Client", self).stream(**attempt.arguments) as response:
+            if attempt.begin(response):
+                for chunk in response.iter_raw():
+                    attempt.add(chunk)
+        return attempt.reply(response)
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -295,18 +284,18 @@ class AsyncHttpTransport(_Http):
 
     async def send(self, fetch: Fetch) -> Reply:
         """As HttpTransport.send, with the same bounds."""
-        reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
+        attempt = self._attempt(fetch)
         try:
-            with _mapped_errors(fetch, self.base_url):
-                async with asyncio.timeout(_total_seconds(fetch, self._timeout)):
+            with attempt.mapped_errors():
+                async with asyncio.timeout(attempt.seconds):
                     client = self._client("AsyncClient", asyncio.get_running_loop())
-                    async with client.stream(fetch.method, fetch.path, **arguments) as response:
-                        if reader.begin(response):
+                    async with client.stream(**attempt.arguments) as response:
+                        if attempt.begin(response):
                             async for chunk in response.aiter_raw():
-                                reader.add(chunk)
+                                attempt.add(chunk)
         except TimeoutError:
-            raise _too_slow(fetch, self.base_url) from None
-        return reader.reply(response)
+            raise attempt.too_slow() from None
+        return attempt.reply(response)
 
     async def close(self) -> None:
         """Close the running loop's connections; the next request opens new ones."""
@@ -339,64 +328,50 @@ def _library(transport: Any) -> Any:
     return importlib.import_module(next(iter(_names(type(transport)).values()), LIBRARIES[0]))
 
 
-@contextmanager
-def _mapped_errors(fetch: Fetch, base_url: str) -> Iterator[None]:
-    """Raise the toolkit's errors for those of httpx and httpx2."""
-    try:
-        yield
-    except Exception as error:
-        mapped = transport_error(error, fetch, base_url)
-        if mapped is None:
-            raise
-        raise mapped from error
+class _Attempt:
+    """One request: its arguments, its bounds of time and size, its errors, and the body of its answer, decompressed."""
 
-
-def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportError | None:
-    """Return the toolkit's error by whether the request may have reached the venue; None for an error of another kind.
-
-    A transport may wrap one of the other library, so the errors of both are recognised, whichever performs the request.
-    """
-    names = _names(type(error)).keys()
-    what = f"{fetch.method} {fetch.path}"
-    why = str(error) or type(error).__name__
-    if names & _NOT_SENT:
-        return NotSent(f"{what} did not leave for {base_url}: {why}")
-    if "TimeoutException" in names:
-        return TimedOut(f"{what}: no answer from {base_url} in time ({why}); whether it arrived is unknown")
-    if names & {"NetworkError", "RemoteProtocolError"}:
-        return Disconnected(f"{what}: the connection to {base_url} broke ({why}); whether it arrived is unknown")
-    return BadAnswer(f"{what}: the answer of {base_url} can't be read ({why})") if "HTTPError" in names else None
-
-
-def _total_seconds(fetch: Fetch, timeout: float) -> float:
-    seconds = TOTAL * (fetch.timeout or timeout)
-    return seconds if fetch.within is None else min(seconds, fetch.within)
-
-
-def _arguments(fetch: Fetch, timeout: float) -> dict[str, Any]:
-    arguments: dict[str, Any] = {}
-    if fetch.query:
-        arguments["params"] = fetch.query
-    if fetch.headers:
-        arguments["headers"] = dict(fetch.headers)
-    if fetch.body:
-        arguments["content"] = fetch.body
-        arguments["headers"] = {"content-type": "application/json", **fetch.headers}
-    if fetch.timeout is not None or fetch.within is not None:
-        arguments["timeout"] = min(fetch.timeout or timeout, fetch.within or float("inf"))
-    return arguments
-
-
-class _Body:
-    """Collects the body of an answer, decompressed, within limits of time and size."""
-
-    def __init__(self, fetch: Fetch, base_url: str, seconds: float) -> None:
-        self._fetch = fetch
-        self.base_url = base_url
-        self._deadline = time.monotonic() + seconds
+    def __init__(self, fetch: Fetch, base_url: str, timeout: float) -> None:
+        self._what, self._base_url = f"{fetch.method} {fetch.path}", base_url
+        seconds = TOTAL * (fetch.timeout or timeout)
+        self.seconds = seconds if fetch.within is None else min(seconds, fetch.within)
+        self.arguments: dict[str, Any] = {"method": fetch.method, "url": fetch.path}
+        if fetch.query:
+            self.arguments["params"] = fetch.query
+        if fetch.headers:
+            self.arguments["headers"] = dict(fetch.headers)
+        if fetch.body:
+            self.arguments["content"] = fetch.body
+            self.arguments["headers"] = {"content-type": "application/json", **fetch.headers}
+        if fetch.timeout is not None or fetch.within is not None:
+            self.arguments["timeout"] = min(fetch.timeout or timeout, fetch.within or float("inf"))
+        self._deadline = time.monotonic() + self.seconds
         self._body = bytearray()
         self._inflate: Any = None
         self._status = 0
+
+    @contextmanager
+    def mapped_errors(self) -> Iterator[None]:
+        """Raise the toolkit's errors for those of httpx and httpx2, by whether the request may have reached the venue.
+
+        A transport may wrap one of the other library, so the errors of both are recognised, whichever sends it.
+        """
+        try:
+            yield
+        except Exception as error:
+            names = _names(type(error)).keys()
+            why = str(error) or type(error).__name__
+            if names & _NOT_SENT:
+                raise NotSent(f"{self._what} did not leave for {self._base_url}: {why}") from error
+            if "TimeoutException" in names:
+                said = f"no answer from {self._base_url} in time ({why}); whether it arrived is unknown"
+                raise TimedOut(f"{self._what}: {said}") from error
+            if names & {"NetworkError", "RemoteProtocolError"}:
+                said = f"the connection to {self._base_url} broke ({why}); whether it arrived is unknown"
+                raise Disconnected(f"{self._what}: {said}") from error
+            if "HTTPError" in names:
+                raise BadAnswer(f"{self._what}: the answer of {self._base_url} can't be read ({why})") from error
+            raise
 
     def begin(self, response: httpx.Response) -> bool:
         """Take the head of the answer; True if its body follows. Raises BadAnswer for a compression not asked for."""
@@ -415,7 +390,7 @@ class _Body:
     def add(self, chunk: bytes) -> None:
         """Take the next bytes. Raises TimedOut after the deadline, BadAnswer for what is too long or broken."""
         if time.monotonic() > self._deadline:
-            raise _too_slow(self._fetch, self.base_url)
+            raise self.too_slow()
         if self._inflate is not None:
             try:
                 # Never more than the limit: a few compressed kilobytes may hold gigabytes.
@@ -433,10 +408,8 @@ class _Body:
         return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})
 
     def _bad(self, why: str) -> BadAnswer:
-        what = f"{self._fetch.method} {self._fetch.path}: the answer of {self.base_url} {why}"
-        return BadAnswer(what, status=self._status)
+        return BadAnswer(f"{self._what}: the answer of {self._base_url} {why}", status=self._status)
 
-
-def _too_slow(fetch: Fetch, base_url: str) -> TimedOut:
-    what = f"{fetch.method} {fetch.path}"
-    return TimedOut(f"{what}: no whole answer from {base_url} in time; whether it arrived is unknown")
+    def too_slow(self) -> TimedOut:
+        """Return the error for an answer that is not whole in time."""
+        return TimedOut(f"{self._what}: no whole answer from {self._base_url} in time; whether it arrived is unknown")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
-from ..io.flow import Flow, subflow, trading_flow
-from ..io.session_part import SessionPart
+from ..io.flow import Flow, SessionPart, subflow, trading_flow
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
 from .receipts import UNSET, Receipt, Unset

@@ -31,6 +31,7 @@ from ...errors import (
     WalletError,
     require,
 )
+from ...protocol.actions import Action, declaration
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
@@ -40,10 +41,9 @@ from .receipts import UNSET, Receipt, Unset, receipt
 from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
-    from ...protocol.actions import Action
-    from ...protocol.nonces import NonceSource
     from ...protocol.signing import Explained, PrivateKey
     from ...wallet import Role, Wallet
+    from ..io.nonce_sources import NonceSource
 
 DEFAULT_EXPIRY_MS = 60_000
 """Default lifetime of an action that carries expiryAfter."""
@@ -141,24 +141,18 @@ class Delivery:
         self._reconciler = Reconciler(self.ledger, self.settle_timeout, self.clock_skew)
 
     def submit(
-        self,
-        declaration: Action,
-        payload: Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
+        self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
-        """Record, sign and send an action, and return the receipt of what the venue accepted.
+        """Record, sign and send an action in wire names, and return the receipt of what the venue accepted.
 
         Raises WalletError, CheckFailed or MalformedRequest before anything is recorded, NotSent when the request did
         not leave this machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve`
         settles it).
         """
-        yield from self._check(declaration, payload, vault_address)
+        yield from self._check(payload, vault_address)
         self.require_confirmation(payload)
-        arguments = (declaration, payload, expiry_after, vault_address)
         began_ms: int = yield Elapsed()
-        prepared = yield from self._prepare(*arguments)
+        prepared = yield from self._prepare(payload, expiry_after, vault_address)
         try:
             return (yield from self._record_and_send(prepared))
         except RequestExpired as error:
@@ -172,7 +166,8 @@ class Delivery:
                 raise
             if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
                 raise
-        return (yield from self._record_and_send((yield from self._prepare(*arguments))))
+        prepared = yield from self._prepare(payload, expiry_after, vault_address)
+        return (yield from self._record_and_send(prepared))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.
@@ -185,47 +180,40 @@ class Delivery:
         return (yield from self._record_and_send(prepared))
 
     def prepare(
-        self,
-        declaration: Action,
-        payload: Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
+        self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Prepared]:
         """Return a checked action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
         Raises WalletError without the key it needs, CheckFailed and MalformedRequest.
         """
-        yield from self._check(declaration, payload, vault_address)
-        return (yield from self._prepare(declaration, payload, expiry_after, vault_address))
+        yield from self._check(payload, vault_address)
+        return (yield from self._prepare(payload, expiry_after, vault_address))
 
-    def _check(self, declaration: Action, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
-        self._require_open(declaration.type)
-        self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
+    def _check(self, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
+        action = declaration(payload)
+        self._require_open(action.type)
+        self._key(action.type, role_of(action))
         if self.check is not None:
-            yield from self.check(declaration, payload, vault_address)
+            yield from self.check(action, payload, vault_address)
 
     def _prepare(
-        self,
-        declaration: Action,
-        payload: Mapping[str, Any],
-        expiry_after: int | Unset | None,
-        vault_address: str | None,
+        self, payload: Mapping[str, Any], expiry_after: int | Unset | None, vault_address: str | None
     ) -> Flow[Prepared]:
         from ...protocol import envelope
 
-        role: Role = "agent" if declaration.signed_by_agent else "master"
-        key = self._key(declaration.type, role)
+        action = declaration(payload)
+        role = role_of(action)
+        key = self._key(action.type, role)
         account = yield from self.account()
-        yield from self._wait_for_rate_limit(declaration.type)
+        yield from self._wait_for_rate_limit(action.type)
         # Read after the waits: nonce and expiry must not be older than the request.
         now: int = yield Now()
         nonce = self.nonces(key.address).next(now)
         payload, client_ids = with_client_ids(payload, nonce)
-        if declaration.type == "withdraw" and "withdrawSequence" not in payload:
+        if action.type == "withdraw" and "withdrawSequence" not in payload:
             # Source: docs/published.md, "Exchange API": the default is the nonce in whole seconds.
             payload = {**payload, "withdrawSequence": nonce // 1000}
-        expiry = self._expiry(declaration, expiry_after, now)
+        expiry = self._expiry(action, expiry_after, now)
         envelope.read_unsigned(
             {"action": payload, "nonce": nonce, "expiryAfter": expiry, "vaultAddress": vault_address}
         )
@@ -426,11 +414,9 @@ class Delivery:
             if self.confirm(f"{self.environment.name}: {describe(payload)}"):
                 return
             raise LimitReached(f"{payload['type']} was not confirmed; nothing was signed", limit="confirm")
-        raise LimitReached(
-            f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
-            "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed",
-            limit="confirm",
-        )
+        what = f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
+        what += "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed"
+        raise LimitReached(what, limit="confirm")
 
     def _key(self, action: str, role: Role) -> PrivateKey:
         if self.wallet is not None:
@@ -445,12 +431,12 @@ class Delivery:
         if wait > 0:
             yield Sleep(wait, queued=True)
 
-    def _expiry(self, declaration: Action, given: int | Unset | None, now: int) -> int | None:
+    def _expiry(self, action: Action, given: int | Unset | None, now: int) -> int | None:
         if not isinstance(given, Unset):
             return given
-        if not declaration.expiry:
+        if not action.expiry:
             return None
-        return now + (WITHDRAW_EXPIRY_MS if declaration.type == "withdraw" else self.expiry_ms)
+        return now + (WITHDRAW_EXPIRY_MS if action.type == "withdraw" else self.expiry_ms)
 
 
 def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:
@@ -459,19 +445,20 @@ def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, A
     Missing ones are derived from the nonce (nonce · 1000 + position), so that each order can be queried later. They
     stay below 2^53, which every JSON reader keeps exactly.
     """
-    completed = dict(payload)
-    if payload.get("type") == "placeBuilderOrder" and isinstance(payload.get("order"), Mapping):
-        completed["order"] = order = _with_client_id(payload["order"], nonce, 0)
-        return completed, (order["clOrdId"],)
-    orders = payload.get("orders")
-    if not isinstance(orders, list | tuple) or not all(isinstance(item, Mapping) for item in orders):
-        return completed, ()
-    completed["orders"] = items = [_with_client_id(item, nonce, position) for position, item in enumerate(orders)]
-    return completed, tuple(item["clOrdId"] for item in items)
+    name = "order" if payload.get("type") == "placeBuilderOrder" else "orders"
+    given = [payload.get(name)] if name == "order" else payload.get(name)
+    if not isinstance(given, list | tuple) or not all(isinstance(item, Mapping) for item in given):
+        return dict(payload), ()
+    items = [
+        dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + position}
+        for position, item in enumerate(given)
+    ]
+    return {**payload, name: items[0] if name == "order" else items}, tuple(item["clOrdId"] for item in items)
 
 
-def _with_client_id(item: Mapping[str, Any], nonce: int, position: int) -> dict[str, Any]:
-    return dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + position}
+def role_of(action: Action) -> Role:
+    """Return which key signs an action."""
+    return "agent" if action.signed_by_agent else "master"
 
 
 def is_safe_to_resend(intent: Intent, now: int) -> bool:

@@ -22,7 +22,7 @@ from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, O
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
-from ..reads.catalogue import Catalogue
+from ..reads.reading import Catalogue
 from .delivery import Delivery
 from .order_calls import OrderCalls
 from .receipts import UNSET, Receipt, Unset
@@ -61,11 +61,7 @@ class ExchangeFlows(Suggesting):
 
     @trading_flow
     def send(
-        self,
-        payload: Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
+        self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
         """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 
@@ -92,16 +88,13 @@ class ExchangeFlows(Suggesting):
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
         if action.type == "approveAgent" and "agentAddress" not in payload:
             payload["agentAddress"] = self._own_agent()
-        return (yield from self._calls.live(self._delivery.submit(action, payload, **options)))
+        return (yield from self._calls.submit(payload, **options))
 
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet
         if wallet is None or wallet.agent is None:
-            raise InputError(
-                "agent_address is missing, and this wallet has no agent key to approve",
-                field="agent_address",
-                rule="required",
-            )
+            what = "agent_address is missing, and this wallet has no agent key to approve"
+            raise InputError(what, field="agent_address", rule="required")
         return wallet.agent
 
     def _wire(self, entry: Field, value: Any, action: Action) -> Flow[Any]:
@@ -125,11 +118,9 @@ class ExchangeFlows(Suggesting):
         given: list[Any] = list(value) if several else [value]
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
-                raise InputError(
-                    f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}; its "
-                    "take-profit and stop-loss would be lost. session.place takes one, alone",
-                    field="orders", rule="bracket", value=value,
-                )  # fmt: skip
+                what = f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}; its "
+                what += "take-profit and stop-loss would be lost. session.place takes one, alone"
+                raise InputError(what, field="orders", rule="bracket", value=value)
             given = list(given[0].legs)
         ladder = next((each for each in given if isinstance(each, Ladder)), None)
         if ladder is not None:

@@ -158,7 +158,7 @@ def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: Inte
     return replace(intent, **{**changes, "state": state, "updated": now})
 
 
-class MemoryLedger:
+class MemoryLedger(Ledger):
     """Intents in memory: all open ones, and the last `keep` settled ones."""
 
     def __init__(self, keep: int = 100_000) -> None:
@@ -168,7 +168,6 @@ class MemoryLedger:
         self._lock = threading.RLock()
 
     def record(self, intent: Intent) -> None:
-        """See Ledger."""
         with self._lock:
             if intent.id in self._intents:
                 raise ToolkitError(f"intent {intent.id} exists already")
@@ -184,27 +183,23 @@ class MemoryLedger:
             del self._intents[name]
 
     def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
-        """See Ledger."""
         with self._lock:
             after = changed(self.get(id), now, changes, expected)
             self._intents[id] = after
             return after
 
     def get(self, id: str) -> Intent:
-        """See Ledger."""
         try:
             return self._intents[id]
         except KeyError:
             raise ToolkitError(f"no intent {id!r} in this ledger") from None
 
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
-        """See Ledger."""
         wanted = frozenset(IntentState if states is None else states)
         with self._lock:
             return [intent for intent in self._intents.values() if intent.state in wanted]
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
-        """See Ledger."""
         with self._lock:
             if self._notes.get(name) != before:
                 return False
@@ -215,12 +210,11 @@ class MemoryLedger:
             return True
 
     def notes(self) -> dict[str, str]:
-        """See Ledger."""
         with self._lock:
             return dict(self._notes)
 
     def close(self) -> None:
-        """See Ledger."""
+        """There is no file to close."""
 
     def __repr__(self) -> str:
         return f"<MemoryLedger: {len(self._intents)} intents>"
@@ -248,7 +242,7 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
 """What reading a damaged entry may raise."""
 
 
-class SqliteLedger:
+class SqliteLedger(Ledger):
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
     Every change is a durable transaction of its own (write-ahead log, full synchronisation). The file holds signed
@@ -306,7 +300,6 @@ class SqliteLedger:
                 raise ToolkitError(f"intent {intent.id} exists already") from None
 
     def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
-        """See Ledger."""
         with self._lock, self._translated_errors():
             self._roll_back()
             try:
@@ -329,10 +322,9 @@ class SqliteLedger:
         try:
             yield
         except sqlite3.Error as error:
-            raise ToolkitError(
-                f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent is there "
-                "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
-            ) from error
+            what = f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent is there "
+            what += "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
+            raise ToolkitError(what) from error
 
     def _roll_back(self) -> None:
         """Roll back a transaction that an error, or KeyboardInterrupt, left open. The caller holds the lock."""
@@ -340,7 +332,6 @@ class SqliteLedger:
             self._database.execute("ROLLBACK")
 
     def get(self, id: str) -> Intent:
-        """See Ledger."""
         with self._lock, self._translated_errors():
             row = self._database.execute(f"SELECT {','.join(_COLUMNS)} FROM intents WHERE id=?", (id,)).fetchone()
         if row is None:
@@ -351,7 +342,6 @@ class SqliteLedger:
             raise ToolkitError(f"the entry {id!r} of {self.path.name} can't be read: {error}") from error
 
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
-        """See Ledger."""
         final = [str(state) for state in IntentState if states is not None and state not in states]
         slots = ",".join("?" * len(final))
         # A state that can't be read is in none of the wanted ones, and must show.
@@ -373,7 +363,6 @@ class SqliteLedger:
             return None
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
-        """See Ledger."""
         self._check_present()
         with self._lock, self._translated_errors():
             # One statement each: what it finds and what it changes are one transaction.
@@ -387,12 +376,10 @@ class SqliteLedger:
             return self._database.execute(given, {"name": name, "before": before, "after": after}).rowcount == 1
 
     def notes(self) -> dict[str, str]:
-        """See Ledger."""
         with self._lock, self._translated_errors():
             return dict(self._database.execute("SELECT name, text FROM notes ORDER BY number").fetchall())
 
     def close(self) -> None:
-        """See Ledger."""
         with self._lock:
             self._database.close()
 
@@ -430,7 +417,6 @@ class AccountLedger(SqliteLedger):
             path.chmod(0o600)
 
     def close(self) -> None:
-        """See Ledger."""
         if "_database" in vars(self):
             super().close()
 

@@ -1,19 +1,31 @@
-"""Single orders of a session: found, read, waited for, cancelled and replaced; for its methods and its receipts."""
+"""Orders of a session: found, read, waited for, cancelled and replaced; for its methods and its receipts.
+
+`cancel_all` cancels every order that was open when it was called, and reports those that triggered or filled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
+from ...errors import (
+    ActionRejected,
+    ExchangeError,
+    InputError,
+    OutcomeUnknown,
+    ToolkitError,
+    TransportError,
+    WaitFailed,
+    WaitTimeout,
+)
 from ...orders import Order
-from ...protocol.actions import declaration
-from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle, bounded, within
-from ..reads.catalogue import Catalogue
+from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
+from ..io.transport import NO_RETRY
 from ..reads.conversion import OrderRef, is_order_row, order_ref
-from ..reads.reading import Reader, fetch_rows
+from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, fetch_rows
 from .delivery import Delivery
 from .intents import OPEN, IntentState
 from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
@@ -23,6 +35,7 @@ from .receipts import (
     FILLED,
     REJECTED,
     UNSET,
+    WAITING,
     AsyncReceipt,
     ItemResult,
     Receipt,
@@ -35,23 +48,44 @@ from .receipts import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_OPEN = ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
 _UNTIL = {
-    "accepted": (*_OPEN, FILLED, CANCELED, str(IntentState.ACCEPTED)),
-    "open": _OPEN,
+    "accepted": (*OPEN_STATUSES, FILLED, CANCELED, str(IntentState.ACCEPTED)),
+    "open": OPEN_STATUSES,
     "filled": (FILLED,),
     "ended": (*ENDED, str(IntentState.FAILED)),
 }
 """What `wait` takes → the statuses that end the wait."""
 LAST_READ_SECONDS = 1.0
 """What the last read of a wait may take, also where its time is over."""
+ROUNDS = 8
+"""How often the open orders are read again before the call gives up."""
+BATCH = 50
+"""Orders that one follow-up request cancels by id."""
+MARGIN_MS = 60_000
+"""Ended orders are read from this long before the call, because clocks differ."""
 By = Literal["order_id", "cl_ord_id"]
 _NAMES: dict[By, tuple[str, str]] = {"order_id": ("orderId", "ordId"), "cl_ord_id": ("clientOrderId", "clOrdId")}
 """Kind of an order's id → its names in queries and in rows."""
 
 
+class Cancelled(list[Receipt]):
+    """The receipts of `cancel_all`, and what happened to its orders meanwhile.
+
+    `triggered` has the ids of waiting orders that triggered before they were cancelled; `filled` has, by order id, the
+    quantity (base units) that was filled during the call.
+    """
+
+    triggered: tuple[int, ...] = ()
+    filled: Mapping[int, Decimal] = {}
+
+    def __repr__(self) -> str:
+        notes = [f"order {number} triggered" for number in self.triggered]
+        notes += [f"{quantity} of order {number} filled" for number, quantity in self.filled.items()]
+        return super().__repr__() + (f" meanwhile: {', '.join(notes)}" if notes else "")
+
+
 class OrderCalls:
-    """The calls on single orders, as flows; `driver` runs them for the methods of receipts."""
+    """The calls on orders, as flows; `driver` runs them for the methods of receipts."""
 
     account: str | None = None
 
@@ -90,8 +124,7 @@ class OrderCalls:
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
         """Send an action in wire names; see Delivery.submit."""
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        return (yield from self.live(self._delivery.submit(declaration(payload), payload, **options)))
+        return (yield from self.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
@@ -107,10 +140,8 @@ class OrderCalls:
                 rows = yield from self._rows("order_states", owner, parameter, number)
                 found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
         if len(found) > 1 and by != "cl_ord_id":
-            raise InputError(
-                f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"',
-                field="order", rule="one", value=order,
-            )  # fmt: skip
+            what = f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"'
+            raise InputError(what, field="order", rule="one", value=order)
         if found:
             return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
         for intent in self._delivery.ledger.all(OPEN):
@@ -160,10 +191,8 @@ class OrderCalls:
     def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: float) -> Flow[None]:
         """Read the order again until `until`; see Receipt.wait."""
         if not callable(until) and until not in _UNTIL:
-            raise InputError(
-                f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function",
-                field="until", rule="known", value=until, nearest=tuple(_UNTIL),
-            )  # fmt: skip
+            said = f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function"
+            raise InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
         began_ms: int = yield Elapsed()
         waited, wait, left = 0.0, FIRST_WAIT, timeout
         while True:
@@ -233,6 +262,73 @@ class OrderCalls:
             )
         return cancel_item(int(rows[0]["symbol"]), ref)
 
+    def cancel_all(self, owner: str, code: int | None, conditional: bool | None, vault: str | None) -> Flow[Cancelled]:
+        """Cancel the open orders of `owner` in a product (None: in all), until none that was open is left.
+
+        Raises OutcomeUnknown when some are still open after several rounds, and as the requests do.
+        """
+        began_ms: int = yield Now()
+        states = yield from self._open_orders(owner, code)
+        opening = {
+            number: row
+            for number, (status, row) in states.items()
+            if conditional is None or conditional == (status == WAITING)
+        }
+        waiting = {number for number in opening if states[number][0] == WAITING}
+        receipts, triggered = Cancelled(), set[int]()
+        # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
+        for each in sorted({int(row["symbol"]) for row in opening.values()}) if code is None else (code,):
+            for triggers in (True, False) if conditional is None else (conditional,):
+                payload = {"type": "cancelAll", "symbolCode": each, "conditionalOrder": triggers}
+                receipts.append((yield from self.submit(payload, vault_address=vault)))
+                if not triggers:
+                    accepted = {result.order_id for result in receipts[-1].results if result.accepted}
+                    triggered |= waiting & accepted
+        for attempt in range(ROUNDS):
+            states = yield from self._open_orders(owner, code)
+            left = [number for number in opening if number in states]
+            triggered |= {number for number in left if number in waiting and states[number][0] != WAITING}
+            if not left:
+                break
+            if attempt == 0 or attempt == ROUNDS // 2:
+                # By id: a new order of the same product must stay.
+                cancels = [cancel_item(int(opening[number]["symbol"]), OrderRef(number)) for number in left]
+                for at in range(0, len(cancels), BATCH):
+                    with suppress(ActionRejected):  # some have ended meanwhile; the next read shows whether all have
+                        payload = {"type": "cancelOrder", "cancels": cancels[at : at + BATCH]}
+                        receipts.append((yield from self.submit(payload, vault_address=vault)))
+            random_float: float = yield RandomFloat()
+            yield Sleep(self._delivery.retry.wait(attempt, 0.5 + random_float / 2))
+        else:
+            raise OutcomeUnknown(f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}")
+        ended = yield from self._ended(owner, opening, began_ms)
+        filled = {number: _filled(ended.get(number, row)) - _filled(row) for number, row in opening.items()}
+        receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
+        receipts.triggered = tuple(sorted(triggered | (waiting & receipts.filled.keys())))
+        return receipts
+
+    def _open_orders(self, owner: str, code: int | None) -> Flow[dict[int, tuple[str, Mapping[str, Any]]]]:
+        """Return status and row of every open order, by its id."""
+        found: dict[int, tuple[str, Mapping[str, Any]]] = {}
+        for status in OPEN_STATUSES:
+            given = {"account": owner, "status": status, "symbol": code}
+            read = yield from self._reader.all_rows("order_states", given)
+            found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
+        return found
+
+    def _ended(
+        self, owner: str, opening: Mapping[int, Mapping[str, Any]], began_ms: int
+    ) -> Flow[dict[int, Mapping[str, Any]]]:
+        """Return the present row of each order, in one windowed read; what that does not show is asked for by id."""
+        if not opening:
+            return {}
+        read = yield from self._reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
+        rows = {int(row["ordId"]): row for row in read.rows.values()}
+        for number in [number for number in opening if number not in rows]:
+            found = yield from fetch_rows("order_states", NO_RETRY, userAddr=owner, orderId=str(number))
+            rows |= {int(row["ordId"]): row for row in found}
+        return rows
+
     @bounded
     def replace(
         self,
@@ -246,11 +342,9 @@ class OrderCalls:
         if isinstance(existing, Order) and new is None:
             existing, new = None, existing
         if not isinstance(new, Order):
-            raise InputError(
-                f"{new!r} can't replace an order: a bracket's take-profit and stop-loss, or all but one of several "
-                "orders, would be lost",
-                field="new", rule="Order", value=new,
-            )  # fmt: skip
+            what = f"{new!r} can't replace an order: a bracket's take-profit and stop-loss, or all but one of several "
+            what += "orders, would be lost"
+            raise InputError(what, field="new", rule="Order", value=new)
         if (existing is None) == (cl_ord_id is None):
             raise InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
         ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
@@ -261,10 +355,8 @@ class OrderCalls:
         elif new.cl_ord_id in (None, ref.cl_ord_id):
             payload["clOrdId"] = ref.cl_ord_id
         else:
-            raise InputError(
-                "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out",
-                field="new.cl_ord_id", rule="one", value=new.cl_ord_id,
-            )  # fmt: skip
+            what = "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out"
+            raise InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
         return (yield from self.submit(payload, expiry_after, vault_address))
 
     @bounded
@@ -311,7 +403,9 @@ def _order(value: object) -> OrderRef:
     except InputError as error:
         if error.rule != "int64":
             raise
-        raise InputError(
-            f"{value!r} is not an order; give a receipt, an order id, a row, or several of them",
-            field="what", rule="order", value=value,
-        ) from None  # fmt: skip
+        what = f"{value!r} is not an order; give a receipt, an order id, a row, or several of them"
+        raise InputError(what, field="what", rule="order", value=value) from None
+
+
+def _filled(row: Mapping[str, Any]) -> Decimal:
+    return Decimal(str(row.get("filledQty") or "0"))

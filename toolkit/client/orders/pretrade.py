@@ -17,8 +17,7 @@ from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide, PositionMode
 from ..io.flow import Elapsed, Flow
 from ..io.transport import Retry
-from ..reads.catalogue import Catalogue
-from ..reads.reading import fetch_rows
+from ..reads.reading import Catalogue, fetch_rows
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -98,10 +97,7 @@ class PreTradeChecks:
             return known[1]
         candle = {"symbol_name": product.symbol, "interval": "60", "limit": "1"}
         # Without a trade yet, the venue takes the mark price.
-        sources = (
-            ("klines_last", candle, "close"),
-            ("funding_rates", {"symbol": str(product.code)}, "markPx"),
-        )
+        sources = (("klines_last", candle, "close"), ("funding_rates", {"symbol": str(product.code)}, "markPx"))
         for query, values, member in sources:
             rows = yield from self._rows(query, **values)
             price = _number(rows[0].get(member)) if rows else Decimal(0)

@@ -32,7 +32,7 @@ WAIT_SECONDS = 10.0
 FILLED, CANCELED, REJECTED = "FILLED", "CANCELED", "REJECTED"
 ENDED = (FILLED, CANCELED, REJECTED)
 """Statuses of orders that nothing happens to any more."""
-_WAITING = "ORDER_STATUS_UNTRIGGERED"
+WAITING = "ORDER_STATUS_UNTRIGGERED"
 _AT_ONCE = ("IOC", "FOK")
 _SHOWN = 8
 
@@ -224,10 +224,8 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     def _single(self) -> Mapping[str, Any]:
         """Return the order that the request placed (of a bracket, its entry). Raises InputError unless it is one."""
         if len(self.items) > 1 and "Bracket" not in self.action:
-            raise InputError(
-                f"this receipt has {len(self.items)} orders; name one of them, e.g. receipt.orders[0]",
-                field="receipt", rule="one", value=self,
-            )  # fmt: skip
+            what = f"this receipt has {len(self.items)} orders; name one of them, e.g. receipt.orders[0]"
+            raise InputError(what, field="receipt", rule="one", value=self)
         if not self.items:
             raise InputError(f"{self.action} placed no order", field="receipt", rule="order", value=self)
         return self.items[0]
@@ -285,9 +283,7 @@ def words(row: Mapping[str, Any]) -> str:
     reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""
     if not filled:
         unfilled = f"{tif if tif in _AT_ONCE else ''} not filled{reason}".lstrip()
-        return {CANCELED: unfilled, REJECTED: f"rejected{reason}", _WAITING: "waits for its trigger"}.get(
-            status, "open"
-        )
+        return {CANCELED: unfilled, REJECTED: f"rejected{reason}", WAITING: "waits for its trigger"}.get(status, "open")
     price = (Decimal(str(row.get("cumFilledValue") or "0")) / filled).quantize(Decimal("1e-8")).normalize()
     part = "" if status == FILLED else f" of {quantity.normalize():f}"
     return f"filled {filled.normalize():f}{part} at {price:f}" + (reason if status == CANCELED else "")
@@ -320,21 +316,21 @@ def expects_immediate_end(made: Receipt) -> bool:
 def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:
     results = data.get("results")
     if isinstance(results, list):
-        return tuple(_item_result(item) for item in results if isinstance(item, Mapping))
+        return tuple(
+            ItemResult(
+                cl_ord_id=parse_id(item.get("clOrdId")),
+                order_id=parse_id(item.get("ordId")),
+                code=parse_tx_code(item.get("txCode")),
+                message=str(item.get("txMsg") or ""),
+            )
+            for item in results
+            if isinstance(item, Mapping)
+        )
     # Actions other than placements and cancels, and refusals before the items were looked at, have no results.
     code = 0 if intent.state is IntentState.ACCEPTED else (intent.code or -1)
     order_id = parse_id(data.get("ordId"))
     ids = intent.client_ids
     return tuple(ItemResult(cl_ord_id, order_id if len(ids) == 1 else None, code, intent.message) for cl_ord_id in ids)
-
-
-def _item_result(item: Mapping[str, Any]) -> ItemResult:
-    return ItemResult(
-        cl_ord_id=parse_id(item.get("clOrdId")),
-        order_id=parse_id(item.get("ordId")),
-        code=parse_tx_code(item.get("txCode")),
-        message=str(item.get("txMsg") or ""),
-    )
 
 
 def parse_tx_code(value: Any) -> int:

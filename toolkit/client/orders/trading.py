@@ -11,13 +11,11 @@ from ...guards import no_keys
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow, trading_flow
-from ..io.session_part import SessionPart
-from ..reads.catalogue import Catalogue
-from ..reads.reading import Reader, fetch_rows
+from ..io.flow import Flow, SessionPart, trading_flow
+from ..reads.reading import Catalogue, Reader, fetch_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
-from .order_calls import By, OrderCalls
+from .order_calls import By, Cancelled, OrderCalls
 from .receipts import UNSET, ItemResult, Receipt, Unset
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from ...wallet import Wallet
-    from .cancelling import Cancelled
 
 OrderLike = Receipt | ItemResult | str | SupportsInt | Mapping[str, Any] | tuple[Any, ...]
 """An order: a receipt, an id as a number of any kind or as text, or a row of a table of orders."""
@@ -193,13 +190,7 @@ class TradingFlows:
             )
 
     @trading_flow
-    def order(
-        self,
-        order: OrderLike,
-        *,
-        by: By | None = None,
-        vault_address: str | None = None,
-    ) -> Flow[Receipt]:
+    def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
         """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
 
         `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
@@ -243,11 +234,7 @@ class TradingFlows:
 
     @trading_flow
     def cancel_all(
-        self,
-        symbol: str | int | None = None,
-        *,
-        conditional: bool | None = None,
-        vault_address: str | None = None,
+        self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
     ) -> Flow[Cancelled]:
         """Cancel all open orders of a product (None: of every product), and return the receipts.
 
@@ -256,11 +243,9 @@ class TradingFlows:
         `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
         OutcomeUnknown when some stay open.
         """
-        from .cancelling import cancel_all
-
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
-        return (yield from cancel_all(self._calls, owner, code, conditional, vault_address))
+        return (yield from self._calls.cancel_all(owner, code, conditional, vault_address))
 
     @trading_flow
     def close_position(
@@ -355,14 +340,11 @@ class IntentFlows(SessionPart):
         `.explain()` of the result shows proto bytes, typed data and digest; `send` signs and sends exactly
         that. Raises CheckFailed, InputError, WalletError.
         """
-        from ...protocol.actions import declaration
-
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
             payload = yield from self._session._payload(what)
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        prepared: Prepared = yield from self._delivery.prepare(declaration(payload), payload, **options)
+        prepared: Prepared = yield from self._delivery.prepare(payload, expiry_after, vault_address)
         return prepared
 
     @trading_flow

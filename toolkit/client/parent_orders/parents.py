@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import CheckFailed, InputError, WaitTimeout, require
@@ -14,10 +15,9 @@ from ...numerals import plain_text
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
-from ..io.flow import Flow, Perform, flow
-from ..io.session_part import SessionPart
+from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
-from ..reads.catalogue import Catalogue
+from ..reads.reading import Catalogue
 from .plan import RUNNING, Plan
 from .schedule import ParentRunner
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from ..orders.delivery import Delivery
 
-INTERRUPTED = "INTERRUPTED"
-OVERDUE_MS = 10_000
-"""A parent order that is so late with its next child order is worked on by no session."""
 WAIT_SECONDS = 0.1
 COLUMNS = {
     "parent": "string",
@@ -73,7 +70,7 @@ class ParentOrder:
     @property
     def status(self) -> str:
         """RUNNING, INTERRUPTED, CANCELED or FINISHED."""
-        return status_of(self.plan, self._runner)
+        return self._runner.status(self.plan)
 
     @property
     def quantity(self) -> Decimal:
@@ -136,13 +133,8 @@ class ParentOrder:
         from ..reads.frames import indexed, typed
 
         rows = [
-            {
-                "intent": one.intent,
-                "time": one.time_ms,
-                "quantity": one.quantity,
-                "filled": one.filled,
-                "average_price": one.value / one.filled if one.filled else None,
-            }
+            {"intent": one.intent, "time": one.time_ms, "quantity": one.quantity, "filled": one.filled}
+            | {"average_price": one.value / one.filled if one.filled else None}
             for one in self.plan.children
         ]
         return indexed(typed(rows, CHILD_COLUMNS), index)
@@ -211,14 +203,9 @@ class ParentOrderFlows:
     def _start(self, made: Twap, vault: str | None, first: Prepared | None) -> Flow[ParentOrder]:
         if first is None:
             self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
-        account = yield from self._delivery.account()
-        runner = self._parents
-
-        def start() -> Plan:
-            return runner.start(made, account, vault, first)
-
+        start = partial(self._parents.start, made, (yield from self._delivery.account()), vault, first)
         plan: Plan = yield Perform(start, lambda: asyncio.to_thread(start))
-        return ParentOrder(runner, plan.id)
+        return ParentOrder(self._parents, plan.id)
 
     def _checked_twap(self, made: Twap, vault: str | None) -> Flow[Twap]:
         """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""
@@ -258,6 +245,7 @@ class ParentOrderPartFlows(SessionPart):
         """
         from ..reads.frames import indexed, typed
 
+        runner: ParentRunner = self._session._parents
         rows = [
             {
                 **{name: getattr(one.twap, name) for name in ("side", "quantity", "slices")},
@@ -266,9 +254,9 @@ class ParentOrderPartFlows(SessionPart):
                 "symbol": str(one.twap.symbol),
                 "created": one.created_ms,
                 "next": one.due_ms if one.state == RUNNING and one.done < one.twap.slices else None,
-                "status": status_of(one, self._session._parents),
+                "status": runner.status(one),
             }
-            for one in self._session._parents.plans()
+            for one in runner.plans()
         ]
         return indexed(typed(rows, COLUMNS), index)
 
@@ -283,10 +271,3 @@ class ParentOrderPartFlows(SessionPart):
         made = yield from self._session._checked_twap(made, first.vault_address)
         parent: ParentOrder = yield from self._session._start(made, first.vault_address, first)
         return parent
-
-
-def status_of(plan: Plan, runner: ParentRunner) -> str:
-    """Return the status of a parent order: its state, or INTERRUPTED where no session works on it."""
-    if plan.state != RUNNING or runner.is_mine(plan):
-        return plan.state
-    return RUNNING if plan.owner and runner.now_ms() <= plan.due_ms + OVERDUE_MS else INTERRUPTED

@@ -83,11 +83,9 @@ class Plan:
 
     def advanced(self, now_ms: int, child: Child | None = None, message: str = "") -> Plan:
         """Return the plan after a slice."""
-        due_ms = self.due_ms + self.twap.interval_ms
-        if (
-            due_ms <= now_ms
-        ):  # much too late, as after a suspended computer: the schedule is shifted, not rushed through
-            due_ms = now_ms + self.twap.interval_ms
+        # Where it is much too late, as after a suspended computer, the schedule is shifted, not rushed through.
+        begin_ms = self.due_ms if self.due_ms + self.twap.interval_ms > now_ms else now_ms
+        due_ms = begin_ms + self.twap.interval_ms
         children = self.children if child is None else (*self.children, child)
         return replace(self, done=self.done + 1, due_ms=due_ms, children=children, message=message)
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...errors import InputError, SessionClosed, ToolkitError
-from ...protocol.actions import declaration
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
 from .plan import CANCELED, FINISHED, RUNNING, Child, Plan
@@ -28,9 +27,12 @@ if TYPE_CHECKING:
     from ...orders import Twap
     from ..orders.delivery import Delivery, Prepared
     from ..orders.order_calls import OrderCalls
-    from ..reads.catalogue import Catalogue
+    from ..reads.reading import Catalogue
 
 PREFIX = "parent-"
+INTERRUPTED = "INTERRUPTED"
+OVERDUE_MS = 10_000
+"""A parent order that is so late with its next child order is worked on by no session."""
 SETTLE_MS = 2_000
 """Interval between two queries for the outcome of the last child orders."""
 POLL_SECONDS = 0.2
@@ -40,24 +42,18 @@ KEPT = 20
 """Parent orders that have ended are kept in the ledger up to this number."""
 
 
+@dataclass(eq=False, repr=False)
 class ParentRunner:
     """The parent orders of one session. `clock_runs` is False where time only moves by an advance of the venue."""
 
-    def __init__(
-        self,
-        calls: OrderCalls,
-        delivery: Delivery,
-        catalogue: Catalogue,
-        now: Callable[[], int],
-        owner: str,
-        clock_runs: bool,
-    ) -> None:
-        self._calls = calls
-        self._delivery = delivery
-        self._catalogue = catalogue
-        self.now_ms = now
-        self._owner = owner
-        self._clock_runs = clock_runs
+    _calls: OrderCalls
+    _delivery: Delivery
+    _catalogue: Catalogue
+    now_ms: Callable[[], int]
+    _owner: str
+    _clock_runs: bool
+
+    def __post_init__(self) -> None:
         self._due: dict[str, int] = {}
         """Own parent order → the moment of its next slice, or of the next query for the outcome of its children."""
         self._lock = threading.RLock()
@@ -86,10 +82,8 @@ class ParentRunner:
         owner = self.plan(id).account
         account: str = self._calls.driver.run(self._delivery.account())
         if owner.lower() != account.lower():
-            raise InputError(
-                f"{id} is one of account {owner}, and this session trades for {account}", field="id", rule="own",
-                value=id,
-            )  # fmt: skip
+            what = f"{id} is one of account {owner}, and this session trades for {account}"
+            raise InputError(what, field="id", rule="own", value=id)
         if not confirmed:
             words = self.plan(id).twap.describe()
             self._delivery.require_confirmation({"type": "resume", "parent order": words})
@@ -137,16 +131,18 @@ class ParentRunner:
                 found.append(plan)
         return found
 
-    def is_mine(self, plan: Plan) -> bool:
-        """Return whether this session works on it."""
-        return plan.id in self._due and plan.owner == self._owner
+    def status(self, plan: Plan) -> str:
+        """Return the status of a parent order: its state, or INTERRUPTED where no session works on it."""
+        is_mine = plan.id in self._due and plan.owner == self._owner
+        if plan.state != RUNNING or is_mine:
+            return plan.state
+        return RUNNING if plan.owner and self.now_ms() <= plan.due_ms + OVERDUE_MS else INTERRUPTED
 
     def check_clock(self) -> None:
         """Raise InputError where waiting would never end: time only moves by an advance of the venue."""
         if not self._clock_runs:
-            raise InputError(
-                "time only moves by venue.advance here, so waiting would never end", field="timeout", rule="clock"
-            )
+            what = "time only moves by venue.advance here, so waiting would never end"
+            raise InputError(what, field="timeout", rule="clock")
 
     def due_ms(self) -> int | None:
         """Return when there is something to do next, None for never."""
@@ -219,7 +215,7 @@ class ParentRunner:
             if quantity and prepared is None:
                 item = plan.twap.child(quantity).to_item(product)
                 payload = {"type": "placeOrder", "orders": [item]}
-                prepared = run(self._delivery.prepare(declaration(payload), payload, vault_address=plan.vault))
+                prepared = run(self._delivery.prepare(payload, vault_address=plan.vault))
             if prepared is not None:
                 id = intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
                 expires_ms = prepared.expiry_after or now_ms + self._delivery.expiry_ms

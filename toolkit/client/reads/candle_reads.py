@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...progress import Progress
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
 from ..io.flow import Flow, Now, Reply
-from ..io.progress import Progress
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
 
@@ -44,6 +44,11 @@ class CandleRequest:
         return self.interval_s * 1000
 
     @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """Product and interval, as all queries of candles have them."""
+        return ("symbol_name", self.symbol), ("interval", str(self.interval_s))
+
+    @property
     def range(self) -> Range:
         """Start of the first candle, and end of the last one (ms). Candles start at multiples of their length."""
         begin = -(-self.first_ms // self.interval_ms) * self.interval_ms
@@ -59,11 +64,10 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
     # The cache holds floats, so exact reads neither use nor fill it.
     if cache is not None and not request.exact:
         cached, covered = cache.load(request.symbol, request.interval_s)
-    pages: list[bytes] = []
-    parts = [cached]
+    answers: list[tuple[bytes, pd.DataFrame]] = []
     for start, stop in missing(covered, (begin, end)):
-        yield from _fetch(reader, request, start, stop, progress, pages, parts)
-    candles = _unique(parts)
+        answers += yield from _fetch(reader, request, start, stop, progress)
+    candles = _unique([cached, *(received for _, received in answers)])
     if cache is not None and not request.exact:
         now_ms: int = yield Now()  # known better after the answers than before them
         closed_ms = (min(now_ms, request.now_ms) - GRACE_MS) // request.interval_ms * request.interval_ms
@@ -73,7 +77,7 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
             cache.store(request.symbol, request.interval_s, closed, now_covered)
         in_range = (candles["time"] >= _timestamp(begin)) & (candles["time"] < _timestamp(end))
         candles = candles[in_range].reset_index(drop=True)
-    candles.attrs["raw"] = frames.InfoAnswer(pages)
+    candles.attrs["raw"] = frames.InfoAnswer(page for page, _ in answers)
     return candles
 
 
@@ -89,12 +93,7 @@ def read_last(
     while len(candles) < count:
         before = _unix_ms(candles["time"].min()) if len(candles) else request.last_ms + 1
         wanted = min(WINDOW, count - len(candles))
-        query = (
-            ("symbol_name", request.symbol),
-            ("interval", str(request.interval_s)),
-            ("timestamp", str(before)),
-            ("limit", str(wanted)),
-        )
+        query = (*request.query, ("timestamp", str(before)), ("limit", str(wanted)))
         reply: Reply = yield from reader.fetch(_BEFORE, query)
         received = frames.frame(_BEFORE, reply.body, exact=request.exact)
         pages.append(reply.body)
@@ -109,46 +108,32 @@ def read_last(
 
 
 def _fetch(
-    reader: Reader,
-    request: CandleRequest,
-    begin: int,
-    end: int,
-    progress: Progress,
-    pages: list[bytes],
-    parts: list[pd.DataFrame],
-) -> Flow[None]:
-    """Append the responses for candles that start in [begin, end) to `pages`, and their frames to `parts`.
+    reader: Reader, request: CandleRequest, begin: int, end: int, progress: Progress
+) -> Flow[list[tuple[bytes, pd.DataFrame]]]:
+    """Return the responses for candles that start in [begin, end), each with its frame.
 
     A venue may return fewer candles than a window has. After a response that may be cut off the next window begins
     after its last candle, and the part before its first candle is requested separately.
     """
+    answers: list[tuple[bytes, pd.DataFrame]] = []
     at = begin
     while at < end:
         stop = min(at + WINDOW * request.interval_ms, end)
-        reply: Reply = yield from reader.fetch(_KLINES, _query(request, at, stop))
+        window = (("startTime", str(at)), ("endTime", str(stop - 1)))  # the query includes both ends
+        reply: Reply = yield from reader.fetch(_KLINES, (*request.query, *window))
         received = frames.frame(_KLINES, reply.body, exact=request.exact)
         received = received[received["time"].notna()]
-        pages.append(reply.body)
+        answers.append((reply.body, received))
         progress.add(len(received))
-        if received.empty:
-            at = stop
-            continue
-        parts.append(received)
-        oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
-        may_be_cut = len(received) % _ROUND == 0
-        if may_be_cut and at < oldest < stop:
-            yield from _fetch(reader, request, at, oldest, progress, pages, parts)
-        next_ms = newest + request.interval_ms
-        at = next_ms if may_be_cut and next_ms < stop else stop
-
-
-def _query(request: CandleRequest, begin: int, end: int) -> tuple[tuple[str, str], ...]:
-    return (
-        ("symbol_name", request.symbol),
-        ("interval", str(request.interval_s)),
-        ("startTime", str(begin)),
-        ("endTime", str(end - 1)),  # the query includes both ends
-    )
+        next_ms = stop
+        # An answer that was cut off has a round number of candles.
+        if len(received) and len(received) % _ROUND == 0:
+            oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
+            if at < oldest < stop:
+                answers += yield from _fetch(reader, request, at, oldest, progress)
+            next_ms = min(newest + request.interval_ms, stop)
+        at = next_ms
+    return answers
 
 
 def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:

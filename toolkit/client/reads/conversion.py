@@ -47,23 +47,14 @@ def milliseconds(value: Time | Any, name: str) -> int:
         raise _not_a_time(value, name)
     number = int(value.__index__())
     if 0 < number < _MIN_MS:
-        raise MalformedRequest(
-            f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}",
-            field=name,
-            rule="milliseconds",
-            value=value,
-            nearest=(str(number * 1000),),
-        )
+        said = f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}"
+        raise MalformedRequest(said, field=name, rule="milliseconds", value=value, nearest=(str(number * 1000),))
     return number
 
 
 def _not_a_time(value: Any, name: str) -> MalformedRequest:
-    return MalformedRequest(
-        f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime",
-        field=name,
-        rule="time",
-        value=value,
-    )
+    said = f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime"
+    return MalformedRequest(said, field=name, rule="time", value=value)
 
 
 def seconds(interval: int | str | timedelta) -> int:
@@ -71,31 +62,23 @@ def seconds(interval: int | str | timedelta) -> int:
 
     Raises MalformedRequest for anything else. A bare number is seconds.
     """
-    interval_s = _seconds(interval)
+    if isinstance(interval, timedelta):
+        interval_s = interval // timedelta(seconds=1)
+    elif isinstance(interval, str) and (found := _INTERVAL.fullmatch(interval.strip())):
+        if found[2] == "M":
+            minutes = f"{found[1]}m"
+            said = f"interval {interval!r} would be months, which differ in length; minutes are {minutes}"
+            nearest = (minutes, "30d", "4w")
+            raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=nearest)
+        interval_s = int(found[1]) * _UNITS[(found[2] or "s").lower()]
+    elif isinstance(interval, bool | str) or not hasattr(interval, "__index__"):
+        said = f"interval {interval!r} is not one; use seconds or text such as '1m', '15m', '1h', '1d'"
+        raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=("1m", "1h", "1d"))
+    else:
+        interval_s = int(interval.__index__())
     if interval_s < 1:
         raise MalformedRequest(f"interval {interval!r} is too short; use a second or more", field="interval")
     return interval_s
-
-
-def _seconds(interval: int | str | timedelta) -> int:
-    if isinstance(interval, timedelta):
-        return interval // timedelta(seconds=1)
-    if isinstance(interval, str) and (found := _INTERVAL.fullmatch(interval.strip())):
-        if found[2] == "M":
-            raise MalformedRequest(
-                f"interval {interval!r} would be months, which differ in length; minutes are {found[1]}m",
-                field="interval", rule="interval", value=interval, nearest=(f"{found[1]}m", "30d", "4w"),
-            )  # fmt: skip
-        return int(found[1]) * _UNITS[(found[2] or "s").lower()]
-    if isinstance(interval, bool | str) or not hasattr(interval, "__index__"):
-        raise MalformedRequest(
-            f"interval {interval!r} is not one; use seconds or text such as '1m', '15m', '1h', '1d'",
-            field="interval",
-            rule="interval",
-            value=interval,
-            nearest=("1m", "1h", "1d"),
-        )
-    return int(interval.__index__())
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +109,9 @@ def order_ref(value: object, name: str = "order") -> OrderRef:
     """
     if not is_order_row(value):
         return OrderRef(identifier(value, name))
-    if len(getattr(value, "results", ())) > 1:
-        raise InputError(
-            f"this receipt has {len(value.results)} orders; name one of them, e.g. receipt.orders[0]",  # type: ignore[attr-defined]
-            field=name, rule="one", value=value,
-        )  # fmt: skip
+    if len(results := getattr(value, "results", ())) > 1:
+        said = f"this receipt has {len(results)} orders; name one of them, e.g. receipt.orders[0]"
+        raise InputError(said, field=name, rule="one", value=value)
     found: dict[str, int | None] = {}
     for kind, names in _IDS.items():
         given = next((member for one in names if (member := _member(value, one)) is not None), None)

@@ -18,24 +18,13 @@ if TYPE_CHECKING:
 YEAR_SECONDS = 365 * 86_400
 _ZERO = Decimal(0)
 
+_AMOUNTS = ("size", "entry_price", "mark_price", "notional", "unrealized_pnl", "margin", "return_on_margin")
 LEG_COLUMNS: dict[str, str] = {
-    "symbol": "string",
-    "side": "string",
-    "size": "float64",
-    "entry_price": "float64",
-    "mark_price": "float64",
-    "notional": "float64",
-    "unrealized_pnl": "float64",
-    "margin": "float64",
-    "return_on_margin": "float64",
-    "liquidation_price": "float64",
-    "leverage": "float64",
-    "margin_mode": "string",
-    "position_mode": "string",
-    "realized_pnl": "float64",
-    "fees": "float64",
-    "created": "datetime64[ms, UTC]",
-    "time": "datetime64[ms, UTC]",
+    **dict.fromkeys(("symbol", "side"), "string"),
+    **dict.fromkeys((*_AMOUNTS, "liquidation_price", "leverage"), "float64"),
+    **dict.fromkeys(("margin_mode", "position_mode"), "string"),
+    **dict.fromkeys(("realized_pnl", "fees"), "float64"),
+    **dict.fromkeys(("created", "time"), "datetime64[ms, UTC]"),
     "account": "string",
 }
 """Columns of `session.positions()` and their dtypes."""
@@ -95,19 +84,15 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
     pnl = notional - value if side == "LONG" else value - notional
     posted = _amount(row["assigned_margin"]) if row["margin_mode"] == "ISOLATED" else value / leverage
     return {
-        **{name: row[name] for name in ("symbol", "margin_mode", "position_mode", "created", "time", "account")},
+        **{name: row[name] for name in LEG_COLUMNS if name in row},
         "side": side,
         "size": size,
         "entry_price": value / size,
-        "mark_price": row["mark_price"],
         "notional": notional,
         "unrealized_pnl": pnl,
         "margin": posted,
         "return_on_margin": pnl / posted if posted else None,
         "liquidation_price": liquidation_price,
-        "leverage": row["leverage"],
-        "realized_pnl": row["realized_pnl"],
-        "fees": row["fees"],
     }
 
 
@@ -186,16 +171,9 @@ def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
 
     intervals_s = rates["funding_interval"]
     if exact:
-        annual = pd.Series(
-            [
-                rate * YEAR_SECONDS / Decimal(int(interval_s))
-                if isinstance(rate, Decimal) and pd.notna(interval_s) and interval_s
-                else pd.NA
-                for rate, interval_s in zip(rates["funding_rate"], intervals_s, strict=True)
-            ],
-            index=rates.index,
-            dtype=object,
-        )
+        # A missing or empty interval gives NA, as a missing rate does.
+        lengths = [Decimal(int(length)) if pd.notna(length) and length else pd.NA for length in intervals_s]
+        annual = rates["funding_rate"] * YEAR_SECONDS / pd.Series(lengths, index=rates.index, dtype=object)
     else:
         annual = rates["funding_rate"] * (YEAR_SECONDS / intervals_s.astype("float64"))
     return _insert_after(rates, "funding_rate", {"annualised": annual})

@@ -7,10 +7,12 @@ follow at the end under their wire names; missing ones are NA. The response itse
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -20,11 +22,10 @@ from ...errors import BadAnswer
 from ...protocol import jsontext
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ...protocol.reads.info_records import KLINE
 from ...protocol.reads.rows import CURRENCIES, Record, RecordField
 from ...suggestions import check_known
-from .kline_pages import MAX_TIME_MS, decode_page
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
@@ -206,23 +207,23 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
     if field.kind in ("price", "quantity", "money", "ratio"):
         return _decimals(values) if exact else _floats(values)
     if field.kind in ("integer", "id"):
-        return _integers(values)
+        numbers, mask, bad = _int64s(values)
+        return pd.arrays.IntegerArray(numbers, mask), bad
     if field.kind in ("ms", "s"):
         return _times(values, 1000 if field.kind == "s" else 1)
-    if field.kind == "code":
-        by_text = {str(code): symbol for code, symbol in symbols.items()}
-        return _texts(values, lambda value: by_text.get(str(value), str(value)) if _is_present(value) else None)
-    if field.kind == "currency":
-        return _texts(values, lambda value: CURRENCIES.get(str(value), str(value)) if _is_present(value) else None)
-    if field.kind == "hash":
-        return _texts(values, lambda value: hash_text(str(value)) if _is_present(value) else None)
-    if field.kind in ("address", "key"):
-        return _texts(values, lambda value: str(value) if _is_present(value) else None)
     if field.kind == "bool":
-        return _booleans(values)
+        truths, bad = _each(values, [None] * len(values), lambda value: _TRUTH[str(value).lower()])
+        return pd.array(truths, dtype="boolean"), bad
     if field.kind == "object":
         return pd.Series(values, dtype=object).to_numpy(), 0
-    return _texts(values, lambda value: None if value is None else str(value))
+    if field.kind in ("text", "symbol"):
+        return _texts(values, lambda value: None if value is None else str(value))
+    by_code = {str(code): symbol for code, symbol in symbols.items()}
+    names = {"code": by_code, "currency": CURRENCIES}.get(field.kind, {})
+    if field.kind == "hash":
+        return _texts(values, lambda value: hash_text(str(value)) if _is_present(value) else None)
+    # An address or a key has no name and stays as it is.
+    return _texts(values, lambda value: names.get(str(value), str(value)) if _is_present(value) else None)
 
 
 def _is_present(value: Any) -> bool:
@@ -246,37 +247,38 @@ def _texts(values: list[Any], read: Callable[[Any], str | None]) -> tuple[Any, i
     return pd.array(out, dtype="string"), bad
 
 
+def _each(values: list[Any], out: Any, read: Callable[[Any], Any]) -> tuple[Any, int]:
+    """Put what `read` makes of each value that is there into `out`; return it and the number of those it refused."""
+    bad = 0
+    for at, value in enumerate(values):
+        if _is_present(value):
+            try:
+                out[at] = read(value)
+            except (TypeError, ValueError, ArithmeticError, LookupError):
+                bad += 1
+    return out, bad
+
+
 def _floats(values: list[Any]) -> tuple[Any, int]:
     try:
         return np.fromiter(map(float, values), np.float64, len(values)), 0
     except (TypeError, ValueError):
-        pass
-    numbers = np.full(len(values), np.nan)
-    bad = 0
-    for at, value in enumerate(values):
-        if not _is_present(value):
-            continue
-        try:
-            numbers[at] = float(value)
-        except (TypeError, ValueError):
-            bad += 1
-    return numbers, bad
+        return _each(values, np.full(len(values), np.nan), float)
 
 
 def _decimals(values: list[Any]) -> tuple[Any, int]:
     out = np.full(len(values), pd.NA, dtype=object)
-    bad = 0
-    for at, value in enumerate(values):
-        if not _is_present(value):
-            continue
-        try:
-            out[at] = value if isinstance(value, Decimal) else Decimal(str(value))
-        except InvalidOperation:
-            bad += 1
-    return out, bad
+    try:
+        if set(map(type, values)) <= {str, Decimal}:
+            out[:] = list(map(Decimal, values))
+            return out, 0
+    except InvalidOperation:
+        pass
+    return _each(values, out, lambda value: Decimal(str(value)))
 
 
 _INT64 = range(-(2**63), 2**63)
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
 def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
@@ -287,38 +289,23 @@ def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
             return np.fromiter(map(int, values), np.int64, count), np.zeros(count, bool), 0
     except (ValueError, OverflowError):
         pass
-    numbers, mask, bad = np.zeros(count, np.int64), np.ones(count, bool), 0
-    for at, value in enumerate(values):
-        if not _is_present(value):
-            continue
-        number = _as_integer(value)
-        if number is None:
-            bad += 1
-        else:
-            numbers[at], mask[at] = number, False
-    return numbers, mask, bad
+    found, bad = _each(values, [None] * count, _as_integer)
+    mask = np.fromiter((number is None for number in found), bool, count)
+    return np.fromiter((number or 0 for number in found), np.int64, count), mask, bad
 
 
-def _as_integer(value: Any) -> int | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    is_whole = not isinstance(value, float | Decimal) or value == number
-    return number if is_whole and number in _INT64 else None
-
-
-def _integers(values: list[Any]) -> tuple[Any, int]:
-    numbers, mask, bad = _int64s(values)
-    return pd.arrays.IntegerArray(numbers, mask), bad
+def _as_integer(value: Any) -> int:
+    """Return a value as an int64. Raises ValueError for one that is no such number, or has a fraction."""
+    number = int(value)
+    if isinstance(value, bool) or number not in _INT64 or (isinstance(value, float | Decimal) and value != number):
+        raise ValueError
+    return number
 
 
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
     """Return UTC times; `scale` is the number of ms in a unit of the values."""
     numbers, mask, bad = _int64s(values)
-    out_of_range = np.abs(numbers) > MAX_TIME_MS // scale
+    out_of_range = np.abs(numbers) > MAX_TIME // scale
     bad += int((out_of_range & ~mask).sum())
     times = (np.where(out_of_range, 0, numbers) * scale).astype("M8[ms]")
     # The venue writes 0 where a time is not set, e.g. for an agent that was not revoked.
@@ -326,10 +313,92 @@ def _times(values: list[Any], scale: int) -> tuple[Any, int]:
     return pd.DatetimeIndex(times, tz="UTC"), bad
 
 
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
+_CHUNK = 1 << 17
+"""Bytes of JSON that are decoded at once."""
+_PREFIX = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":\[(?=\{)')
+_FLOATS = ("open", "high", "low", "close", "volume", "turnover")
+_NUMBERS = ("timestamp", *_FLOATS, "tradeCount")
 
 
-def _booleans(values: list[Any]) -> tuple[Any, int]:
-    out = [_TRUTH.get(str(value).lower()) if _is_present(value) else None for value in values]
-    bad = sum(1 for value, read in zip(values, out, strict=True) if read is None and _is_present(value))
-    return pd.array(out, dtype="boolean"), bad
+def decode_page(body: bytes) -> pd.DataFrame | None:
+    """Return a page of uniform candles as a frame, or None where the page is not uniform.
+
+    It is when all rows are of one product and interval and have every field. Candles are read by the hundred thousand,
+    so such pages are decoded in pieces that fit the processor's cache; all other pages are read row by row.
+    """
+    head = _PREFIX.match(body)
+    text = body.rstrip()
+    if head is None or not text.endswith(b"]}"):
+        return None
+    begin, end = head.end(), len(text) - 2
+    try:
+        first = msgspec.json.decode(body[begin : body.index(b"}", begin) + 1])
+        decoder = _kline_decoder(first["symbolName"], first["intrvl"])
+        table = _decode_pieces(decoder, body, begin, end)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
+        return None
+    # Times and trade counts were decoded as floats; only whole numbers convert to int64 without a change.
+    integers = table[[0, -1]]
+    if not np.isfinite(integers).all() or (integers != np.floor(integers)).any():
+        return None
+    if np.abs(integers).max() > MAX_TIME // 1000:
+        return None
+    if table[0].min() <= 0:
+        return None
+    return _kline_frame(table, first["symbolName"], first["intrvl"])
+
+
+@lru_cache(maxsize=64)
+def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
+    row = msgspec.defstruct(
+        "KlineRow",
+        [
+            ("symbolName", Literal[symbol]),
+            ("intrvl", Literal[interval]),
+            *((name, float) for name in _NUMBERS),
+        ],
+        gc=False,
+        forbid_unknown_fields=True,
+    )
+    return msgspec.json.Decoder(list[row], strict=False)  # type: ignore[valid-type]
+
+
+def _decode_pieces(decoder: msgspec.json.Decoder[Any], body: bytes, begin: int, end: int) -> Any:
+    """Return the candles in body[begin:end] as float64, one row for each of _NUMBERS."""
+    parts = []
+    while begin < end:
+        cut = body.find(b"},{", begin + _CHUNK, end)
+        stop = end if cut < 0 else cut + 1
+        parts.append(_columns(decoder.decode(b"[" + body[begin:stop] + b"]")))
+        begin = stop + 1
+    return np.concatenate(parts, axis=1)
+
+
+def _columns(rows: list[Any]) -> Any:
+    """Return the numbers of typed rows as columns, without creating Python objects for them.
+
+    In MessagePack a float is a marker and eight bytes, and everything else in a row is the same in all rows. So all
+    rows have one length, and a number is at the same offset in each.
+    """
+    packed = msgspec.msgpack.encode(rows)
+    width = len(msgspec.msgpack.encode(rows[0]))
+    table = np.frombuffer(packed, np.uint8)[len(packed) - width * len(rows) :].reshape(len(rows), width)
+    found = np.empty((len(_NUMBERS), len(rows)))
+    end = width
+    for at in range(len(_NUMBERS) - 1, -1, -1):
+        found[at] = np.ascontiguousarray(table[:, end - 8 : end]).view(">f8")[:, 0]
+        end -= 8 + 1 + 1 + len(_NUMBERS[at])  # the number, its marker, and the field's name with its length byte
+    return found
+
+
+def _kline_frame(table: Any, symbol: str, interval: int) -> pd.DataFrame:
+    count = table.shape[1]
+    none = np.zeros(count, bool)
+    times = (table[0].astype(np.int64) * 1000).astype("M8[ms]")
+    columns: dict[str, Any] = {"time": pd.DatetimeIndex(times, tz="UTC")}
+    for at, name in enumerate(_FLOATS, start=1):
+        columns[name] = table[at]
+    columns["trades"] = pd.arrays.IntegerArray(table[-1].astype(np.int64), none)
+    columns["interval"] = pd.arrays.IntegerArray(np.full(count, interval, np.int64), none.copy())
+    columns["symbol"] = pd.array([symbol], dtype="string").repeat(count)
+    return pd.DataFrame(columns, index=pd.RangeIndex(count))

@@ -36,6 +36,10 @@ _SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
 """Parameters of a method that are not sent → their defaults."""
 
 
+_ANNUALISED = "funding_rate_history"
+"""The query whose frame has one column more: `annualised`, as in `session.funding_rates()`."""
+
+
 class InfoFlows(Suggesting):
     """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
 
@@ -66,9 +70,11 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
         exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
         if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:
             start, end = given.pop("start", None), given.pop("end", None)
-            options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
-            return self._reader.complete(endpoint.name, given, start, end, **options)
-        return self._reader.table(endpoint.name, given, exact, index)
+            options: dict[str, Any] = {"progress": progress, "exact": exact}
+            read = self._reader.complete(endpoint.name, given, start, end, **options)
+        else:
+            read = self._reader.table(endpoint.name, given, exact)
+        return _finished(endpoint, read, exact, index)
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -78,23 +84,31 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
     return call
 
 
+def _finished(endpoint: Endpoint, read: Flow[pd.DataFrame], exact: bool, index: str | None) -> Flow[pd.DataFrame]:
+    """Return a frame that was read with the column that is derived from its others, and its index."""
+    from .derived_columns import with_annual_rate
+    from .frames import indexed
+
+    frame = yield from read
+    return indexed(with_annual_rate(frame, exact) if endpoint.name == _ANNUALISED else frame, index)
+
+
 def _signature(endpoint: Endpoint) -> Signature:
-    params = list(endpoint.params.values())
-    required = _required(params)
-    optional = [param for param in params if param not in required]
-    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
-    parameters += [
-        Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotation(param)) for param in required
-    ]
-    for param in optional:
-        default, annotation = _default(param), _annotation(param)
-        if endpoint.windowed and param.kind == "page":
-            default, annotation = None, "int | None"
-        parameters.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
-    parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
-    parameters.append(Parameter("index", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
+    required = _required(endpoint.params.values())
+    optional = [param for param in endpoint.params.values() if param not in required]
+    usual = Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [Parameter("self", usual)]
+    parameters += [Parameter(param.name, usual, annotation=_annotation(param)) for param in required]
+    named: dict[str, tuple[Any, str]] = {param.name: (_default(param), _annotation(param)) for param in optional}
+    if endpoint.windowed:  # without a page all of them are read
+        named |= {param.name: (None, "int | None") for param in optional if param.kind == "page"}
+    named |= {"exact": (False, "bool"), "index": (None, "str | None")}
     if endpoint.windowed:
-        parameters.append(Parameter("progress", Parameter.KEYWORD_ONLY, default=None, annotation="bool | None"))
+        named["progress"] = (None, "bool | None")
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (default, annotation) in named.items()
+    ]
     return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
 
 
@@ -149,6 +163,8 @@ def _docstring(endpoint: Endpoint) -> str:
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""
         lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}")
+        if endpoint.name == _ANNUALISED and field.column == "funding_rate":
+            lines.append("    annualised (float64; ratio per year): the rate if every interval of 365 days settled it")
     lines += [
         "",
         "Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.",

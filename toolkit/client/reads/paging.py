@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...protocol.reads.endpoint import Endpoint
+from ...progress import Progress
+from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ..io.flow import Flow, Reply
-from ..io.progress import Progress
 from .conversion import Query
 from .frames import DataWarning, data_of
 
@@ -29,8 +29,6 @@ _REPEATED_PAGES = 3
 """A page that is returned this often in a row, for different page numbers, is all that the venue has."""
 _ROUND = 10
 """A page that was cut off has a multiple of this many rows."""
-_MAX_TIME_MS = 253_402_300_800_000
-"""The year 10000; a larger number is not a time."""
 
 FetchPage = Callable[[Query], Flow[Reply]]
 
@@ -59,12 +57,15 @@ class PagedRead:
 
     def run(self, fetch: FetchPage, progress: Progress) -> Flow[None]:
         """Read until no rows are left. An error keeps what was read; run again to continue."""
-        if self.rows:
-            yield from self._read_newer(fetch)
+        if self.rows and self.endpoint.windowed and self.end is None:
+            # After an interruption: rows may have arrived since the newest one.
+            yield from self._reread(fetch, max(self._times_ms(self.rows.values()), default=self.start or 0))
         while not self.done:
             yield from self._read_page(fetch, progress)
-        if self.endpoint.record.changing and len(self.pages) > 1:
-            yield from self._read_changed(fetch)
+        # Rows that changed during the read moved to the front, perhaps before they were read.
+        since_ms, changed = self._newest_ms, self.endpoint.record.changing and len(self.pages) > 1
+        while since_ms is not None and changed:
+            since_ms, changed = yield from self._reread(fetch, since_ms)
 
     def newest_first(self) -> list[Mapping[str, Any]]:
         """Return the rows by time and, within a millisecond, by number, newest first."""
@@ -79,7 +80,7 @@ class PagedRead:
             time_ms = int(row.get(self.endpoint.record.time) or 0)
         except (TypeError, ValueError, OverflowError):
             return 0
-        return time_ms if 0 <= time_ms < _MAX_TIME_MS else 0
+        return time_ms if 0 <= time_ms <= MAX_TIME else 0
 
     def _times_ms(self, rows: Iterable[Mapping[str, Any]]) -> list[int]:
         """Return the times that can be read."""
@@ -147,17 +148,6 @@ class PagedRead:
                 fresh.append(row)
                 self.rows[key] = row
         return fresh
-
-    def _read_newer(self, fetch: FetchPage) -> Flow[None]:
-        """After an interruption: read the rows that arrived since the newest one."""
-        if self.endpoint.windowed and self.end is None:
-            yield from self._reread(fetch, max(self._times_ms(self.rows.values()), default=self.start or 0))
-
-    def _read_changed(self, fetch: FetchPage) -> Flow[None]:
-        """Read rows that changed during the read: they moved to the front, perhaps before they were read."""
-        since_ms, changed = self._newest_ms, True
-        while since_ms is not None and changed:
-            since_ms, changed = yield from self._reread(fetch, since_ms)
 
     def _reread(self, fetch: FetchPage, since_ms: int) -> Flow[tuple[int | None, bool]]:
         """Replace the rows of the window from `since_ms` on; return its newest time and whether a row differed."""

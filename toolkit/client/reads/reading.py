@@ -7,24 +7,24 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import InputError, ToolkitError, UnknownProduct
-from ...products import ProductTable
+from ...errors import BadAnswer, InputError, ToolkitError, UnknownProduct
+from ...products import Product, ProductTable
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from ...protocol.reads.info_records import PRODUCT
 from ...protocol.reads.rows import Record
-from ..io.flow import Elapsed, Fetch, Flow, Reply, Sleep
+from ..io.flow import Elapsed, Fetch, Flow, Now, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
-from .catalogue import Catalogue
 from .conversion import Query, Time, milliseconds, query_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...environments import Environment
-    from ..io.progress import Progress
+    from ...progress import Progress
     from ..io.rate_limits import RateLimiter
     from .paging import PagedRead
+
 
 OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
 """Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
@@ -105,7 +105,7 @@ class Reader:
         self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:
         """Send one request and return the response as a frame; `given` has values by Python name."""
-        from . import frames
+        from ..reads import frames
 
         endpoint = ENDPOINTS[name]
         query = yield from self.query(endpoint, given)
@@ -136,7 +136,7 @@ class Reader:
         self, name: str, given: Mapping[str, Any], start: Time | None, end: Time | None, progress: bool | None
     ) -> Flow[PagedRead]:
         """Read all rows of a query in [start, end], or continue the same read where it failed."""
-        from ..io.progress import Progress
+        from ...progress import Progress
         from .paging import PagedRead
 
         endpoint = ENDPOINTS[name]
@@ -162,7 +162,7 @@ class Reader:
 
     def all_rows(self, name: str, given: Mapping[str, Any], start_ms: int | None = None) -> Flow[PagedRead]:
         """Read all rows of a query (from a time on), each time from the beginning and without a progress bar."""
-        from ..io.progress import Progress
+        from ...progress import Progress
         from .paging import PagedRead
 
         endpoint = ENDPOINTS[name]
@@ -182,7 +182,7 @@ class Reader:
         index: str | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
-        from . import frames
+        from ..reads import frames
 
         record = reads[0].endpoint.record
         symbols = yield from self.symbols(record)
@@ -192,7 +192,7 @@ class Reader:
 
     def meta(self, member: str, exact: bool, index: str | None) -> Flow[pd.DataFrame]:
         """Return a further member of the product list's data as a frame; `member` is a key of META_RECORDS."""
-        from . import frames
+        from ..reads import frames
 
         reply = yield from self.fetch(ENDPOINTS["products"], ())
         data = frames.data_of(reply.body, exact=exact)
@@ -230,7 +230,7 @@ class Reader:
 
     def frame(self, endpoint: Endpoint, pages: Sequence[bytes], exact: bool) -> Flow[pd.DataFrame]:
         """Return responses as one frame, with symbols for product codes."""
-        from . import frames
+        from ..reads import frames
 
         if endpoint.record is PRODUCT:
             return frames.frame(endpoint, [readable_products(page) for page in pages], exact=exact)
@@ -297,3 +297,53 @@ def readable_products(page: bytes) -> bytes:
     if len(rows) == len(data["perpProducts"]):
         return page
     return msgspec.json.encode({"code": 0, "message": "success", "data": {**data, "perpProducts": rows}})
+
+
+PATH = ENDPOINTS["products"].path
+KEEP_MS = 60_000
+"""How long a product list is used before it is fetched again."""
+REFRESH_MS = 1_000
+"""Least time between two refreshes for unknown symbols."""
+
+
+class Catalogue:
+    """Products of one venue. Listings and risk limits change, so the list is kept for `keep_ms` only."""
+
+    def __init__(self, keep_ms: int = KEEP_MS) -> None:
+        self._keep_ms = keep_ms
+        self.known: ProductTable | None = None
+        """The list that was fetched last, however old; None before the first time."""
+        self._fetched_ms = 0
+
+    def forget(self) -> None:
+        """Fetch the list again on next use, e.g. after the venue refused an order for a changed limit."""
+        self.known = None
+
+    def table(self) -> Flow[ProductTable]:
+        """Return the product list, fetched again when it is older than `keep_ms`."""
+        now: int = yield Now()
+        # Below 0: the local venue's clock was set back, so the list's age is unknown.
+        if self.known is None or not 0 <= now - self._fetched_ms < self._keep_ms:
+            yield from self._fetch()
+        assert self.known is not None
+        return self.known
+
+    def find(self, symbol: str | int | Product) -> Flow[Product]:
+        """Return a product by symbol or code. Refreshes the list before it raises UnknownProduct."""
+        table = yield from self.table()
+        try:
+            return table.find(symbol)
+        except UnknownProduct:
+            now: int = yield Now()
+            if 0 <= now - self._fetched_ms < REFRESH_MS:
+                raise
+        table = yield from self._fetch()
+        return table.find(symbol)
+
+    def _fetch(self) -> Flow[ProductTable]:
+        envelope = yield from read(Fetch("GET", PATH))
+        if not isinstance(envelope.data, dict):
+            raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
+        self.known = table = ProductTable.from_meta(envelope.data)
+        self._fetched_ms = yield Now()
+        return table

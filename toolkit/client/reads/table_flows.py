@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ...protocol.reads.info_queries import ENDPOINTS
-from ..io.flow import Flow, Now, Perform, flow
-from ..io.session_part import SessionPart
-from .catalogue import Catalogue
+from ..io.flow import Flow, Now, Perform, SessionPart, flow
 from .conversion import Time, milliseconds, seconds
-from .reading import OPEN_STATUSES, Reader
+from .reading import OPEN_STATUSES, Catalogue, Reader
 
 if TYPE_CHECKING:
     import os
@@ -110,7 +108,7 @@ class TableFlows:
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
         """
-        from ..io.progress import Progress
+        from ...progress import Progress
         from . import candle_reads
         from .candle_cache import cache_of
         from .frames import indexed
@@ -245,30 +243,6 @@ class TableFlows:
 
         frame = yield from self._reader.table("funding_rates", {"symbol": symbol}, exact)
         return indexed(with_annual_rate(frame, exact), index)
-
-    @flow
-    def funding_rate_history(
-        self,
-        symbol: str | int,
-        start: Time | None = None,
-        end: Time | None = None,
-        *,
-        progress: bool | None = None,
-        exact: bool = False,
-        index: str | None = None,
-    ) -> Flow[pd.DataFrame]:
-        """Return all settled funding rates of a product in [start, end], oldest first.
-
-        Columns as in `help(session.info.funding_rate_history)`, and `annualised` as in `funding_rates`.
-        """
-        from .derived_columns import with_annual_rate
-        from .frames import indexed
-
-        given = {"symbol": symbol}
-        rates = yield from self._reader.complete(
-            "funding_rate_history", given, start, end, progress=progress, exact=exact
-        )
-        return indexed(with_annual_rate(rates, exact), index)
 
     @flow
     def wallet_balances(

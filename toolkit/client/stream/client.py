@@ -8,19 +8,44 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ...errors import FeedError
 from ...protocol.reads import feed as wire
 from .protocol import FeedProtocol
-from .topic import FeedEvent, Topic
-
-if TYPE_CHECKING:
-    from .live import Live
-    from .shell import DirectShell, ThreadShell
+from .updates import FeedEvent, Topic
 
 Callback = Callable[[], None]
 History = Callable[[Topic], Mapping[str, Any] | None]
+
+
+class Shell(Protocol):
+    """Moves the bytes between the protocol and the venue."""
+
+    manual: bool
+    """True when the venue's clock is manual: nothing arrives until the venue is advanced."""
+
+    def now_ms(self) -> int:
+        """Return the time of the protocol's clock."""
+
+    def wake(self) -> None:
+        """Let the protocol connect or send."""
+
+    def is_reader_thread(self) -> bool:
+        """Return whether the calling thread is the one that reads messages and calls callbacks."""
+
+    def pump(self) -> None:
+        """Read what has arrived, if that does not happen on another thread."""
+
+    def stop(self) -> None:
+        """Close the connection within a bounded time; stopping again does nothing."""
+
+
+class Listener(Protocol):
+    """A live object, as the client sees it."""
+
+    def _on_event(self, event: FeedEvent) -> list[Callback]:
+        """Take an event, under the lock; return what to call after the lock is released."""
 
 
 class FeedClient:
@@ -31,7 +56,7 @@ class FeedClient:
     None where there is no Info API).
     """
 
-    shell: ThreadShell | DirectShell
+    shell: Shell
     observe: Callable[[FeedEvent], None] | None = None
     """Is given each update after the live objects, before their callbacks are called."""
 
@@ -40,9 +65,9 @@ class FeedClient:
         self.history = history
         protocol.fills_history = history is not None
         self.condition = threading.Condition(threading.RLock())
-        self._listeners: dict[Topic, list[Live]] = {}
+        self._listeners: dict[Topic, list[Listener]] = {}
 
-    def subscribe(self, listener: Live, channel: wire.Channel, fields: Mapping[str, Any]) -> Topic:
+    def subscribe(self, listener: Listener, channel: wire.Channel, fields: Mapping[str, Any]) -> Topic:
         """Subscribe a listener and return the topic. Raises MalformedRequest for wrong fields."""
         with self.condition:
             topic = self.protocol.subscribe(channel, fields, self.shell.now_ms())
@@ -50,7 +75,7 @@ class FeedClient:
         self.shell.wake()
         return topic
 
-    def unsubscribe(self, listener: Live, topic: Topic) -> None:
+    def unsubscribe(self, listener: Listener, topic: Topic) -> None:
         """Remove a listener; the last one ends the subscription."""
         with self.condition:
             listeners = self._listeners.get(topic, [])
@@ -104,7 +129,7 @@ class FeedClient:
 
         return apply
 
-    def listeners(self) -> list[Live]:
+    def listeners(self) -> list[Listener]:
         """Return all live objects."""
         with self.condition:
             return [listener for listeners in self._listeners.values() for listener in listeners]

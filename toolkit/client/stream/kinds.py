@@ -13,7 +13,7 @@ from ...protocol.reads.feed_records import AOP_RECORDS
 from .channel_state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .client import FeedClient
 from .live import Live
-from .topic import FeedEvent
+from .updates import FeedEvent
 
 
 class LiveLog(Live):
@@ -42,9 +42,6 @@ class LiveLog(Live):
         # Taken from the newest end: indexing a deque of thousands from the other end would walk through all of it.
         items = self._log.items
         return items if count is None else list(islice(reversed(items), count))[::-1]
-
-    def _size(self) -> int:
-        return len(self._log.items)
 
 
 class LiveValue(Live):

@@ -22,7 +22,7 @@ from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.rows import Record
 from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
-from .topic import LIVE, FeedEvent
+from .updates import LIVE, FeedEvent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,10 +213,7 @@ class Live:
     def __len__(self) -> int:
         self._client.shell.pump()
         with self._client.condition:
-            return self._size()
-
-    def _size(self) -> int:
-        return len(self._raw())
+            return len(self._raw())
 
     def __bool__(self) -> bool:
         # Without this an object with no rows would be false, by its length.
@@ -230,12 +227,7 @@ class Live:
         clock it does not wait, because nothing arrives without an advance).
         Raises StaleData after the timeout, SubscriptionRefused when the venue refused, FeedError when it is closed.
         """
-        done = self._predicate(until)
-        end = time.monotonic() + self._timeout_seconds(timeout)
-        while not self._is_done(done):
-            left = end - time.monotonic()
-            if left <= 0:
-                raise self._timeout_error(until, timeout)
+        for left in self._waits(until, timeout):
             self._check_may_wait()
             with self._client.condition:
                 # Nothing is notified after a close; an update since `_is_done` is seen after one slice.
@@ -251,35 +243,30 @@ class Live:
 
     async def _await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
         """As `wait`, without blocking the event loop."""
-        done = self._predicate(until)
-        end = time.monotonic() + self._timeout_seconds(timeout)
         with self._wake_event() as woken:
-            while not self._is_done(done):
-                left = end - time.monotonic()
-                if left <= 0:
-                    raise self._timeout_error(until, timeout)
+            for left in self._waits(until, timeout):
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(woken.wait(), left)
                 woken.clear()
         return self
 
-    def _predicate(self, until: Until) -> Callable[[], object]:
+    def _waits(self, until: Until, timeout: float | None) -> Iterator[float]:
+        """Yield the seconds that are left, again and again until what is waited for has come; raise as `wait` does."""
         self._client.shell.pump()
-        if callable(until):
-            return lambda: until(self)
-        before = self._updates
-        wanted = before + (until if until is not None else 1 if self._topic.has_data else 0)
-        return lambda: self._topic.has_data and self._updates >= wanted
-
-    def _is_done(self, done: Callable[[], object]) -> bool:
-        self._client.shell.pump()
-        if done():
-            return True
-        if self._topic.error is not None:
-            raise self._topic.error
-        if self._ended():
-            raise FeedError(f"{self.subject} is closed")
-        return False
+        wanted = 0
+        if not callable(until):
+            wanted = self._updates + (until if until is not None else 1 if self._topic.has_data else 0)
+        end = time.monotonic() + self._timeout_seconds(timeout)
+        while True:
+            self._client.shell.pump()
+            if until(self) if callable(until) else self._topic.has_data and self._updates >= wanted:
+                return
+            if self._iteration_ended():
+                raise FeedError(f"{self.subject} is closed")
+            left = end - time.monotonic()
+            if left <= 0:
+                raise self._timeout_error(until, timeout)
+            yield left
 
     def _ended(self) -> bool:
         return self._closed or self._topic.state in ("closed", "refused")

@@ -9,30 +9,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ...protocol.reads.feed import RECENT
+from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from ...protocol.reads.info_queries import ENDPOINTS
+from ...protocol.reads.rows import Record
 from ..io.flow import Flow
 from ..reads.reading import OPEN_STATUSES, InfoSession, fetch_rows
-from .topic import Topic
+from .updates import Topic
 
 Data = dict[str, Any]
 
-_ORDER_EVENT = {"blockTime": "transactionTime", "side": "ordSide", "filledPx": "execPx"}
-_FILL = {
-    **{"blockTime": "transactionTime", "side": "ordSide", "orderPx": "ordPx"},
-    **{"orderId": "ordId", "clientOrderId": "clOrdId"},
-}
-_FUNDING = {"fundingTime": "transactionTime"}
-_ORDER = {
-    **{"side": "ordSide", "type": "ordType", "status": "ordStatus", "price": "ordPx", "qty": "ordQty"},
-    **{"leaveQty": "leavesQty", "conditionalOrderTriggerType": "tpslTriggerType"},
-}
-_POSITION = {"positionMode": "posMode", "positionMarginMode": "posMarginMode"}
-"""Info API name → name in the feed, where they differ."""
 _LOGS = {
-    "orderHist": ("order_events", "orderHists", _ORDER_EVENT),
-    "userFilled": ("fills", "userFills", _FILL),
-    "userFunding": ("funding_payments", "funding", _FUNDING),
+    "orderHist": ("order_events", "orderHists", RECORDS["orderHist"]),
+    "userFilled": ("fills", "userFills", RECORDS["userFilled"]),
+    "userFunding": ("funding_payments", "funding", RECORDS["userFunding"]),
 }
-"""Channel → query, member of a message with the items, names."""
+"""Channel → query, member of a message with the items, their record."""
 
 
 def history_reader(session: object) -> Callable[[Topic], Data | None] | None:
@@ -64,10 +55,10 @@ def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
         return data
     if kind not in _LOGS:
         return None
-    query, key, names = _LOGS[kind]
+    query, key, record = _LOGS[kind]
     rows = yield from _rows(session, query, userAddr=fields["userAddress"], pageSize=str(RECENT))
     symbols = yield from _symbols(session, rows)
-    return {key: [_renamed(row, names, symbols) for row in reversed(rows)]}
+    return {key: _renamed(rows[::-1], query, record, symbols)}
 
 
 def _account(session: InfoSession, address: str) -> Flow[Data]:
@@ -80,11 +71,11 @@ def _account(session: InfoSession, address: str) -> Flow[Data]:
             session, "order_states", userAddr=address, status=status, pageSize=str(5 * RECENT)
         )
     symbols = yield from _symbols(session, [*held, *open_orders])
-    positions = [_renamed(row, _POSITION, symbols) for row in held]
+    positions = _renamed(held, "positions", AOP_RECORDS["positions"], symbols)
     settings = [
         {"symbol": row.get("symbol"), "leverage": [row.get("posMode"), row.get("leverage")]} for row in positions
     ]
-    orders = [_renamed(row, _ORDER, symbols) for row in open_orders]
+    orders = _renamed(open_orders, "order_states", AOP_RECORDS["orders"], symbols)
     return {"aop": {"accounts": wallets, "orders": orders, "positions": positions, "settings": settings}}
 
 
@@ -101,10 +92,19 @@ def _symbols(session: InfoSession, rows: list[Data]) -> Flow[dict[str, str]]:
     return {str(product.code): product.symbol for product in table.values()}
 
 
-def _renamed(row: Mapping[str, Any], names: Mapping[str, str], symbols: Mapping[str, str]) -> Data:
-    """Return a row of the Info API under the feed's names, with the product's symbol for its code."""
-    renamed = {names.get(name, name): value for name, value in row.items()}
-    code = str(row.get("symbolCode", row.get("symbol", "")))
-    if code in symbols:
-        renamed["symbolCode"], renamed["symbol"] = int(code), symbols[code]
-    return renamed
+def _renamed(rows: list[Data], query: str, record: Record, symbols: Mapping[str, str]) -> list[Data]:
+    """Return rows of the Info API under the names of the feed's record, with the product's symbol for its code.
+
+    A field of one that is a field of the other has the same column in both.
+    """
+    feed_names = {field.column: field.wire for field in record.fields}
+    fields = [field for field in ENDPOINTS[query].record.fields if field.kind != "code"]
+    names = {field.wire: feed_names[field.column] for field in fields if field.column in feed_names}
+    made: list[Data] = []
+    for row in rows:
+        renamed = {names.get(name, name): value for name, value in row.items()}
+        code = str(row.get("symbolCode", row.get("symbol", "")))
+        if code in symbols:
+            renamed["symbolCode"], renamed["symbol"] = int(code), symbols[code]
+        made.append(renamed)
+    return made

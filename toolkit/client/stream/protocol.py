@@ -20,8 +20,7 @@ from typing import Any, Literal
 from ...errors import FeedError, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
-from .topic import FeedEvent, Topic, canonical_fields, subscription_fields
-from .updates import UNSEQUENCED, Settings, TopicUpdates
+from .updates import UNSEQUENCED, FeedEvent, Settings, Topic, TopicUpdates, canonical_fields, subscription_fields
 
 Phase = Literal["idle", "waiting", "connecting", "open"]
 

@@ -18,7 +18,7 @@ from typing import Any
 from ..io.flow import monotonic_ms
 from .client import FeedClient
 from .connections import ConnectionEnded, HubConnection, SocketConnection, peer_name
-from .topic import Topic
+from .updates import Topic
 
 STOP_SECONDS = 5.0
 """How long stopping waits for the thread."""

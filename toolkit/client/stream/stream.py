@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ...errors import InputError
+from ...environments import Environment
+from ...errors import InputError, MalformedRequest
 from ...guards import without_keys
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
+from ..reads.conversion import seconds
 from .client import FeedClient
 from .connections import HubConnection, SocketConnection
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
@@ -22,20 +24,28 @@ from .live import Live, Until
 from .missed_records import history_reader
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
-from .topic import FeedEvent
-from .updates import Settings
+from .updates import FeedEvent, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 L = TypeVar("L", bound=Live)
 
-_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+class SessionLike(Protocol):
+    """What a stream needs of its session: the addresses of feed and account, and the venue in this process or None."""
+
+    _local: Any
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def account(self) -> str | None: ...
 
 
 @without_keys
 class Stream(Suggesting):
-    """Live objects of one session, of which it uses `environment`, `account` and the venue in this process.
+    """Live objects of one session.
 
     `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
     is the randomness of its back-off; `observe` is given every update.
@@ -46,7 +56,7 @@ class Stream(Suggesting):
 
     def __init__(
         self,
-        session: Any,
+        session: SessionLike,
         *,
         settings: Settings | None = None,
         rng: random.Random | None = None,
@@ -79,9 +89,8 @@ class Stream(Suggesting):
 
         `interval` is text such as "1m", "4h", "1d", or seconds.
         """
-        return LiveCandles(
-            self._open(), wire.CHANNELS["candle"], {"symbol": symbol, "interval": interval_text(interval)}
-        )
+        fields = {"symbol": symbol, "interval": interval_text(interval)}
+        return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:
         """Return the wallet of an account (by default the session's): balance, equity, available margin, fee rates."""
@@ -155,7 +164,7 @@ class Stream(Suggesting):
         """Close all live objects, the connection and its thread. The stream can be used again."""
         client, self._client = self._client, None
         if client is not None:
-            for one in client.listeners():
+            for one in StreamHealth(client).live:
                 one.close()
             client.close()
 
@@ -237,7 +246,8 @@ class StreamHealth(Suggesting):
     @property
     def live(self) -> list[Live]:
         """All open live objects."""
-        return [] if self._client is None else self._client.listeners()
+        listeners = [] if self._client is None else self._client.listeners()
+        return [one for one in listeners if isinstance(one, Live)]
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
         """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
@@ -358,17 +368,9 @@ def interval_text(interval: str | int) -> str:
 
     Raises InputError for text that is not an interval; the channel checks which ones the venue has.
     """
-    if isinstance(interval, int) and not isinstance(interval, bool):
-        return str(interval)
-    number, unit = (interval[:-1], interval[-1:]) if isinstance(interval, str) else ("", "")
-    if unit in _UNIT_SECONDS and number.isdigit():
-        return str(int(number) * _UNIT_SECONDS[unit])
-    if isinstance(interval, str) and interval.isdigit():
-        return interval
-    raise InputError(
-        f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds',
-        field="interval",
-        rule="interval",
-        value=interval,
-        nearest=("1m", "1h", "1d"),
-    )
+    try:
+        return str(seconds(interval))
+    except MalformedRequest:
+        said = f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds'
+        nearest = ("1m", "1h", "1d")
+        raise InputError(said, field="interval", rule="interval", value=interval, nearest=nearest) from None

@@ -20,7 +20,7 @@ ALWAYS_SENT = ("reason",)
 """Fields that are not published and that the local venue sends in either form: its rules ask for the reason of each
 try of an exit and of each cancellation that the user did not ask for."""
 MAX_TIME = 253_402_300_799_999
-"""Last millisecond of the year 9999."""
+"""Last millisecond of the year 9999, the last that datetime and pandas can show."""
 _COUNT = re.compile("[0-9]{1,18}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _HASH = re.compile(r"0[xX][0-9a-fA-F]{64}")
@@ -225,12 +225,8 @@ class Endpoint:
             if self.items in data or "items" in data or "total" in data:
                 return []
             return [data]
-        raise MalformedRequest(
-            f"the data of {self.path} is {type(data).__name__}; an array or an object was expected",
-            field="data",
-            rule="shape",
-            value=data,
-        )
+        said = f"the data of {self.path} is {type(data).__name__}; an array or an object was expected"
+        raise MalformedRequest(said, field="data", rule="shape", value=data)
 
     def as_published(self, data: Any) -> Any:
         """Return an answer's data without the fields that are not published. Its rows are changed in place."""

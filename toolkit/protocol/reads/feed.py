@@ -230,22 +230,10 @@ def _channel(declared: str) -> Channel:
     kind, *fields = subscription.split()
     (style, key), *others = [option.partition(" ")[::2] for option in said.split("; ")]
     options = dict(others)
-    identity, also, columns = (tuple(options.get(name, "").split()) for name in ("identity", "also", "columns"))
-    return Channel(
-        kind,
-        tuple(_FIELDS[name] for name in fields),
-        cast(Style, style),
-        key,
-        about,
-        identity,
-        conflate="conflate" in options,
-        silence_ms=int(options.get("silence", 60_000)),
-        quiet="quiet" in options,
-        also=also,
-        typed="typed" in options,
-        sequenced="sequenced" in options,
-        columns=columns,
-    )
+    given: dict[str, Any] = {name: name in options for name in ("conflate", "quiet", "typed", "sequenced")}
+    given |= {name: tuple(options.get(name, "").split()) for name in ("identity", "also", "columns")}
+    given["silence_ms"] = int(options.get("silence", 60_000))
+    return Channel(kind, tuple(_FIELDS[name] for name in fields), cast(Style, style), key, about, **given)
 
 
 CHANNELS: dict[str, Channel] = {one.type: one for one in map(_channel, re.split(r"\n(?=\w)", _CHANNELS.strip()))}

@@ -1,23 +1,28 @@
-"""Records of the feed, declared as in `info_records`.
+"""Records of the feed, declared as in `info_records`, and its messages exactly as published.
 
-A field marked [L] is not published: only a local venue with wire="extended" sends it.
+A field marked [L] is not published: only a local venue with wire="extended" sends it. A message as published leaves it
+out. Source: docs/published.md, "WebSocket": one published message of each channel. The forms of values are taken from
+there: ids are numbers, hashes come without 0x, and enums as names, except for a transaction's status.
 """
 
 from __future__ import annotations
 
-from .feed import CHANNELS
-from .info_records import FUNDING_PAYMENT, KLINE, ORDER_EVENT, ORDER_STATE, POSITION, TRADE, TRANSACTION, WALLET
-from .rows import Record, field_table, record
+from collections.abc import Mapping
+from typing import Any
 
-BOOK = record("""
+from ..enums import ENUMS
+from .feed import AOP_KEYS, CHANNELS, Channel, encode
+from .info_records import RECORDS as INFO_RECORDS
+from .rows import Record, field_table, records
+
+_DECLARED = records(
+    """
 OrderBook
     side side text — BUY for a bid level, SELL for an ask level
     level level integer — distance from the best price; 1 is the best
     price price price — price of the level
     quantity quantity quantity — total quantity of the orders at this price
-""")
 
-PUBLIC_TRADE = record("""
 PublicTrade: time transactionTime
     transactionTime time ms — time of the trade
     symbol symbol symbol — product symbol
@@ -25,9 +30,7 @@ PublicTrade: time transactionTime
     filledPx price price — price of the trade
     filledQty quantity quantity — quantity of the trade
     txHash
-""")
 
-TICKER = record("""
 Ticker: identity s
     s symbol symbol — product symbol
     p last price — price of the last trade
@@ -43,38 +46,28 @@ Ticker: identity s
     v volume quantity — quantity traded in the last 24 hours
     tv turnover money — value traded in the last 24 hours
     P change ratio — price change of the last 24 hours
-""")
 
-BLOCK = record("""
 Block: identity blockHeight; time blockTime
     blockHeight
     blockTime time ms — time at which the block ended
     txCount transactions integer — number of transactions in the block
-""")
 
-HEIGHT = record("""
 BlockHeight
     blockHeight
     timestamp time ms — time at which the block ended
-""")
 
-FEED_TRANSACTION = TRANSACTION.like("""
-FeedTransaction: identity txHash
+FeedTransaction like Transaction: identity txHash
     blockHeight txHash user actionType
     status status enum:transaction_status — SUCCESS or FAILED
-""")
 
-FEED_WALLET = WALLET.like("""
-FeedWallet: identity userAddr currency
+FeedWallet like AccountWallet: identity userAddr currency
     userAddr currency balance availableBalance availableTransferBalance equity status
     makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
     blockHeight block integer — block height of the last change [L]
     blockTime time ms — time of the last change [L]
-""")
 
-FEED_ORDER = ORDER_STATE.like("""
-FeedOrder: identity ordId
+FeedOrder like OrderState: identity ordId
     ordId clOrdId
     symbol symbol symbol — product symbol
     ordSide
@@ -91,10 +84,8 @@ FeedOrder: identity ordId
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code [L]
     userAddr
-""")
 
-FEED_POSITION = POSITION.like("""
-FeedPosition: identity userAddr symbolCode
+FeedPosition like Position: identity userAddr symbolCode
     symbol symbol symbol — product symbol
     longSize shortSize longEntryValue shortEntryValue leverage
     posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
@@ -105,10 +96,8 @@ FeedPosition: identity userAddr symbolCode
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code
     userAddr
-""")
 
-FEED_ORDER_EVENT = ORDER_EVENT.like("""
-FeedOrderEvent: time transactionTime
+FeedOrderEvent like OrderEvent: time transactionTime
     transactionTime time ms — time of the event
     ordId clOrdId
     symbol symbol symbol — product symbol
@@ -122,10 +111,8 @@ FeedOrderEvent: time transactionTime
     reason
     txHash tx_hash hash — hash of the transaction [L]
     userAddr
-""")
 
-FEED_FILL = TRADE.like("""
-FeedFill: time transactionTime
+FeedFill like Trade: time transactionTime
     transactionTime time ms — time of the fill
     symbol symbol symbol — product symbol
     ordSide filledPx execQty role
@@ -140,9 +127,7 @@ FeedFill: time transactionTime
     posLongTerm long_term integer — number of the long position, counted from flat to flat
     posShortTerm short_term integer — number of the short position, counted from flat to flat
     txHash userAddr
-""")
 
-FEED_CLOSED_POSITION = record("""
 FeedClosedPosition: time closedTime
     closedTime time ms — time at which the position was closed
     symbol symbol symbol — product symbol
@@ -160,48 +145,44 @@ FeedClosedPosition: time closedTime
     term term integer — number of the position, counted from flat to flat
     symbolCode symbol_code integer — product code
     userAddr
-""")
 
-FEED_FUNDING = FUNDING_PAYMENT.like("""
-FeedFunding: time transactionTime
+FeedFunding like FundingPayment: time transactionTime
     transactionTime time ms — time of the settlement
     symbol symbol symbol — product symbol
     posSide posSize fundingRate fundingFee userAddr
-""")
 
-FEED_EVENT = record("""
 FeedEvent
     eventType kind text — kind of event: perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
     event event object — content of the event, unchanged
-""")
 
-FEED_SETTING = FEED_POSITION.like("""
-FeedSetting: identity symbol
+FeedSetting like FeedPosition: identity symbol
     symbol posMode leverage
-""")
+""",
+    INFO_RECORDS,
+)
 
 RECORDS: dict[str, Record] = {
-    "orderBook": BOOK,
-    "candle": KLINE,
-    "trades": PUBLIC_TRADE,
-    "ticker": TICKER,
-    "allTickers": TICKER,
-    "block": BLOCK,
-    "blockHeight": HEIGHT,
-    "tx": FEED_TRANSACTION,
-    "orderHist": FEED_ORDER_EVENT,
-    "userFilled": FEED_FILL,
-    "closedPosition": FEED_CLOSED_POSITION,
-    "userFunding": FEED_FUNDING,
-    "userEvent": FEED_EVENT,
+    "orderBook": _DECLARED["OrderBook"],
+    "candle": _DECLARED["Kline"],
+    "trades": _DECLARED["PublicTrade"],
+    "ticker": _DECLARED["Ticker"],
+    "allTickers": _DECLARED["Ticker"],
+    "block": _DECLARED["Block"],
+    "blockHeight": _DECLARED["BlockHeight"],
+    "tx": _DECLARED["FeedTransaction"],
+    "orderHist": _DECLARED["FeedOrderEvent"],
+    "userFilled": _DECLARED["FeedFill"],
+    "closedPosition": _DECLARED["FeedClosedPosition"],
+    "userFunding": _DECLARED["FeedFunding"],
+    "userEvent": _DECLARED["FeedEvent"],
 }
 """Channel → record of its items. The channel aopState has a record for each of its parts, see AOP_RECORDS."""
 
 AOP_RECORDS: dict[str, Record] = {
-    "accounts": FEED_WALLET,
-    "orders": FEED_ORDER,
-    "positions": FEED_POSITION,
-    "settings": FEED_SETTING,
+    "accounts": _DECLARED["FeedWallet"],
+    "orders": _DECLARED["FeedOrder"],
+    "positions": _DECLARED["FeedPosition"],
+    "settings": _DECLARED["FeedSetting"],
 }
 
 
@@ -225,3 +206,70 @@ def reference_table() -> str:
     for one_record in {shown.name: shown for shown in (*RECORDS.values(), *AOP_RECORDS.values())}.values():
         lines += field_table(one_record)
     return "\n".join(lines) + "\n"
+
+
+Data = dict[str, Any]
+
+_EVENT_FIELDS = ("ordId", "clOrdId", "symbol", "ordSide", "execStatus", "ordPx", "execQty", "leavesQty")
+"""Fields of a perpOrder in userEvent. Those of other events are not published."""
+_OMITTED = {"triggerPx": "0", "reduceOnly": "NONE"}
+"""Fields of an open order in aopState that are left out with these values."""
+
+
+def published_message(channel: Channel, kind: str, sequence: int, data: Mapping[str, Any]) -> str | None:
+    """Return a data message as published, None where nothing is: a snapshot of a channel that has none."""
+    if kind == "snapshot" and not (channel.typed and channel.sequenced):
+        return None
+    body: Data = {"type": kind} if channel.typed else {}
+    if channel.sequenced:
+        body["sequence"] = sequence
+    body |= {name: data[name] for name in channel.also if name in data}
+    if channel.type == "orderBook":
+        body["book"] = data["book"]
+    elif channel.type == "aopState":
+        body["aop"] = {
+            part: [_part(part, row) for row in data["aop"][part]] for part in AOP_KEYS if part in data["aop"]
+        }
+    elif channel.type == "userEvent":
+        body["events"] = [_event(event) for event in data["events"]]
+    elif channel.key:
+        rows, record = data[channel.key], RECORDS[channel.type]
+        columns = channel.columns or record.published
+        body[channel.key] = (
+            [_row(record, columns, row) for row in rows] if isinstance(rows, list) else _row(record, columns, rows)
+        )
+    else:
+        record = RECORDS[channel.type]
+        body |= _row(record, record.published, data)
+        if not body:  # there is no block or candle yet
+            return None
+    return encode({"channel": channel.type, "data": body})
+
+
+def _part(part: str, row: Mapping[str, Any]) -> Data:
+    record = AOP_RECORDS[part]
+    if part == "settings":
+        return {"symbol": row["symbol"], "leverage": row["leverage"]}
+    shown = _row(record, record.published, row)
+    return {name: value for name, value in shown.items() if part != "orders" or _OMITTED.get(name) != value}
+
+
+def _event(event: Mapping[str, Any]) -> Data:
+    if event["eventType"] != "perpOrder":
+        return dict(event)
+    return {**event, "event": [_row(RECORDS["orderHist"], _EVENT_FIELDS, row) for row in event["event"]]}
+
+
+def _row(record: Record, columns: tuple[str, ...], row: Mapping[str, Any]) -> Data:
+    fields = record.by_wire
+    return {name: _form(fields[name].kind, fields[name].enum, row[name]) for name in columns if name in row}
+
+
+def _form(kind: str, enum: str, value: Any) -> Any:
+    if kind == "id":
+        return int(value)
+    if kind == "hash":
+        return str(value).removeprefix("0x").upper()
+    if enum == "transaction_status":
+        return ENUMS[enum].number_of[value]
+    return ENUMS[enum].text(value) if enum else value

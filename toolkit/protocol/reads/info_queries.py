@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 
-from . import info_records
 from .endpoint import Endpoint, endpoint, param
-from .info_records import CURRENCY_META, MARGIN_TIER
+from .info_records import RECORDS
 from .rows import Record, field_table
 
 _SHARED = """
@@ -154,9 +153,8 @@ block /info/explore/block/detail Transaction paged [L] — One block with its tr
 def _declared() -> list[Endpoint]:
     """Return the queries that the lines of _QUERIES declare: one begins where a line is not indented."""
     shared = {made.wire: made for made in map(param, _SHARED.strip().splitlines())}
-    records = {record.name: record for record in vars(info_records).values() if isinstance(record, Record)}
     blocks = re.split(r"\n(?=\w)", _QUERIES.replace("\n    — ", " — ").strip())
-    return [endpoint(block.splitlines(), records, shared) for block in blocks]
+    return [endpoint(block.splitlines(), RECORDS, shared) for block in blocks]
 
 
 ENDPOINTS: dict[str, Endpoint] = {declared.name: declared for declared in _declared()}
@@ -165,7 +163,7 @@ ENDPOINTS: dict[str, Endpoint] = {declared.name: declared for declared in _decla
 FORMER_NAMES: dict[str, str] = {query.formerly: query.name for query in ENDPOINTS.values() if query.formerly}
 """Earlier Python name → name."""
 
-META_RECORDS: dict[str, Record] = {"marginTables": MARGIN_TIER, "currencies": CURRENCY_META}
+META_RECORDS: dict[str, Record] = {"marginTables": RECORDS["MarginTier"], "currencies": RECORDS["Currency"]}
 """Further members of the product list's data → record of their rows. A margin table has a row for each tier."""
 
 BY_PATH: dict[str, Endpoint] = {query.path: query for query in ENDPOINTS.values()}

@@ -1,10 +1,10 @@
-"""Records of the Info API, declared as `rows.record` reads them. Source: docs/published.md, "Info API"."""
+"""Records of the Info API, declared as `rows.records` reads them. Source: docs/published.md, "Info API"."""
 
 from __future__ import annotations
 
-from .rows import record
+from .rows import Record, records
 
-PRODUCT = record("""
+RECORDS: dict[str, Record] = records("""
 ProductMeta: identity code
     symbol symbol symbol — product symbol, such as BTCUSDC
     code code integer — product code, used in orders
@@ -29,26 +29,20 @@ ProductMeta: identity code
     quoteCurrency quote_currency text — currency of prices
     settleCurrency settle_currency text — currency in which profit and fees are settled
     currencyCode currency_code integer — number of the settlement currency; 1 is USDC
-""")
 
-MARGIN_TIER = record("""
 MarginTier: identity tableId minimumValue
     tableId table integer — number of the margin table, as in a product's margin_table
     minimumValue floor money — notional above which the tier applies
     maintainMarginRatio maintenance_rate ratio — maintenance margin as a fraction of the notional
     maxLeverage max_leverage ratio x — highest leverage of a position in this tier
-""")
 
-CURRENCY_META = record("""
 Currency: identity code
     currency currency text — name of the currency, such as USDC
     code code integer — number of the currency; 1 is USDC
     name name text — display name of the currency
     walletPrecision wallet_precision integer decimals — decimals of balances
     displayPrecision display_precision integer decimals — decimals to show
-""")
 
-WALLET = record("""
 AccountWallet: identity userAddr currency
     userAddr currency
     balance balance money — cash balance, without the margin of isolated positions
@@ -58,9 +52,7 @@ AccountWallet: identity userAddr currency
     status status enum:account_status — NORMAL, or LIQUIDATING while the account is being liquidated
     blockHeight block integer — block height of the last change
     blockTime time ms — time of the last change
-""")
 
-ACCOUNT_AGENT = record("""
 AccountAgent: identity id; time approvedAt
     id id key — id of the approval
     agentName name text — name under which the agent was approved
@@ -75,9 +67,7 @@ AccountAgent: identity id; time approvedAt
     revokedAt revoked_at ms — time of the revocation
     revokedBlock revoked_block integer — block height of the revocation
     revokeTx revoke_tx hash — hash of the transaction of the revocation
-""")
 
-ORDER_STATE = record("""
 OrderState: identity ordId; time blockTime; changing
     ordId clOrdId
     parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
@@ -100,9 +90,7 @@ OrderState: identity ordId; time blockTime; changing
     blockHeight block integer — block height of the last change
     userAddr
     id id key — id of the record
-""")
 
-ORDER_EVENT = record("""
 OrderEvent: identity id; time blockTime
     id id key — id of the event
     blockTime time ms — time of the event
@@ -119,9 +107,7 @@ OrderEvent: identity id; time blockTime
     openFee closeFee triggerPx timeInForce
     reason reason text — reason of a cancellation or rejection, in words [L]
     txHash blockHeight userAddr
-""")
 
-POSITION = record("""
 Position: identity userAddr symbolCode
     symbolCode symbol code — product symbol
     longSize long_size quantity — size of the long position
@@ -139,10 +125,8 @@ Position: identity userAddr symbolCode
     createTime created ms — time at which the position was first opened
     blockTime time ms — time of the last change
     userAddr
-""")
 
-TRADE = ORDER_EVENT.like("""
-Trade: identity id; time blockTime
+Trade like OrderEvent: identity id; time blockTime
     id id key — id of the record
     blockTime time ms — time of the fill
     symbol side
@@ -158,9 +142,7 @@ Trade: identity id; time blockTime
     leavesQty realizedPnl openFee closeFee
     builderFee builder_fee money — fee paid to the builder of the order [L]
     txHash blockHeight userAddr
-""")
 
-KLINE = record("""
 Kline: identity timestamp; time timestamp
     timestamp time s — start of the candle
     open open price — price of the first trade
@@ -172,9 +154,7 @@ Kline: identity timestamp; time timestamp
     tradeCount trades integer — number of trades
     intrvl interval integer seconds — length of the candle
     symbolName symbol symbol — product symbol
-""")
 
-LEDGER_ENTRY = record("""
 LedgerEntry: identity id; time blockTime; [L]
     id id id — id of the entry
     blockTime time ms — time of the change
@@ -185,9 +165,7 @@ LedgerEntry: identity id; time blockTime; [L]
     reference reference text — id or address that the change belongs to: order, vault, destination, …
     counterparty counterparty address — other account; missing for deposits, withdrawals and isolated margin
     currency txHash blockHeight userAddr
-""")
 
-FUNDING_RATE = record("""
 FundingRate: identity symbol; [L]
     symbol symbol code — product symbol
     fundingRate funding_rate ratio per interval — funding rate if the interval ended now
@@ -198,9 +176,7 @@ FundingRate: identity symbol; [L]
     oraclePx oracle_price price — index price (oracle)
     premium premium ratio — time-weighted mean premium of the interval so far
     blockTime time ms — time of the response
-""")
 
-FUNDING_RATE_POINT = record("""
 FundingRatePoint: identity symbol fundingTime; time fundingTime; [L]
     fundingTime time ms — time of the settlement
     symbol symbol code — product symbol
@@ -209,9 +185,7 @@ FundingRatePoint: identity symbol fundingTime; time fundingTime; [L]
     markPx mark_price price — mark price used for the settlement
     oraclePx oracle_price price — index price (oracle)
     fundingInterval funding_interval integer seconds — length of the funding interval
-""")
 
-FUNDING_PAYMENT = record("""
 FundingPayment: identity id; time fundingTime; [L]
     id id id — id of the payment
     fundingTime time ms — time of the settlement
@@ -221,9 +195,7 @@ FundingPayment: identity id; time fundingTime; [L]
     fundingRate
     fundingFee amount money — funding received; negative if paid
     txHash userAddr
-""")
 
-VAULT = record("""
 Vault: identity vaultAddress
     vaultAddress
     vaultName name text — name of the vault
@@ -238,9 +210,7 @@ Vault: identity vaultAddress
     totalShares total_shares quantity shares — number of shares of all depositors [L]
     parentAddress parent address — address of the parent vault; missing unless it is a sub-vault [L]
     createTime created ms — time of creation [L]
-""")
 
-USER_VAULT = record("""
 UserVault: identity vaultAddress userAddress; [L]
     vaultAddress
     vaultName name text — name of the vault
@@ -252,16 +222,12 @@ UserVault: identity vaultAddress userAddress; [L]
     price price price per share — net asset value of one share
     lockedUntil locked_until ms — time from which the shares can be withdrawn
     status status text — OPEN or CLOSED
-""")
 
-VAULT_POINT = record("""
 VaultPoint: identity timestamp; time timestamp; [L]
     timestamp time ms — time of the value
     value value money — total value of the vault, or its PnL
-""")
 
-VAULT_EVENT = USER_VAULT.like("""
-VaultEvent: identity id; time blockTime; [L]
+VaultEvent like UserVault: identity id; time blockTime; [L]
     id id id — id of the event
     blockTime time ms — time of the event
     type kind text — kind of event: CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE, …
@@ -271,27 +237,21 @@ VaultEvent: identity id; time blockTime; [L]
     price
     leaderFee leader_fee money — owner's share of a withdrawn profit
     txHash vaultAddress
-""")
 
-VAULT_DEPOSITOR = USER_VAULT.like("""
-VaultDepositor: identity userAddress; [L]
+VaultDepositor like UserVault: identity userAddress; [L]
     userAddress shares
     shareRatio share ratio — fraction of all shares
     deposits currentValue pnl
     joinTime joined ms — time of the first deposit
     vaultAddress
-""")
 
-REFERRAL_CODE = record("""
 ReferralCode: identity userAddr; [L]
     userAddr
     referralCode code text — referral code of the account
     inviterAddress inviter address — address of the inviter; missing without one
     inviterCode inviter_code text — referral code that was used
     bindTime bound_at ms — time of the invitation
-""")
 
-REFERRAL_SUMMARY = record("""
 ReferralSummary: identity userAddr; [L]
     userAddr
     period period text — period of the summary: 24h, 7d, 30d or all-time
@@ -303,9 +263,7 @@ ReferralSummary: identity userAddr; [L]
     secondTierReward second_tier_reward money — rewards for the fees of the accounts they invited
     totalReward total_reward money — sum of both rewards
     rewardRate reward_rate ratio — current reward rate: fraction of the invitees' fees
-""")
 
-REFERRAL = record("""
 Referral: identity userAddr; time joinTime; [L]
     userAddr account address — address of the invitee
     joinTime joined ms — time at which the invitee joined
@@ -313,9 +271,7 @@ Referral: identity userAddr; time joinTime; [L]
     fees fees money — trading fees of the invitee
     reward reward money — reward of the inviter
     inviteeCount invitees integer — number of accounts that the invitee invited
-""")
 
-PAYOUT = record("""
 ReferralPayout: identity id; time blockTime; [L]
     id id id — id of the payout
     blockTime time ms — time of the payout
@@ -324,17 +280,13 @@ ReferralPayout: identity id; time blockTime; [L]
     userAddr account address — address of the account that was paid
     fromAddress source address — address of the account whose fee is shared
     txHash
-""")
 
-REFERRAL_TIER = record("""
 ReferralTier: identity tier; [L]
     tier tier integer — number of the tier
     minVolume min_volume money — 30-day volume of the invitees from which the tier applies
     rewardRate reward_rate ratio — fraction of the invitees' fees
     secondTierRate second_tier_rate ratio — fraction of the fees of accounts that the invitees invited
-""")
 
-BUILDER_AGENT = record("""
 BuilderAgent: identity wallet agent builder expiresAt approveState
     wallet wallet address — address of the trader
     agent agent address — address of the authorised agent wallet
@@ -343,9 +295,7 @@ BuilderAgent: identity wallet agent builder expiresAt approveState
     expiresAt expires_at s — time at which the authorisation expires
     approveState approve_state text — APPROVED or REVOKED
     expired expired bool — true after the authorisation expired
-""")
 
-TRANSACTION = record("""
 Transaction: identity txHash; time blockTime; [L]
     txHash blockHeight
     blockTime time ms — time of the transaction
@@ -358,3 +308,6 @@ Transaction: identity txHash; time blockTime; [L]
     txMsg message text — message of the failure
     data data object — what the action returned, where its answer came before its execution
 """)
+"""Name → record."""
+
+KLINE, PRODUCT = RECORDS["Kline"], RECORDS["ProductMeta"]

@@ -1,9 +1,9 @@
 """What a record is: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared by a line `Name: identity …; time …; changing; [L]` (which wire names identify a row, which one is
-its time) and a line `wire column kind [unit] — description` for each field. A line of wire names alone takes them from
-`SHARED`. `KINDS` explains the kinds. The venue does not publish a field marked [L], nor any of a record marked so: only
-the local venue is known to send them.
+A record is declared by a line `Name [like another]: identity …; time …; changing; [L]` (which wire names identify a
+row, which one is its time) and a line `wire column kind [unit] — description` for each field. A line of wire names
+alone takes them from the other record and from `SHARED`. `KINDS` explains the kinds. The venue does not publish a field
+marked [L], nor any of a record marked so: only the local venue is known to send them.
 """
 
 from __future__ import annotations
@@ -129,25 +129,22 @@ class Record:
         """Wire names of the fields that are published."""
         return tuple(field.wire for field in self.fields if field.published and self.known)
 
-    def like(self, text: str) -> Record:
-        """Return the record that `text` declares; its lines of wire names alone take these fields from here first."""
-        return _declared(text, _SHARED | self.by_wire)
 
-
-def record(text: str) -> Record:
-    """Return the record that `text` declares, see the module."""
-    return _declared(text, _SHARED)
-
-
-def _declared(text: str, known: Mapping[str, RecordField]) -> Record:
-    head, *lines = text.strip().splitlines()
-    name, _, said = head.partition(":")
-    options = {word: rest for word, _, rest in (option.strip().partition(" ") for option in said.split(";"))}
-    fields: list[RecordField] = []
-    for line in lines:
-        fields += [_field(line)] if " — " in line else [known[wire] for wire in line.split()]
-    identity = tuple(options.get("identity", "").split())
-    return Record(name, tuple(fields), identity, options.get("time", ""), "changing" in options, "[L]" not in options)
+def records(text: str, others: Mapping[str, Record] | None = None) -> dict[str, Record]:
+    """Return the records that `text` declares by name, and the others, which they may be like (see the module)."""
+    made = dict(others or {})
+    for block in text.strip().split("\n\n"):
+        head, *lines = block.splitlines()
+        names, _, said = head.partition(":")
+        name, _, base = names.partition(" like ")
+        known = _SHARED | (made[base].by_wire if base else {})
+        options = {word: rest for word, _, rest in (option.strip().partition(" ") for option in said.split(";"))}
+        fields: list[RecordField] = []
+        for line in lines:
+            fields += [_field(line)] if " — " in line else [known[wire] for wire in line.split()]
+        identity, time = tuple(options.get("identity", "").split()), options.get("time", "")
+        made[name] = Record(name, tuple(fields), identity, time, "changing" in options, "[L]" not in options)
+    return made
 
 
 def _field(line: str) -> RecordField:

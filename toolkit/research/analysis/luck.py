@@ -10,6 +10,10 @@ Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import combinations, islice
 from statistics import NormalDist
 from typing import Any
@@ -19,7 +23,6 @@ import pandas as pd
 
 from ...errors import InputError
 from .metrics import NAN, Curve, Values, ratio
-from .trials import trials as session_trials
 
 EULER = 0.5772156649015329
 """The Euler–Mascheroni constant."""
@@ -110,11 +113,8 @@ def overfitting(returns: Values, parts: int | None = None) -> float:
         return NAN
     parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
     if parts < 2 or parts % 2 or parts > rows // 2:
-        raise InputError(
-            f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}",
-            field="parts",
-            value=parts,
-        )
+        text = f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}"
+        raise InputError(text, field="parts", value=parts)
     blocks = np.array_split(returns[: rows // parts * parts], parts)
     sums = np.array([block.sum(axis=0) for block in blocks])
     squares = np.array([(block**2).sum(axis=0) for block in blocks])
@@ -186,10 +186,8 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
     needed = min_track_record(sharpe, skew, kurtosis)
     return {
         "sharpe": sharpe * math.sqrt(periods),
-        "sharpe_low": sharpe_range[0],
-        "sharpe_high": sharpe_range[1],
-        "return_low": return_range[0],
-        "return_high": return_range[1],
+        **dict(zip(("sharpe_low", "sharpe_high"), sharpe_range, strict=True)),
+        **dict(zip(("return_low", "return_high"), return_range, strict=True)),
         "observations": count,
         "period": pd.Timedelta(step, unit="ms"),
         "skew": skew,
@@ -201,3 +199,62 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
         "min_track_record": pd.Timedelta(needed * step, unit="ms") if needed * step < 9e12 else pd.NaT,
         "track_record": pd.Timedelta(count * step, unit="ms"),
     }
+
+
+class Trials:
+    """The runs of this process, each different one once, with their yearly Sharpe ratios where somebody measured them.
+
+    `backtest`, `vectorised`, `sweep` and `optimise` count by themselves. `len(trials)` is their number,
+    `trials.frame()` a table, and `trials.clear()` begins again, for a question that has nothing to do with the last.
+    """
+
+    def __init__(self) -> None:
+        self._sharpes: dict[str, float] = {}
+        # Points of a sweep may run in several threads at once, each of which pauses for itself.
+        self._paused = ContextVar("paused", default=False)
+
+    def add(self, key: str, sharpe: float = float("nan")) -> None:
+        """Count a run; one with a key that is known counts once."""
+        if self._paused.get():
+            return
+        if sharpe == sharpe or key not in self._sharpes:
+            self._sharpes[key] = sharpe
+
+    def measured(self, key: Callable[[], str], sharpe: float) -> None:
+        """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
+        if not self._paused.get() and sharpe == sharpe and (known := key()) in self._sharpes:
+            self._sharpes[known] = sharpe
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing meanwhile: a sweep counts its points itself."""
+        token = self._paused.set(True)
+        try:
+            yield
+        finally:
+            self._paused.reset(token)
+
+    def variance(self) -> float:
+        """Return the variance of the known yearly Sharpe ratios; 0 with fewer than two."""
+        known = [sharpe for sharpe in self._sharpes.values() if abs(sharpe) < float("inf")]
+        return statistics.variance(known) if len(known) > 1 else 0.0
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a trial, oldest first: key (str), sharpe (float64, yearly, NaN if never measured)."""
+        return pd.DataFrame({"key": list(self._sharpes), "sharpe": list(self._sharpes.values())}).astype(
+            {"key": "str", "sharpe": "float64"}
+        )
+
+    def clear(self) -> None:
+        """Begin again at 0."""
+        self._sharpes.clear()
+
+    def __len__(self) -> int:
+        return len(self._sharpes)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} trials in this session>"
+
+
+trials = session_trials = Trials()
+"""The trials of this process."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -49,6 +50,7 @@ class Sampled(NamedTuple):
     spread: float
 
 
+@dataclass(eq=False)
 class Curve:
     """The arrays of a run, enough for every measure. What several measures need is computed once.
 
@@ -56,26 +58,15 @@ class Curve:
     `signed` (quantities), `prices` and `fees` have one per fill, in order. `funding` is Σ payments (> 0 was received).
     """
 
-    def __init__(
-        self,
-        times: Times,
-        equity: Values,
-        gross: Values = NOTHING,
-        symbols: NDArray[np.int64] = NUMBERLESS,
-        signed: Values = NOTHING,
-        prices: Values = NOTHING,
-        fees: Values = NOTHING,
-        funding: float = 0.0,
-    ) -> None:
-        self.times = times
-        self.equity = equity
-        self.gross = gross
-        self.symbols = symbols
-        self.signed = signed
-        self.prices = prices
-        self.fees = fees
-        self.funding = funding
-        self._sampled: dict[int, Sampled] = {}
+    times: Times
+    equity: Values
+    gross: Values = field(default_factory=NOTHING.copy)
+    symbols: NDArray[np.int64] = field(default_factory=NUMBERLESS.copy)
+    signed: Values = field(default_factory=NOTHING.copy)
+    prices: Values = field(default_factory=NOTHING.copy)
+    fees: Values = field(default_factory=NOTHING.copy)
+    funding: float = 0.0
+    _sampled: dict[int, Sampled] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def spacing_ms(self) -> int:
@@ -109,11 +100,7 @@ class Curve:
     @cached_property
     def depths(self) -> Values:
         """The drawdown at every point."""
-        if _positive(self.highs):
-            return self.equity / self.highs - 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found: Values = np.where(self.highs > 0, self.equity / self.highs - 1, np.nan)
-        return found
+        return _over(self.equity, self.highs) - 1
 
     @cached_property
     def lasting(self) -> Values:
@@ -124,12 +111,8 @@ class Curve:
 
     def leverage(self) -> Values:
         """Return gross notional over equity at every point; 0 without equity."""
-        if _positive(self.equity) and _positive(self.gross + 1):
-            return self.gross / self.equity
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(self.equity > 0, self.gross / self.equity, 0.0)
-        found[~np.isfinite(found)] = 0.0
-        return found
+        found = _over(self.gross, self.equity)
+        return found if _positive(found + 1) else np.nan_to_num(found, posinf=0.0, neginf=0.0)
 
     def sampled(self, period: Period = None) -> Sampled:
         """Return the returns of the equity sampled every `period`: the last value known at each edge."""
@@ -149,11 +132,9 @@ class Curve:
             return times[:0], equity[:0]
         edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
         values = equity if np.array_equal(edges, times) else equity[np.searchsorted(times, edges, side="right") - 1]
-        before = values[:-1]
+        returns = _over(values[1:], values[:-1]) - 1
         if _positive(values):
-            return edges[1:], values[1:] / before - 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            returns = np.where(before > 0, values[1:] / before - 1, np.nan)
+            return edges[1:], returns
         known = ~np.isnan(returns)
         return edges[1:][known], returns[known]
 
@@ -274,16 +255,9 @@ def time_weighted(values: Equity) -> float:
 
 
 ROUND_TRIPS = {
-    "symbol": "str",
-    "side": "str",
-    "opened": "datetime64[ms, UTC]",
-    "closed": "datetime64[ms, UTC]",
-    "quantity": "float64",
-    "entry_price": "float64",
-    "exit_price": "float64",
-    "gross": "float64",
-    "fees": "float64",
-    "net": "float64",
+    **dict.fromkeys(("symbol", "side"), "str"),
+    **dict.fromkeys(("opened", "closed"), "datetime64[ms, UTC]"),
+    **dict.fromkeys(("quantity", "entry_price", "exit_price", "gross", "fees", "net"), "float64"),
 }
 """Columns of `round_trips` and their dtypes."""
 
@@ -397,11 +371,8 @@ def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict
 
 def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFrame, notional: pd.Series[float]) -> Curve:
     """Return the frames of a run as arrays."""
-    curve, traded = _curve(equity), _fill_arrays(fills)
-    paid = float(funding["payment"].sum())
-    return Curve(
-        curve.times, curve.equity, _values(notional), traded.symbols, traded.signed, traded.prices, traded.fees, paid
-    )
+    curve, paid = _curve(equity), float(funding["payment"].sum())
+    return replace(_fill_arrays(fills), times=curve.times, equity=curve.equity, gross=_values(notional), funding=paid)
 
 
 def trip_profits(curve: Curve) -> Values:
@@ -507,6 +478,14 @@ def _mean(values: Values, lasting: Values) -> float:
     elapsed = add(lasting)
     # Not np.dot: starting the threads of its library takes longer than the sum.
     return float(np.einsum("i,i->", values, lasting) / elapsed if elapsed > 0 else values.mean())
+
+
+def _over(values: Values, base: Values) -> Values:
+    """Return values / base, NaN where the base is not above 0."""
+    if _positive(base):
+        return values / base
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(base > 0, values / base, np.nan)
 
 
 def _positive(values: Values) -> bool:

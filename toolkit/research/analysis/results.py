@@ -14,10 +14,9 @@ import pandas as pd
 from ...errors import InputError, require
 from ..market_data import time_index
 from . import metrics as formulas
-from .luck import assess
+from .luck import assess, trials
 from .metrics import Curve, Values, measure
 from .recipes import NotRepeatable, PackedRecipe, Recipe
-from .trials import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,44 +27,25 @@ TIME = "datetime64[ms, UTC]"
 
 FILLS = {
     "time": TIME,
-    "symbol": "str",
-    "side": "str",
-    "price": "float64",
-    "quantity": "float64",
-    "value": "float64",
-    "fee": "float64",
-    "realized_pnl": "float64",
-    "role": "str",
-    "type": "str",
+    **dict.fromkeys(("symbol", "side"), "str"),
+    **dict.fromkeys(("price", "quantity", "value", "fee", "realized_pnl"), "float64"),
+    **dict.fromkeys(("role", "type"), "str"),
     "order_id": "int64",
 }
 """Columns of `Results.fills`; side BUY or SELL, role MAKER or TAKER, amounts in USDC (fee > 0 is paid)."""
 
 ORDERS = {
-    "time": TIME,
-    "symbol": "str",
-    "order_id": "int64",
-    "side": "str",
-    "type": "str",
-    "tif": "str",
-    "price": "float64",
-    "trigger_price": "float64",
-    "quantity": "float64",
-    "filled": "float64",
-    "status": "str",
-    "reason": "str",
-    "updated": TIME,
+    **{"time": TIME, "symbol": "str", "order_id": "int64"},
+    **dict.fromkeys(("side", "type", "tif"), "str"),
+    **dict.fromkeys(("price", "trigger_price", "quantity", "filled"), "float64"),
+    **{"status": "str", "reason": "str", "updated": TIME},
 }
 """Columns of `Results.orders`; price is NaN for a market order, trigger_price without a trigger; reason is that of a
 rejection or cancel, updated the time of the last change."""
 
 FUNDING = {
-    "time": TIME,
-    "symbol": "str",
-    "position": "float64",
-    "price": "float64",
-    "rate": "float64",
-    "payment": "float64",
+    **{"time": TIME, "symbol": "str"},
+    **dict.fromkeys(("position", "price", "rate", "payment"), "float64"),
 }
 """Columns of `Results.funding`; payment > 0 was received, < 0 was paid, in USDC."""
 
@@ -175,8 +155,7 @@ class Results:
         A sweep reads only the measures of its runs, and making frames would take it longer than the runs themselves.
         """
         made = cls.__new__(cls)
-        kept = {"name": name, "params": params, "settings": settings, "recipe": NOT_KEPT, "_source": source}
-        made.__dict__.update(kept)
+        made.__dict__.update(name=name, params=params, settings=settings, recipe=NOT_KEPT, _source=source)
         return made
 
     if not TYPE_CHECKING:
@@ -244,18 +223,19 @@ class Results:
         `other` are the transfers; those without a symbol are in a row ACCOUNT. The total's net is the change of equity.
         """
         symbols = list(self.positions.columns)
+        notional = self.positions * self.marks if len(self.positions) else pd.DataFrame(0.0, [0], symbols)
+
+        def summed(amounts: pd.Series[float], of: pd.DataFrame) -> pd.Series[float]:
+            return amounts.groupby(of["symbol"]).sum().reindex(symbols, fill_value=0.0)
+
         signed = self.fills["value"].where(self.fills["side"] == "SELL", -self.fills["value"])
-        held = self.positions.iloc[-1] * self.marks.iloc[-1] if len(self.positions) else pd.Series(0.0, index=symbols)
-        initial = self.positions.iloc[0] * self.marks.iloc[0] if len(self.positions) else pd.Series(0.0, index=symbols)
-        table = pd.DataFrame(
-            {
-                "price": signed.groupby(self.fills["symbol"]).sum().reindex(symbols, fill_value=0.0) + held - initial,
-                "fees": -self.fills.groupby("symbol")["fee"].sum().reindex(symbols, fill_value=0.0),
-                "funding": self.funding.groupby("symbol")["payment"].sum().reindex(symbols, fill_value=0.0),
-                "other": self.transfers.groupby("symbol")["amount"].sum().reindex(symbols, fill_value=0.0),
-            },
-            index=pd.Index(symbols, name="symbol"),
-        ).fillna(0.0)
+        columns = {
+            "price": summed(signed, self.fills) + notional.iloc[-1] - notional.iloc[0],
+            "fees": -summed(self.fills["fee"], self.fills),
+            "funding": summed(self.funding["payment"], self.funding),
+            "other": summed(self.transfers["amount"], self.transfers),
+        }
+        table = pd.DataFrame(columns, index=pd.Index(symbols, name="symbol")).fillna(0.0)
         unassigned = float(self.transfers.loc[~self.transfers["symbol"].isin(symbols), "amount"].sum())
         if unassigned:
             table.loc["ACCOUNT"] = [0.0, 0.0, 0.0, unassigned]

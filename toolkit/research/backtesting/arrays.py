@@ -6,7 +6,7 @@ is a fast approximation: queues, margin, liquidation and minimum sizes are left 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -18,10 +18,10 @@ from ...interchange import to_pandas
 from ...suggestions import check_known
 from ..analysis.metrics import Curve
 from ..analysis.recipes import repeatable
-from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
+from ..analysis.results import FILLS, FUNDING, Results, frame
 from ..data.bars import Bars, by_time, read_bars
-from ..market_data import time_index
-from .funding_schedule import constant_rate
+from .funding_schedule import settlement_rates
+from .run_source import RunSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,9 +71,31 @@ def vectorised(
         if isinstance(given, Mapping):
             check_known(given, by_symbol, field, "symbol of the data")
     bars = list(by_symbol.values())
-    wanted = _targets(to_pandas(targets, "targets"), bars)
-    funding = to_pandas(funding, "funding")
-    return _run(bars, wanted, sizing, capital, fee, slippage, funding, step, name, dict(params or {}))
+    opens = np.column_stack([bar.open for bar in bars])
+    closes = np.column_stack([bar.close for bar in bars])
+    market = _Market(opens, closes, np.array([_step(step, bar.symbol) for bar in bars]), fee, slippage)
+    wanted = _without_gaps(_targets(to_pandas(targets, "targets"), bars))
+    settled = _settlements(to_pandas(funding, "funding"), bars, opens, closes)
+    held = np.zeros_like(wanted)
+    if sizing == "equity":
+        held = _compounded(wanted, market, settled, capital)
+    else:
+        units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
+        held[1:] = _round_to_steps(units, market.steps)[:-1]
+    traded = held.copy()
+    traded[1:] -= held[:-1]
+    # Few bars trade and fewer settle, so that money is counted where they do.
+    rows, columns = np.divmod(np.flatnonzero(traded), len(bars))
+    signed = traded[rows, columns]
+    prices = opens[rows, columns] * (1 + np.sign(signed) * slippage)
+    fees = np.abs(signed) * prices * fee
+    before = np.where(settled.rows > 0, held[settled.rows - 1, settled.columns], 0.0)
+    sizes = np.where(settled.late, held[settled.rows, settled.columns], before)
+    payments = -sizes * settled.prices * settled.rates
+    flows = np.bincount(rows, -signed * prices - fees, len(held)) + np.bincount(settled.rows, payments, len(held))
+    run = _Run(held, rows, columns, signed, prices, fees, sizes, payments, capital + np.cumsum(flows))
+    source = ArraysSource(bars, closes, run, settled, capital)
+    return Results.of(source, name, dict(params or {}), {"engine": "vectorised"})
 
 
 def vectorised_many(data: Any, targets: Mapping[Any, Any], **options: Any) -> pd.DataFrame:
@@ -92,12 +114,8 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     rows = len(bars[0])
     for other in bars[1:]:
         if len(other) != rows or not np.array_equal(other.opened, bars[0].opened):
-            raise InputError(
-                f"{other.symbol} and {bars[0].symbol} have different times; align them first",
-                field="data",
-                rule="same times",
-                value=other.symbol,
-            )
+            text = f"{other.symbol} and {bars[0].symbol} have different times; align them first"
+            raise InputError(text, field="data", rule="same times", value=other.symbol)
     targets = by_time(targets) if isinstance(targets, pd.DataFrame) else targets
     _check_times(targets, bars[0])
     if isinstance(targets, pd.DataFrame):
@@ -110,12 +128,8 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     array = np.array(targets, dtype="float64", copy=True)
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.shape != (rows, len(bars)):
-        raise InputError(
-            f"targets have the shape {array.shape}; {rows} bars of {len(bars)} symbols need {(rows, len(bars))}",
-            field="targets",
-            rule="shape",
-            value=str(array.shape),
-        )
+        text = f"targets have the shape {array.shape}; {rows} bars of {len(bars)} symbols need {(rows, len(bars))}"
+        raise InputError(text, field="targets", rule="shape", value=str(array.shape))
     if np.isinf(array).any():
         raise InputError("targets contain an infinite number", field="targets", rule="finite")
     return array
@@ -129,49 +143,8 @@ def _check_times(targets: Any, bars: Bars) -> None:
     different = np.flatnonzero(pd.to_datetime(index, utc=True).as_unit("ms").asi8 != bars.opened)
     if len(different):
         at, opened = index[different[0]], pd.Timestamp(int(bars.opened[different[0]]), unit="ms", tz="UTC")
-        raise InputError(
-            f"row {different[0]} of the targets is at {at}, its bar at {opened}; reindex them to the bars' times",
-            field="targets",
-            rule="same times",
-            value=str(at),
-        )
-
-
-def _run(
-    bars: list[Bars],
-    wanted: Array,
-    sizing: Sizing,
-    capital: float,
-    fee: float,
-    slippage: float,
-    funding: Any,
-    step: float | Mapping[str, float] | None,
-    name: str,
-    params: dict[str, Any],
-) -> Results:
-    opens = np.column_stack([bar.open for bar in bars])
-    closes = np.column_stack([bar.close for bar in bars])
-    steps = np.array([_step(step, bar.symbol) for bar in bars])
-    wanted = _without_gaps(wanted)
-    settled = _settlements(funding, bars, opens, closes)
-    held = np.zeros_like(wanted)
-    if sizing == "equity":
-        held = _compounded(wanted, opens, closes, steps, settled, capital, fee, slippage)
-    else:
-        units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
-        held[1:] = _round_to_steps(units, steps)[:-1]
-    traded = held.copy()
-    traded[1:] -= held[:-1]
-    # Few bars trade and fewer settle, so that money is counted where they do.
-    rows, columns = np.divmod(np.flatnonzero(traded), len(bars))
-    signed = traded[rows, columns]
-    prices = opens[rows, columns] * (1 + np.sign(signed) * slippage)
-    fees = np.abs(signed) * prices * fee
-    sizes = np.where(settled.late, held[settled.rows, settled.columns], _before(held, settled))
-    payments = -sizes * settled.prices * settled.rates
-    flows = np.bincount(rows, -signed * prices - fees, len(held)) + np.bincount(settled.rows, payments, len(held))
-    run = _Run(held, rows, columns, signed, prices, fees, sizes, payments, capital + np.cumsum(flows))
-    return Results.of(ArraysSource(bars, closes, run, settled, capital), name, params, {"engine": "vectorised"})
+        text = f"row {different[0]} of the targets is at {at}, its bar at {opened}; reindex them to the bars' times"
+        raise InputError(text, field="targets", rule="same times", value=str(at))
 
 
 def _without_gaps(wanted: Array) -> Array:
@@ -183,12 +156,6 @@ def _without_gaps(wanted: Array) -> Array:
     leading = np.logical_and.accumulate(missing, axis=0)
     wanted[leading] = 0.0
     return wanted if missing.sum() == leading.sum() else pd.DataFrame(wanted).ffill().to_numpy()
-
-
-def _before(held: Array, settled: _Settlements) -> Array:
-    """Return what was held before the bar of each settlement."""
-    earlier = held[settled.rows - 1, settled.columns]
-    return np.where(settled.rows > 0, earlier, 0.0)
 
 
 def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
@@ -209,17 +176,19 @@ def _notional_units(wanted: Array, closes: Array) -> Array:
     return pd.DataFrame(units).ffill().to_numpy()
 
 
-def _compounded(
-    wanted: Array,
-    opens: Array,
-    closes: Array,
-    steps: Array,
-    settled: _Settlements,
-    capital: float,
-    fee: float,
-    slippage: float,
-) -> Array:
+class _Market(NamedTuple):
+    """What targets are traded at: one row a bar and one column a symbol; `steps` one number a symbol."""
+
+    opens: Array
+    closes: Array
+    steps: Array
+    fee: float
+    slippage: float
+
+
+def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: float) -> Array:
     """Return the positions when each target is a multiple of equity at its close; loops only over changed targets."""
+    opens, closes, steps, fee, slippage = market
     held, early, late = (np.zeros_like(wanted) for _ in range(3))
     for costs, chosen in ((early, ~settled.late), (late, settled.late)):  # of one unit held in each bar
         np.add.at(costs, (settled.rows[chosen], settled.columns[chosen]), (settled.rates * settled.prices)[chosen])
@@ -260,32 +229,16 @@ def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) ->
     """Return the settlements within the bars; one at a bar's start meets the position held before it."""
     found = []
     for column, bar in enumerate(bars):
-        times, rates = _schedule(funding, bar)
-        closed = bar.closed
-        rows = np.searchsorted(bar.opened, times, side="right") - 1
-        inside = (rows >= 0) & (times < closed[-1])
-        rows, times, rates = rows[inside], times[inside], rates[inside]
-        in_gap = times >= closed[rows]
-        prices = np.where(in_gap, closes[rows, column], opens[rows, column])
-        found.append(_Settlements(rows, np.full(len(rows), column), times, rates, prices, times > bar.opened[rows]))
-    return _Settlements(*map(np.concatenate, zip(*found, strict=True)))
-
-
-def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
-    if isinstance(funding, Mapping):
-        funding = funding.get(bar.symbol)
-    if funding is None:
-        return np.zeros(0, dtype="int64"), np.zeros(0)
-    if isinstance(funding, pd.Series):
-        times = pd.DatetimeIndex(pd.to_datetime(funding.index, utc=True)).as_unit("ms").asi8
-        rates = funding.to_numpy(dtype="float64")
-        if not np.isfinite(rates).all():
+        given = funding.get(bar.symbol) if isinstance(funding, Mapping) else funding
+        if isinstance(given, pd.Series) and not np.isfinite(given.to_numpy(dtype="float64")).all():
             raise InputError(f"{bar.symbol}: a funding rate is not a number; drop or fill it", field="funding")
-        return times, rates
-    rate = constant_rate(bar.symbol, funding, FUNDING_MS // 3_600_000)
-    first = -(-int(bar.opened[0]) // FUNDING_MS) * FUNDING_MS
-    times = np.arange(first, int(bar.closed[-1]), FUNDING_MS, dtype="int64")
-    return times, np.full(len(times), rate)
+        times, rates = settlement_rates(bar.symbol, bar, given, FUNDING_MS)
+        rows = np.searchsorted(bar.opened, times, side="right") - 1
+        in_gap = times >= bar.closed[rows]
+        prices = np.where(in_gap, closes[rows, column], opens[rows, column])
+        places = rows, np.full(len(rows), column)
+        found.append(_Settlements(*places, times, np.array(rates), prices, times > bar.opened[rows]))
+    return _Settlements(*map(np.concatenate, zip(*found, strict=True)))
 
 
 class _Run(NamedTuple):
@@ -305,84 +258,60 @@ class _Run(NamedTuple):
     cash: Array
 
 
-class ArraysSource:
-    """The frames and arrays of a vectorised run, made when they are read."""
+class ArraysSource(RunSource):
+    """The frames and arrays of a vectorised run, made when they are read. Its targets are traded without orders."""
 
     def __init__(self, bars: list[Bars], closes: Array, run: _Run, settled: _Settlements, capital: float) -> None:
+        self.symbols = [bar.symbol for bar in bars]
         self._run = run
         self._closes = closes
         self._settled = settled
         self._capital = capital
-        self._symbols = [bar.symbol for bar in bars]
         self._first_opens = [bar.open[0] for bar in bars]
         self._opened = bars[0].opened
-        self._times = np.concatenate([self._opened[:1], bars[0].closed])
+        self.times = np.concatenate([self._opened[:1], bars[0].closed])
 
+    @cached_property
     def _equity(self) -> Array:
         return np.concatenate([[self._capital], self._run.cash + np.einsum("ij,ij->i", self._run.held, self._closes)])
 
     def curve(self) -> Curve:
-        """Return the arrays of the measures."""
         run = self._run
         gross = np.concatenate([[0.0], np.einsum("ij,ij->i", np.abs(run.held), self._closes)])
         trades = run.columns, run.signed, run.prices, run.fees
-        return Curve(self._times, self._equity(), gross, *trades, float(run.payments.sum()))
+        return Curve(self.times, self._equity, gross, *trades, float(run.payments.sum()))
 
     @cached_property
     def _fills(self) -> pd.DataFrame:
-        return frame(list(_fill_rows(self._symbols, self._opened, self._run)), FILLS)
+        return frame(list(_fill_rows(self.symbols, self._opened, self._run)), FILLS)
 
     def fills(self) -> pd.DataFrame:
-        """Return the fills."""
         return self._fills
 
     def equity(self) -> pd.DataFrame:
         """Return the equity curve; its balance books what is realised, by average cost."""
-        equity, fills, realised = self._equity(), self._fills, np.zeros(len(self._times))
+        fills, realised = self._fills, np.zeros(len(self.times))
         np.add.at(realised, self._run.rows + 1, (fills["realized_pnl"] - fills["fee"]).to_numpy())
         np.add.at(realised, self._settled.rows + 1, self._run.payments)
         balance = self._capital + np.cumsum(realised)
-        columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
-        return pd.DataFrame(columns, index=time_index(self._times)).astype(EQUITY)
+        return self.equity_frame(self._equity, balance)
 
     def positions(self) -> pd.DataFrame:
-        """Return the positions."""
-        return self._per_symbol(np.vstack([np.zeros(len(self._symbols)), self._run.held]))
+        return self.by_symbol(np.vstack([np.zeros(len(self.symbols)), self._run.held]))
 
     def marks(self) -> pd.DataFrame:
-        """Return the prices."""
-        return self._per_symbol(np.vstack([self._first_opens, self._closes]))
-
-    def _per_symbol(self, values: Array) -> pd.DataFrame:
-        return pd.DataFrame(values, index=time_index(self._times), columns=self._symbols)
+        return self.by_symbol(np.vstack([self._first_opens, self._closes]))
 
     def funding(self) -> pd.DataFrame:
-        """Return the funding payments."""
         settled, run = self._settled, self._run
         columns = settled.times, settled.columns, run.sizes, settled.prices, settled.rates, run.payments
         order = np.argsort(settled.times, kind="stable")
         rows = zip(*(values[order].tolist() for values in columns), strict=True)
-        paid = [(time, self._symbols[column], size, *rest) for time, column, size, *rest in rows if size]
+        paid = [(time, self.symbols[column], size, *rest) for time, column, size, *rest in rows if size]
         return frame(paid, FUNDING)
 
-    def orders(self) -> pd.DataFrame:
-        """Return no orders: targets are traded at once."""
-        return frame([], ORDERS)
 
-    def transfers(self) -> pd.DataFrame:
-        """Return no transfers."""
-        return frame([], TRANSFERS)
-
-    def events(self) -> pd.DataFrame:
-        """Return no events."""
-        return frame([], EVENTS)
-
-    def records(self) -> pd.DataFrame:
-        """Return no records."""
-        return pd.DataFrame()
-
-
-def _fill_rows(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
+def _fill_rows(symbols: Sequence[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
     size = [0.0] * len(symbols)
     entry = [0.0] * len(symbols)
     columns = opened[run.rows], run.columns, run.signed, run.prices, run.fees

@@ -1,27 +1,154 @@
-"""Matching against bars: moves prices along a bar's path and lets orders, triggers and liquidations happen on the way.
+"""The market of a backtest on bars: the price of each symbol, and the matching of the account's orders against it.
 
-Most bars touch nothing of the account. `update_wake_prices` computes for each symbol the price range in which nothing
-can happen, so that such quiet bars skip the core altogether.
+Prices move along a bar's path and let orders, triggers and liquidations happen on the way. Most bars touch nothing of
+the account. `update_wake_prices` computes for each symbol the price range in which nothing can happen, so that such
+quiet bars skip the core altogether.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from ...orders import Order
+from ...products import Product
 from ...venue.engine.core import Core
-from ...venue.model.accounts import Position, VenueAccount, VenueOrder
+from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
 from ...venue.risk import account_margin, funding_settlement
-from ...venue.simulation.replay import ENDLESS, House
-from ..market_data import Bar
-from .models import Liquidity, Slippage
-from .symbol_state import NEVER, SymbolState
+from ...venue.simulation.replay import ENDLESS, House, ReplayBar
+from ..data.bars import Path, Points
+from ..market_data import Bar, BarHistory
+from .models import BarModels, Liquidity
 
+ADDRESS = "0x00000000000000000000000000000000000000b7"
+"""The account of a backtest."""
+NEVER = 1 << 62
+"""Greater than any price or time."""
 NO_HASH = "0x"
 """Stands for the transaction hash of what no result shows with one."""
+
+
+class ReceivedBars:
+    """The bars that the strategy has received: `recent` are those that nobody has asked for yet.
+
+    Most bars are never looked back at, so they are sorted by symbol when somebody does.
+    """
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self.recent: list[Bar] = []
+        self.pending: dict[str, list[Bar]] = {symbol: [] for symbol in symbols}
+
+    def sort(self) -> None:
+        """Add the recent bars to the lists of their symbols, from which the histories take them."""
+        if len(self.pending) == 1:
+            for pending in self.pending.values():
+                pending += self.recent
+        else:
+            for bar in self.recent:
+                self.pending[bar.symbol].append(bar)
+        self.recent.clear()
+
+
+class ReceivedHistory(BarHistory):
+    """The history of one symbol of a backtest. No later bar can be reached from it: those stay with the driver."""
+
+    __slots__ = ("_received",)
+
+    def __init__(self, symbol: str, received: ReceivedBars) -> None:
+        super().__init__(symbol)
+        self._received = received
+        self._pending = received.pending[symbol]
+
+    @property
+    def length(self) -> int:
+        """Number of bars so far."""
+        self._received.sort()
+        return super().length
+
+    @property
+    def last_close(self) -> float:
+        """Close of the last bar."""
+        return self._pending[-1].close if self._pending else float(self._rows[self._length - 1, 3])
+
+    def _update(self) -> None:
+        self._received.sort()
+        super()._update()
+
+
+class Arrival(NamedTuple):
+    """An order or cancel in flight. Times in Unix ms; `number` orders arrivals of one time, and is unique."""
+
+    time: int
+    number: int
+    sent: int
+    state: SymbolState
+    kind: str
+    payload: Any
+
+
+class SymbolState:
+    """The current state of one symbol. Prices in ticks and quantities in steps, unless a name says otherwise."""
+
+    def __init__(self, core: Core, product: Product, symbol: str, received: ReceivedBars) -> None:
+        self.symbol = symbol
+        self.code = product.code
+        self.product = product
+        self.market = core.state.markets[product.code]
+        self.history = ReceivedHistory(symbol, received)
+        self.price = 0
+        """Last known price; 0 before the first."""
+        self.applied_bars = 0
+        """How many bars of the history `price` shows; the quiet bars after them have not touched it."""
+        self.wake_low, self.wake_high = -1, NEVER
+        """Nothing can happen while the price stays strictly between these."""
+        self.floor_price, self.ceiling_price = -1.0, math.inf
+        """The same bounds in USDC, narrowed by half a tick because prices of the data are rounded to ticks."""
+        self.tick, self.step = float(product.tick_size), float(product.step_size)
+        self.tick_ratio, self.step_ratio = product.tick_size.as_integer_ratio(), product.step_size.as_integer_ratio()
+        """The same as whole numbers: ticks × first / second is the float nearest to the price."""
+        self.texts: dict[int, str] = {}
+        """Quantities as text, by steps."""
+        self.volume_left: int | None = None
+        """Steps that the market still trades in this bar; None = any number."""
+        self.bar = ReplayBar(0, 0, 0, 0, 0, 0, 0)
+        """The current bar in ticks and steps."""
+        self.begun: dict[int, tuple[ReplayBar, Points]] | None = None
+        """The bars that have begun, in ticks and steps, with the points of their paths, by time; None: not kept."""
+        self.started = False
+        """Whether the current bar has had its first price."""
+        self.priced_ms = -1
+        """Time of the last price on the path of a bar."""
+        self.waiting: list[Arrival] = []
+        """Arrivals that wait for a price from after they were sent."""
+        self.in_flight_steps = 0
+        """Signed steps of market orders that have not arrived."""
+
+    def to_ticks(self, price: float) -> int:
+        """Return a price of the data in ticks, rounded to the nearest."""
+        return round(price / self.tick)
+
+    def begin_bar(self, bar: Bar, liquidity: Liquidity, path: Path) -> Points:
+        """Make `bar` the current one, and return the points of its path."""
+        begun = None if self.begun is None else self.begun.get(bar.time)
+        if begun is None:
+            open_, high, low, close = map(self.to_ticks, (bar.open, bar.high, bar.low, bar.close))
+            volume = int(bar.volume / self.step)
+            counted = ReplayBar(bar.time, bar.closed - bar.time, open_, high, low, close, volume)
+            begun = counted, path.points(counted)
+            if self.begun is not None:
+                self.begun[bar.time] = begun
+        self.bar, points = begun
+        self.volume_left = liquidity.offered(self.bar)
+        self.started = False
+        return points
+
+    def take_volume(self, steps: int) -> None:
+        """Subtract traded steps from the bar's volume."""
+        if self.volume_left is not None:
+            self.volume_left -= steps
 
 
 class BarMatcher:
@@ -35,31 +162,25 @@ class BarMatcher:
         coupled: several positions share a margin, or a liquidation is in progress: wake prices of single symbols
             are not enough.
         due: when a process of the core (a liquidation in steps) is due, Unix ms.
-        on_change: called after orders or positions may have changed.
     """
 
-    def __init__(
-        self,
-        core: Core,
-        account: VenueAccount,
-        states: Sequence[SymbolState],
-        liquidity: Liquidity,
-        slippage: Slippage,
-        on_change: Callable[[], None],
-    ) -> None:
+    def __init__(self, core: Core, states: Sequence[SymbolState], models: BarModels) -> None:
         self.core = core
-        self.account = account
+        self.account = core.account(ADDRESS)
         self.states = {state.symbol: state for state in states}
         self.by_code = {state.code: state for state in states}
-        self.liquidity = liquidity
-        self.slippage = slippage
+        self.models = models
+        self.liquidity = models.liquidity
         self.house = House(core)
         self.now = core.state.time
         self.every_point = False
         self.stale = True
         self.coupled = False
         self.due = NEVER
-        self.on_change = on_change
+
+    def deliver_events(self) -> None:
+        """Tell the strategy what has happened to its orders and positions."""
+        raise NotImplementedError
 
     def advance_to(self, time: int) -> None:
         """Advance the core to `time`, running its due processes with quotes to trade against.
@@ -86,22 +207,15 @@ class BarMatcher:
         if quiet and not (self.coupled or self.every_point or self.due <= time):
             self._set_price(state, target)
             return
-        if not jump:
-            while state.price != target:
-                stop = self._next_stop(state, target)
-                if stop == target:
-                    break
-                self._match_at(state, stop, time)
+        while not jump and (stop := self._next_stop(state, target)) != target:
+            self._match_at(state, stop, time)
         self._match_at(state, target, time)
 
     def _next_stop(self, state: SymbolState, target: int) -> int:
         """Return the nearest price on the way to `target` where an order, trigger or liquidation waits."""
         price, direction = state.price, 1 if target > state.price else -1
-        nearest = target
-        for stop in self._stops(state, target):
-            if (stop - price) * direction > 0 and (nearest - stop) * direction > 0:
-                nearest = stop
-        return nearest
+        ahead = [stop * direction for stop in self._stops(state, target) if (stop - price) * direction > 0]
+        return min([*ahead, target * direction]) * direction
 
     def _stops(self, state: SymbolState, target: int) -> Iterator[int]:
         for order in self.account.orders.values():
@@ -157,7 +271,7 @@ class BarMatcher:
             with self._exit_quotes():
                 self.core.run_hooks()
             self.stale = True
-        self.on_change()
+        self.deliver_events()
 
     def settle_funding(self, code: int, premium: int, time: int) -> None:
         """Settle funding of one product at the rate that a mean premium gives."""
@@ -177,7 +291,7 @@ class BarMatcher:
     def taker_price(self, state: SymbolState, side: int, steps: int, slip: int | None = None) -> int:
         """Return the price in ticks at which an order of `side` takes `steps`; `slip` replaces the slippage model."""
         if slip is None:
-            slip = self.slippage.ticks(state.price, steps, state.bar)
+            slip = self.models.slippage.ticks(state.price, steps, state.bar)
         return max(1, state.price + side * (self.liquidity.half_spread(state.price) + slip))
 
     def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
@@ -271,17 +385,19 @@ class BarMatcher:
             worst = (position.short.value + margin_micro) * RATE // (unit_micro * (RATE + rate_e8)) - 2
             state.wake_high = min(state.wake_high, worst)
 
-    def keeps_margin(self, members: Sequence[tuple[SymbolState, Bar]]) -> bool:
+    def keeps_margin(self, bars: Sequence[Bar]) -> bool:
         """Return whether the account certainly keeps its maintenance margin, at the worst price of each bar."""
         if self.core.state.liquidations:
             return False
         self.apply_closes()
-        extremes = {state.code: (state.to_ticks(bar.high), state.to_ticks(bar.low)) for state, bar in members}
+        bars_by_code = {self.states[bar.symbol].code: bar for bar in bars}
         equity_micro, maintenance_micro = self.account.balance, 0
         for code, position in self.account.positions.items():
             table = self.core.risk_index.tables[code]
-            price = self.by_code[code].price
-            high, low = extremes.get(code, (price, price))
+            state, bar = self.by_code[code], bars_by_code.get(code)
+            high = low = state.price
+            if bar is not None:
+                high, low = state.to_ticks(bar.high), state.to_ticks(bar.low)
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 return False
             worst = low * position.long.size - high * position.short.size
@@ -293,7 +409,6 @@ class BarMatcher:
     def apply_closes(self) -> None:
         """Set the prices to the closes of the quiet bars, which did not touch the core."""
         for state in self.states.values():
-            if state.unapplied is not None:
-                close = state.to_ticks(state.unapplied.close)
-                state.unapplied = None
-                self._set_price(state, close)
+            if (count := state.history.length) > state.applied_bars:
+                state.applied_bars = count
+                self._set_price(state, state.to_ticks(state.history.last_close))

@@ -1,18 +1,18 @@
 """The simulated broker of a backtest: one account, its orders in flight, and the events of both for the strategy.
 
-The driver moves time and prices, the strategy acts through `BacktestContext`. Neither this nor the matcher knows a bar
-before the driver hands it over.
+The driver moves time and prices, the strategy acts through `BacktestContext`. The broker knows no bar before the driver
+hands it over.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...checks import slippage_bound
 from ...errors import ActionRejected, InputError, UnknownProduct
@@ -30,25 +30,33 @@ from ...venue.trading import lifecycle, matching
 from ...venue.trading.lifecycle import position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
-from ..market_data import BookSnapshot
+from ..market_data import BarHistory, BookSnapshot
 from ..strategy import Strategy, overrides
-from .bar_matching import NO_HASH, BarMatcher
+from .bar_matching import ADDRESS, NO_HASH, Arrival, BarMatcher, SymbolState
 from .funding_schedule import FundingSettlement
-from .models import Latency, Liquidity, Slippage
-from .symbol_state import Arrival, SymbolState
+from .models import BarModels
 
-ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_CLIENT_ID = 10**15
 """Client ids given by the broker begin here, above those that people write."""
 
 
-class SimulatedBroker:
+class RunSettings(NamedTuple):
+    """The settings that runs on bars and on events have in common, as `backtest` takes them."""
+
+    capital: Amount
+    products: Mapping[str, Any] | None
+    leverage: Amount | None
+    fees: tuple[Amount, Amount] | None
+    funding: Any
+    seed: int
+
+
+class SimulatedBroker(BarMatcher):
     """One account on the core, and its orders in flight.
 
     Attributes:
-        matcher: prices, and the matching against bars.
         arrivals: heap of the orders and cancels in flight.
-        placed: client id → handle.
+        placed: client id → handle; `open_handles` has those that are not known to be in a final state.
         warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
         settlements: funding still to come, the next one last; `predicted`: code → the rate of every one, where it is
             the same.
@@ -62,22 +70,10 @@ class SimulatedBroker:
     ctx: Context
 
     def __init__(
-        self,
-        core: Core,
-        states: Sequence[SymbolState],
-        liquidity: Liquidity,
-        slippage: Slippage,
-        latency: Latency,
-        random: Random,
-        strategy: Strategy,
+        self, core: Core, states: Sequence[SymbolState], models: BarModels, settings: RunSettings, strategy: Strategy
     ) -> None:
-        self.core = core
-        self.account = core.account(ADDRESS)
-        self.matcher = BarMatcher(core, self.account, states, liquidity, slippage, self._deliver_events)
-        self.states = self.matcher.states
-        self.by_code = self.matcher.by_code
-        self.latency = latency
-        self.random = random
+        super().__init__(core, states, models)
+        self.random = Random(settings.seed)
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
         self.warm_until = -1
@@ -85,6 +81,7 @@ class SimulatedBroker:
         self.predicted: dict[int, float] = {}
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
+        self.open_handles: dict[int, OrderHandle] = {}
         self.notes: list[tuple[int, str, str, str]] = []
         self.balances: list[tuple[int, ...]] = []
         self._wants_fills = overrides(strategy, "on_fill")
@@ -92,8 +89,9 @@ class SimulatedBroker:
         self._last_balances: tuple[int, ...] = ()
         self._delivered_events = self._delivered_payments = 0
 
-    def open_account(self, capital: Amount, leverage: Amount | None, fees: tuple[Amount, Amount] | None) -> None:
+    def open_account(self, settings: RunSettings) -> None:
         """Deposit the capital, and set leverage and fee rates where given. Raises InputError for bad amounts."""
+        capital, leverage, fees = settings.capital, settings.leverage, settings.fees
         capital_micro = exact(capital, "capital") * MICRO
         if capital_micro != int(capital_micro) or capital_micro <= 0:
             raise InputError(f"capital {capital} must be a positive amount of USDC", field="capital", value=capital)
@@ -105,15 +103,15 @@ class SimulatedBroker:
                 raise InputError(f"fees {fees} are finer than 1e-8", field="fees", value=fees)
             self.account.maker_rate, self.account.taker_rate = map(int, rates_e8)
         for state in self.states.values():
-            for account in (self.account, self.matcher.house.account):
+            for account in (self.account, self.house.account):
                 position_of(self.core, account, state.product)
             if leverage is not None:
                 self.set_leverage(state, leverage)
-        self.record_balances(self.matcher.now)
+        self.record_balances(self.now)
 
     def set_leverage(self, state: SymbolState, leverage: Amount) -> None:
         """Set a leverage immediately. Raises ActionRejected when the venue's rules forbid it."""
-        self.matcher.apply_closes()
+        self.apply_closes()
         fields = {"symbolCode": state.code, "leverage": format(exact(leverage, "leverage"), "f")}
         try:
             outcome = self._run_action("setLeverage", fields)
@@ -130,34 +128,39 @@ class SimulatedBroker:
     def submit(self, order: Order | Bracket) -> OrderHandle:
         """Send an order or a bracket; it arrives after the latency."""
         state = self.state_of(str(order.symbol))
-        order = self._with_client_ids(order)
-        for leg in order.legs[1:]:
-            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg)
+        if isinstance(order, Bracket):
+            legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
+            known = {name: self._with_client_id(leg) for name, leg in legs.items() if leg is not None}
+            order = replace(order, **known)
+        else:
+            order = self._with_client_id(order)
         return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
 
     def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
         """Send a market order for whole steps; negative ones are sold."""
         steps, client_id = abs(signed_steps), self.next_client_id()
-        text = state.quantity_text(steps)
+        text = state.texts.get(steps)
+        if text is None:
+            text = state.texts[steps] = state.product.quantity_text(steps)
         order = Order(state.symbol, "BUY" if signed_steps > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)
         return self.submit_steps(state, order, steps)
 
     def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
         placed = OrderHandle(order)
-        self.placed[placed.cl_ord_id] = placed
-        if self.matcher.now <= self.warm_until:
+        if self.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
             return placed
+        if order is not placed.order:
+            for leg in order.legs[1:]:
+                self._keep(OrderHandle(leg))
+        self._keep(placed)
         state.in_flight_steps += _market_steps(placed.order, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed
 
-    def _with_client_ids(self, order: Order | Bracket) -> Order | Bracket:
-        if isinstance(order, Bracket):
-            legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
-            return replace(order, **{name: self._with_client_id(leg) for name, leg in legs.items() if leg is not None})
-        return self._with_client_id(order)
+    def _keep(self, placed: OrderHandle) -> None:
+        self.placed[placed.cl_ord_id] = self.open_handles[placed.cl_ord_id] = placed
 
     def _with_client_id(self, order: Order) -> Order:
         return order if order.cl_ord_id is not None else replace(order, cl_ord_id=self.next_client_id())
@@ -170,8 +173,8 @@ class SimulatedBroker:
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Send something that arrives after the latency: kind "place", "cancel" or "cancel_all"."""
         self._last_number += 1
-        now = max(self.matcher.now, self.core.state.time)
-        arrives = now + self.latency.delay(self.random)
+        now = max(self.now, self.core.state.time)
+        arrives = now + self.models.latency.delay(self.random)
         heappush(self.arrivals, Arrival(arrives, self._last_number, now, state, kind, payload))
 
     def state_of(self, symbol: str) -> SymbolState:
@@ -180,26 +183,22 @@ class SimulatedBroker:
         if state is None and symbol.isdecimal():
             state = self.by_code.get(int(symbol))
         if state is None:
-            raise UnknownProduct(
-                f"{symbol} is not in this run; it has {', '.join(self.states)}",
-                field="symbol",
-                value=symbol,
-                nearest=tuple(self.states),
-            )
+            text = f"{symbol} is not in this run; it has {', '.join(self.states)}"
+            raise UnknownProduct(text, field="symbol", value=symbol, nearest=tuple(self.states))
         return state
 
     def process_until(self, until: int) -> None:
         """Process the settlements and arrivals before `until` by time; a settlement comes first."""
-        settlements, matcher = self.settlements, self.matcher
+        settlements = self.settlements
         while True:
             arrival = self._next_arrival(until)
             if settlements and settlements[-1].time < until and settlements[-1].time <= arrival:
                 settlement = settlements.pop()
-                matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+                self.settle_funding(settlement.code, settlement.premium, settlement.time)
             elif arrival < until:
                 due = heappop(self.arrivals)
-                matcher.advance_to(due.time)
-                matcher.stale = True
+                self.advance_to(due.time)
+                self.stale = True
                 self.process_request(due.state, due.kind, due.payload)
             else:
                 return
@@ -236,18 +235,18 @@ class SimulatedBroker:
         else:
             open_orders = self.account.orders.values()
             self._cancel([order.client_id for order in open_orders if order.product == payload])
-        self.matcher.settle_changes()
+        self.settle_changes()
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
         """Place an order or a bracket on the core, which finds the house's quotes in its book."""
         state.in_flight_steps -= _market_steps(placed.order, steps)
         if self._fill_market_order(state, placed, steps):
             return
-        quotes = self.matcher.quotes_for(state, placed.order, steps)
+        quotes = self.quotes_for(state, placed.order, steps)
         request = placed.request
         with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
             self._run_action(request.action, {"orders": request.to_items(state.product)})
-        self.matcher.withdraw(quotes)
+        self.withdraw(quotes)
 
     # Second form: a market order trades at the house's quote
     def _fill_market_order(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
@@ -267,7 +266,7 @@ class SimulatedBroker:
         if position.mode == ISOLATED or order.side not in ("BUY", "SELL") or not 0 < steps <= product.max_steps:
             return False
         side, market = (1 if order.side == "BUY" else -1), state.market
-        price = self.matcher.taker_price(state, side, steps)
+        price = self.taker_price(state, side, steps)
         bound = slippage_bound(product, side, market.last, 0)
         reserved = max(bound, market.mark) * steps * unit
         if state.price * steps * unit < product.min_value or (bound - price) * side < 0:
@@ -316,50 +315,51 @@ class SimulatedBroker:
             if order is not None:
                 lifecycle.cancel(self.core, self.account, order, "cancelled by its owner")
 
-    def _deliver_events(self) -> None:
+    def deliver_events(self) -> None:
         """Call the strategy for each new order event and funding payment of its account."""
         ctx, history = self.ctx, self.core.state.history
-        ctx.now = self.matcher.now
+        ctx.now = self.now
         events, records = history.order_events.by_account.get(ADDRESS, ()), history.order_events.records
         # Counters, not iterators: a callback may act and so append events while this runs.
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
-            self._deliver_order_event(records[events[at]])
-            if ctx._groups:
-                ctx._follow_fills()
+            self.deliver_order_event(records[events[at]])
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
             self._delivered_payments += 1
-            self._deliver_payment(paid)
+            self.deliver_payment(paid)
 
-    def _deliver_payment(self, paid: FundingPayment) -> None:
+    def deliver_payment(self, paid: FundingPayment) -> None:
         state = self.by_code[paid.product]
         size = state.step * paid.size * paid.side
         price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
         self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
-    def _deliver_order_event(self, event: OrderEvent) -> None:
-        state = self.by_code[event.product]
-        placed = self.placed.get(event.client_id)
+    def deliver_order_event(self, event: OrderEvent) -> None:
+        """Bring the handle of an order up to date, and call the strategy for a fill or a rejection."""
+        state, placed = self.by_code[event.product], self.placed.get(event.client_id)
         if placed is not None:
             placed.order_id = event.order_id
             placed.state = STATUS_NAMES[event.status]
             placed.reason = event.reason or placed.reason
+            if placed.done:
+                self.open_handles.pop(event.client_id, None)
         if event.exec_id:
             self.fees_micro += event.open_fee + event.close_fee + event.builder_fee
             if placed is not None:
                 placed.filled += event.fill_quantity * state.step
             forced = event.type in (LIQUIDATION, ADL)
-            if not self._wants_fills and not forced:
-                return
-            fill = fill_of(event, state)
-            if forced:
-                text = f"{fill.side} {fill.quantity:g} at {fill.price:g}, realised {fill.realized_pnl:,.2f}"
-                self.notes.append((event.time, fill.type, state.symbol, text))
-            self.strategy.on_fill(self.ctx, fill)
+            if self._wants_fills or forced:
+                fill = fill_of(event, state)
+                if forced:
+                    text = f"{fill.side} {fill.quantity:g} at {fill.price:g}, realised {fill.realized_pnl:,.2f}"
+                    self.notes.append((event.time, fill.type, state.symbol, text))
+                self.strategy.on_fill(self.ctx, fill)
         elif placed is not None and placed.state == "REJECTED":
             self.reject(placed, placed.reason)
+        if self.ctx._groups:
+            self.ctx._follow_fills()
 
     def reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
         """Give an order the state REJECTED, note it, and call the strategy."""
@@ -381,27 +381,26 @@ class SimulatedBroker:
             self._last_balances = row
             self.balances.append((closed, *row))
 
-    def _finish(self) -> None:
-        """Bring the core to the end of the run, and note what is still in flight."""
-        self.matcher.apply_closes()
-        self.core.advance(self.matcher.now)
-        lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
-        if lost:
-            self.note("UNDERWAY", "", f"{lost} orders or cancels were still in flight at the end and were dropped")
-
     def run(self, loop: Callable[[], None]) -> None:
-        """Run the strategy: on_start, what `loop` drives, on_stop."""
+        """Run the strategy: on_start, what `loop` drives, on_stop; an error has strategy and time as a note."""
         ctx, strategy = self.ctx, self.strategy
         strategy.ctx = ctx
-        with self.annotate_errors():
+        try:
             strategy.on_start(ctx)
             if not ctx.stopped:
                 loop()
             if ctx.stopped:
                 self.note("STOP", "", ctx.stopped)
-        self._finish()
-        with self.annotate_errors():
+            self.apply_closes()
+            self.core.advance(self.now)
+            lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
+            if lost:
+                text = f"{lost} orders or cancels were still in flight at the end and were dropped"
+                self.note("UNDERWAY", "", text)
             strategy.on_stop(ctx)
+        except Exception as error:
+            error.add_note(f"in {strategy.name} at {ctx.time}")
+            raise
 
     def release(self) -> None:
         """Let go of the strategy and its context, which refer to this: without cycles a run is freed with its results.
@@ -409,32 +408,36 @@ class SimulatedBroker:
         A sweep would otherwise leave all its runs to the garbage collector.
         """
         del self.ctx, self.strategy
-        self.matcher.on_change = _nothing
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`."""
-        self.notes.append((self.matcher.now, kind, symbol, text))
+        self.notes.append((self.now, kind, symbol, text))
 
-    @contextmanager
-    def annotate_errors(self) -> Iterator[None]:
-        """Add strategy and time as a note to errors of the strategy."""
-        try:
-            yield
-        except Exception as error:
-            error.add_note(f"in {self.strategy.name} at {self.ctx.time}")
-            raise
+    def book(self, state: SymbolState, depth: int) -> BookSnapshot:
+        """Raise InputError: bars have no book."""
+        raise InputError("bars have no book; give the backtest Events of toolkit.research.data", field="book")
 
-    def book_snapshot(self, state: SymbolState) -> BookSnapshot:
+    def modelled_book(self, state: SymbolState) -> BookSnapshot:
         """Return the modelled quotes of the current price."""
-        self.matcher.apply_closes()
-        half = self.matcher.liquidity.half_spread(state.price)
+        self.apply_closes()
+        half = self.liquidity.half_spread(state.price)
         quantity = float("inf") if state.volume_left is None else state.volume_left * state.step
         bid, ask = (state.price - half) * state.tick, (state.price + half) * state.tick
-        return BookSnapshot(state.symbol, self.matcher.now, ((bid, quantity),), ((ask, quantity),))
+        return BookSnapshot(state.symbol, self.now, ((bid, quantity),), ((ask, quantity),))
 
+    def history(self, state: SymbolState) -> BarHistory:
+        """Return the bars up to now."""
+        return state.history
 
-def _nothing() -> None:
-    """Nothing is left to do."""
+    def price(self, state: SymbolState) -> float:
+        """Return the last known price, USDC; NaN before the first."""
+        self.apply_closes()
+        return float(state.product.tick_size * state.price) if state.price else float("nan")
+
+    def position_steps(self, code: int) -> int:
+        """Return the signed position as the strategy knows it."""
+        position = self.account.positions[code]
+        return position.long.size - position.short.size
 
 
 def _market_steps(order: Order, steps: int) -> int:

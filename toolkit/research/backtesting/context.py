@@ -10,7 +10,7 @@ from ...venue.model.constants import RATE
 from ...venue.risk import account_margin
 from ..account_data import FundingRates, OrderHandle
 from ..context import Context, ratio_of, whole_steps
-from ..market_data import BarHistory
+from ..market_data import BarHistory, BookSnapshot
 from .broker import SimulatedBroker
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class BacktestContext(Context):
     def __init__(self, broker: SimulatedBroker, interval: int) -> None:
         super().__init__(list(broker.states), interval)
         self._broker = broker
-        self.now = broker.matcher.now
+        self.now = broker.now
         broker.ctx = self
 
     def _place_new(
@@ -39,21 +39,16 @@ class BacktestContext(Context):
         return self._broker.reject(placed, reason)
 
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
-        """Bring the position to a signed quantity with one order; None when position and `underway` add up to it."""
         if price is not None or options:
             return super().target(symbol, quantity, price, **options)
         # The common case skips the general order builder: this is the hot path of a backtest.
         broker = self._broker
         state = broker.state_of(symbol)
-        held = self._position_steps(state.code) + state.in_flight_steps
+        held = broker.position_steps(state.code) + state.in_flight_steps
         missing = whole_steps(quantity, state.step) - held
         if not missing:
             return None if held else self._reject_below_step(state.symbol, quantity, state.step)
         return broker.submit_market(state, missing)
-
-    def _position_steps(self, code: int) -> int:
-        position = self._broker.account.positions[code]
-        return position.long.size - position.short.size
 
     def place(self, order: Order | Bracket) -> OrderHandle:
         """Send an order; it arrives after the latency."""
@@ -75,13 +70,11 @@ class BacktestContext(Context):
         self._broker.set_leverage(self._broker.state_of(symbol), leverage)
 
     def product(self, symbol: str) -> Product:
-        """Return the product of a symbol of this run."""
         return self._broker.state_of(symbol).product
 
     def position(self, symbol: str) -> float:
-        """Return the signed position, base units."""
         state = self._broker.state_of(symbol)
-        return self._position_steps(state.code) * state.step
+        return self._broker.position_steps(state.code) * state.step
 
     def underway(self, symbol: str) -> float:
         """Return the signed quantity of market orders that have not arrived, base units."""
@@ -89,54 +82,47 @@ class BacktestContext(Context):
         return state.in_flight_steps * state.step
 
     def price(self, symbol: str) -> float:
-        """Return the last known price, USDC."""
-        self._broker.matcher.apply_closes()
-        state = self._broker.state_of(symbol)
-        return float(state.product.tick_size * state.price) if state.price else float("nan")
+        """Return the last known price, USDC; on events the mid of the book as received."""
+        return self._broker.price(self._broker.state_of(symbol))
+
+    def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
+        return self._broker.book(self._broker.state_of(symbol or self.symbols[0]), depth)
+
+    def _history(self, symbol: str) -> BarHistory:
+        return self._broker.history(self._broker.state_of(symbol))
+
+    @property
+    def _wallet(self) -> account_margin.WalletFigures:
+        self._broker.apply_closes()
+        return account_margin.wallet(self._broker.core, self._broker.account)
 
     @property
     def equity(self) -> float:
-        """Cash and unrealised PnL at the last known prices, USDC."""
-        self._broker.matcher.apply_closes()
-        return account_margin.wallet(self._broker.core, self._broker.account).equity / MICRO
+        return self._wallet.equity / MICRO
 
     @property
     def balance(self) -> float:
-        """Cash, isolated margins included, USDC."""
         account = self._broker.account
         return (account.balance + sum(position.assigned for position in account.positions.values())) / MICRO
 
     def positions(self) -> pd.DataFrame:
-        """Return the open positions."""
         import pandas as pd
 
-        self._broker.matcher.apply_closes()
-        rows = {}
-        for state in self._broker.states.values():
-            steps = self._position_steps(state.code)
-            if not steps:
-                continue
-            position = self._broker.account.positions[state.code]
-            entry_micro = position.long.value - position.short.value
-            value_micro = steps * state.price * state.product.unit
-            quantity = steps * state.step
-            rows[state.symbol] = (
-                quantity,
-                entry_micro / MICRO / quantity,
-                self.price(state.symbol),
-                (value_micro - entry_micro) / MICRO,
-                value_micro / MICRO,
-            )
+        broker, rows = self._broker, {}
+        for state in broker.states.values():
+            if steps := broker.position_steps(state.code):
+                price, position = broker.price(state), broker.account.positions[state.code]
+                entry_micro = position.long.value - position.short.value
+                value_micro = steps * state.price * state.product.unit
+                quantity, unrealized_micro = steps * state.step, value_micro - entry_micro
+                values = entry_micro / MICRO / quantity, price, unrealized_micro / MICRO, value_micro / MICRO
+                rows[state.symbol] = quantity, *values
         columns = ["quantity", "entry_price", "price", "unrealized", "notional"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype("float64")
         return table.rename_axis("symbol")
 
     def orders(self) -> list[OrderHandle]:
-        """Return the orders that are not in a final state, oldest first."""
-        return [placed for placed in self._broker.placed.values() if not placed.done]
-
-    def _history(self, symbol: str) -> BarHistory:
-        return self._broker.state_of(symbol).history
+        return list(self._broker.open_handles.values())
 
     def funding(self, symbol: str) -> FundingRates:
         """Return the funding rates of the backtest; of a Series the last rate is what is predicted (0: none left)."""
@@ -150,19 +136,15 @@ class BacktestContext(Context):
 
     @property
     def fees(self) -> float:
-        """Fees paid so far, USDC."""
         return self._broker.fees_micro / MICRO
 
     @property
     def margin_ratio(self) -> float:
-        """Maintenance margin over equity."""
-        self._broker.matcher.apply_closes()
-        figures = account_margin.wallet(self._broker.core, self._broker.account)
+        figures = self._wallet
         return ratio_of(figures.maintenance, figures.equity)
 
     def liquidation_price(self, symbol: str) -> float:
-        """Return the mark price at which a position would be liquidated, USDC."""
-        self._broker.matcher.apply_closes()
+        self._broker.apply_closes()
         code = self._broker.state_of(symbol).code
         price = account_margin.liquidation_price(self._broker.core, self._broker.account, code)
         return float("nan") if price is None or price <= 0 else float(price)

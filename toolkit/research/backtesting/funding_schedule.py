@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...funding import funding_rate
@@ -34,13 +36,9 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
         check_known(funding, bars, "funding", "symbol of the data")
     schedule = []
     for code, (symbol, series) in zip(core.products, bars.items(), strict=True):
-        given = funding.get(symbol) if isinstance(funding, Mapping) else funding
-        if given is None:
-            continue
-        first, last = int(series.opened[0]), int(series.closed[-1])
-        for time, rate_e8 in _rates(core, code, symbol, given, first, last):
-            if not first <= time < last:
-                continue
+        times, rates = settlement_rates(symbol, series, funding, core.products[code].funding_interval * 1000)
+        for time, rate in zip(times.tolist(), rates, strict=True):
+            rate_e8 = round(rate * RATE)
             if abs(rate_e8) > core.state.config.funding_cap:
                 raise InputError(
                     f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap", field="funding", value=rate_e8
@@ -49,8 +47,14 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
     return sorted(schedule, reverse=True)
 
 
-def _rates(core: Core, code: int, symbol: str, given: Any, first: int, last: int) -> list[tuple[int, int]]:
-    """Return (Unix ms, rate in 1e-8) of each settlement that `given` describes."""
+def settlement_rates(
+    symbol: str, series: Bars, funding: Any, interval_ms: int
+) -> tuple[NDArray[np.int64], list[float]]:
+    """Return the times (Unix ms) and rates of the settlements within a series; `funding` is as in `backtest`."""
+    first, last = int(series.opened[0]), int(series.closed[-1])
+    given = funding.get(symbol) if isinstance(funding, Mapping) else funding
+    if given is None:
+        return np.zeros(0, dtype="int64"), []
     if isinstance(given, pd.DataFrame):  # as `load` returns them
         if missing := [name for name in ("time", "rate") if name not in given]:
             lacks = ", ".join(missing)
@@ -59,11 +63,12 @@ def _rates(core: Core, code: int, symbol: str, given: Any, first: int, last: int
         rows = given[given["symbol"] == symbol] if "symbol" in given and symbol in set(given["symbol"]) else given
         given = rows.set_index("time")["rate"]
     if isinstance(given, pd.Series):
-        times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8.tolist()
-        return [(time, round(_rate(symbol, rate) * RATE)) for time, rate in zip(times, given, strict=True)]
-    interval_ms = core.products[code].funding_interval * 1000
-    rate_e8 = round(constant_rate(symbol, given, interval_ms / 3_600_000) * RATE)
-    return [(time, rate_e8) for time in range(-(-first // interval_ms) * interval_ms, last, interval_ms)]
+        times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8
+        rates = [_rate(symbol, rate) for rate in given]
+        inside = (times >= first) & (times < last)
+        return times[inside], [rate for rate, chosen in zip(rates, inside, strict=True) if chosen]
+    times = np.arange(-(-first // interval_ms) * interval_ms, last, interval_ms, dtype="int64")
+    return times, [constant_rate(symbol, given, interval_ms / 3_600_000)] * len(times)
 
 
 def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: Any) -> dict[int, float]:
@@ -94,12 +99,11 @@ def _rate(symbol: str, given: Any) -> float:
             return rate
     except (ValueError, TypeError):
         pass
-    raise InputError(
+    text = (
         f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, a frame with time'
-        " and rate, or None",
-        field="funding",
-        value=str(given),
+        " and rate, or None"
     )
+    raise InputError(text, field="funding", value=str(given))
 
 
 def _premium_for(core: Core, code: int, rate_e8: int) -> int:

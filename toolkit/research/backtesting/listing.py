@@ -1,4 +1,4 @@
-"""The product of each symbol of a backtest: one of the venue, one the user gives, or one derived from its bars."""
+"""The core of a backtest and the product of each symbol: of the venue, given by the user, or derived from its bars."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from msgspec import structs
+
 from ...products import MarginTables, Product
 from ...suggestions import check_known
+from ...venue.engine.core import Core
+from ...venue.model.genesis import Genesis, default_margin_tables, default_products
 from ..data.bars import Bars, tick_of
 
 FIELDS = {
@@ -55,14 +59,23 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
 @lru_cache(maxsize=2)  # the points of a sweep have the same; finding the tick of many prices takes long
 def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], MarginTables]:
     """Return the rows and tables of symbols of which nothing is given; they are shared, and never changed."""
-    from ...venue.model.genesis import default_margin_tables, default_products
-
     known = {row["symbol"]: row for row in default_products()}
     rows = [
         known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"])
         for number, (symbol, series) in enumerate(bars)
     ]
     return rows, default_margin_tables()
+
+
+def make_core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: int, start: int) -> Core:
+    """Return a core that lists the symbols and schedules nothing: prices and funding come from the driver."""
+    rows, tables = listings(bars, products)
+    genesis = Genesis(seed=seed, time=start, products=rows, margin_tables=tables, prices={}, settings={"market": False})
+    # What the LP vault takes over stays with it: sold at the mark, it would trade with orders that the bars decide.
+    core = Core(structs.replace(genesis, config=structs.replace(genesis.config, lp_slice=0)))
+    core.state.schedule.clear()
+    core.record_events(False)
+    return core
 
 
 def product_fields(product: Product) -> dict[str, Any]:

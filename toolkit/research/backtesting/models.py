@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...errors import InputError
 from ...venue.simulation.replay import ReplayBar
-from ..data.bar_path import ExtremeOrder, Path
+from ..data.bars import ExtremeOrder, Path
 
 __all__ = [
     "BarLiquidity",
@@ -144,12 +144,17 @@ class RandomLatency:
     def __post_init__(self) -> None:
         _not_negative("latency", self.low)
         if self.high < self.low:
-            raise InputError(
-                f"latency from {self.low} to {self.high} ms is reversed",
-                field="latency",
-                value=self.high,
-            )
+            raise InputError(f"latency from {self.low} to {self.high} ms is reversed", field="latency", value=self.high)
 
     def delay(self, random: Random) -> int:
         """Return the next delay."""
         return random.randint(self.low, self.high)
+
+
+class BarModels(NamedTuple):
+    """The models of a run on bars."""
+
+    path: Path = ExtremeOrder()
+    liquidity: Liquidity = BarLiquidity()
+    slippage: Slippage = RatioSlippage()
+    latency: Latency = FixedLatency()

@@ -1,4 +1,4 @@
-"""Bars: OHLCV input of many shapes, checked and converted into one form."""
+"""Bars: OHLCV input of many shapes, checked and converted into one form; and the path of prices inside a bar."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
+from ...venue.simulation.replay import ReplayBar
 from .recording import Recording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 PRICES = ("open", "high", "low", "close")
 TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
@@ -107,14 +109,10 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     names = [str(name).lower() for name in data.columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if data.columns.nlevels > 1 or repeated is not None:
-        what = (
-            f"the column {repeated!r} occurs twice" if data.columns.nlevels == 1 else "its columns have several levels"
-        )
-        raise InputError(
-            f"{what}; pass a frame with one column each of open, high, low, close, or a mapping symbol → frame",
-            field="data",
-            rule="columns",
-        )
+        single = data.columns.nlevels == 1
+        what = f"the column {repeated!r} occurs twice" if single else "its columns have several levels"
+        text = f"{what}; pass a frame with one column each of open, high, low, close, or a mapping symbol → frame"
+        raise InputError(text, field="data", rule="columns")
     lowered = set(names)
     if "symbol" in lowered:
         column = next(name for name in data.columns if str(name).lower() == "symbol")
@@ -134,9 +132,8 @@ def _frame_of(data: Any) -> pd.DataFrame:
     if isinstance(data, pd.Series):
         data = data.to_frame("close")
     if not isinstance(data, pd.DataFrame):
-        raise InputError(
-            f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame", field="data", rule="type"
-        )
+        text = f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame"
+        raise InputError(text, field="data", rule="type")
     return data
 
 
@@ -160,8 +157,8 @@ def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | No
         raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
     close = _numbers(symbol, data, names, "close")
     columns = {"close": close}
-    if {"open", "high", "low"} <= set(names):
-        columns |= {name: _numbers(symbol, data, names, name) for name in ("open", "high", "low")}
+    if set(PRICES) <= set(names):
+        columns |= {name: _numbers(symbol, data, names, name) for name in PRICES[:3]}
     else:
         previous = np.concatenate([close[:1], close[:-1]])
         columns |= {"open": previous, "high": np.maximum(previous, close), "low": np.minimum(previous, close)}
@@ -190,11 +187,8 @@ def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDAr
     times: Any = data[column] if column is not None else data.index
     if pd.api.types.is_numeric_dtype(times.dtype):
         if column is None:
-            raise InputError(
-                f"{symbol}: the index has no times; use a DatetimeIndex or a column 'time'",
-                field="data",
-                rule="times",
-            )
+            text = f"{symbol}: the index has no times; use a DatetimeIndex or a column 'time'"
+            raise InputError(text, field="data", rule="times")
         return _epochs(symbol, times)
     # The numbers of an index are those of UTC already; asking pandas to convert it takes longer than all the rest.
     stamps = times if isinstance(times, pd.DatetimeIndex) else pd.DatetimeIndex(pd.to_datetime(times, utc=True))
@@ -207,12 +201,8 @@ def _times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDArray
     wrong = np.flatnonzero(opened[1:] <= opened[:-1])
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
-        raise InputError(
-            f"{symbol}: the time {at} is not after the previous one; sort the bars and drop duplicates",
-            field="data",
-            rule="increasing times",
-            value=str(at),
-        )
+        text = f"{symbol}: the time {at} is not after the previous one; sort the bars and drop duplicates"
+        raise InputError(text, field="data", rule="increasing times", value=str(at))
     return np.ascontiguousarray(opened, dtype="int64")
 
 
@@ -225,11 +215,9 @@ def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
     numbers: NDArray[Any] = np.asarray(times)
     largest = int(numbers.max()) if len(numbers) else 0
     if largest < 10**11:
-        times_ms: NDArray[np.int64] = np.rint(numbers * 1000).astype(np.int64)
-        return times_ms
+        return np.asarray(np.rint(numbers * 1000), dtype=np.int64)
     scale = 1 if largest < 10**14 else 1_000 if largest < 10**17 else 1_000_000
-    times_ms = np.floor_divide(numbers, scale).astype(np.int64)
-    return times_ms
+    return np.asarray(np.floor_divide(numbers, scale), dtype=np.int64)
 
 
 def _refuse_missing(symbol: str, missing: bool) -> None:
@@ -246,38 +234,27 @@ def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, 
     inside = np.ones(len(opened), dtype=bool)
     for name in PRICES:
         values = columns[name]
-        _refuse(
-            symbol, opened, ~(np.isfinite(values) & (values > 0)), name, values, "a positive number; drop or fill it"
-        )
+        wrong = ~(np.isfinite(values) & (values > 0))
+        _refuse(symbol, opened, wrong, name, values, "a positive number; drop or fill it")
         # A relative tolerance, because computed prices can be off by rounding.
         inside &= (values <= high * (1 + 1e-12)) & (values >= low * (1 - 1e-12))
     _refuse(symbol, opened, ~inside, "close", columns["close"], "within low and high, as open must be too")
 
 
 def _refuse(
-    symbol: str,
-    opened: NDArray[np.int64],
-    wrong: NDArray[np.bool_],
-    name: str,
-    values: NDArray[np.float64],
-    expected: str,
+    symbol: str, opened: NDArray[np.int64], wrong: NDArray[Any], name: str, values: NDArray[Any], expected: str
 ) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         at = pd.Timestamp(int(opened[row]), unit="ms", tz="UTC")
-        raise InputError(
-            f"{symbol}: {name} at {at} is {values[row]}; it must be {expected}",
-            field=f"data.{name}",
-            rule=expected,
-            value=float(values[row]),
-        )
+        text = f"{symbol}: {name} at {at} is {values[row]}; it must be {expected}"
+        raise InputError(text, field=f"data.{name}", rule=expected, value=float(values[row]))
 
 
 def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedelta | None) -> int:
     if len(opened) < 2 and interval is None:
-        raise InputError(
-            f"{symbol}: a single bar has no spacing to measure; pass interval=", field="interval", rule="needed"
-        )
+        text = f"{symbol}: a single bar has no spacing to measure; pass interval="
+        raise InputError(text, field="interval", rule="needed")
     gaps = np.diff(opened)
     usual = int(gaps[0]) if len(gaps) else 0
     if (gaps != usual).any():
@@ -288,10 +265,40 @@ def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedel
     length = int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
     if length <= 0 or (usual and length > usual):
         spacing = pd.Timedelta(usual, unit="ms")
-        raise InputError(
-            f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(interval)} long; resample them first",
-            field="interval",
-            rule="at most the spacing",
-            value=str(interval),
-        )
+        text = f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(interval)} long; resample them first"
+        raise InputError(text, field="interval", rule="at most the spacing", value=str(interval))
     return length
+
+
+Points = tuple[tuple[int, int], ...]
+"""(offset in ms from the bar's start, price in ticks) in order."""
+
+
+class Path(Protocol):
+    """The order of the prices inside a bar."""
+
+    def points(self, bar: ReplayBar) -> Points:
+        """Return the points of a bar: first (0, open), last the close."""
+
+
+@dataclass(frozen=True)
+class ExtremeOrder:
+    """Open, one extreme, the other, and close, at 0, 1/3, 2/3 and the end of the bar.
+
+    `first`: "near" begins with the extreme opposite to the close (a rising bar falls first), "far" with the other one,
+    "low" and "high" always with that one.
+    """
+
+    first: str = "near"
+
+    def __post_init__(self) -> None:
+        if self.first not in (known := ("near", "far", "low", "high")):
+            raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
+
+    def points(self, bar: ReplayBar) -> Points:
+        """Return the four points."""
+        rising = bar.close >= bar.open
+        low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
+        one, two = (bar.low, bar.high) if low_first else (bar.high, bar.low)
+        third = bar.interval // 3
+        return (0, bar.open), (third, one), (2 * third, two), (bar.interval - 1, bar.close)

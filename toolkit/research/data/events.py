@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 METADATA = b"toolkit.events"
 """Key of the description in a Parquet file's metadata."""
+DESCRIPTION = ("symbol", "exchange", "source", "notes")
 ROW_GROUP = 100_000
 
 
@@ -61,15 +62,8 @@ class Events(EventArray):
         return self._with(self.array[rows])
 
     def _with(self, array: NDArray[Any]) -> Events:
-        return Events(
-            array,
-            symbol=self.symbol,
-            exchange=self.exchange,
-            source=self.source,
-            notes=self.notes,
-            tick_size=self.tick_size,
-            step_size=self.step_size,
-        )
+        about: dict[str, Any] = {name: getattr(self, name) for name in (*DESCRIPTION, "tick_size", "step_size")}
+        return Events(array, **about)
 
     def between(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Events:
         """Return the events whose local time is from `start` on and before `end` (UTC)."""
@@ -120,7 +114,7 @@ class Events(EventArray):
             "id": pa.array(fields["id"], mask=fields["id"] == 0),
             "previous": pa.array(fields["previous"], mask=fields["previous"] == 0),
         }
-        about = {name: getattr(self, name) for name in ("symbol", "exchange", "source", "notes")}
+        about = {name: getattr(self, name) for name in DESCRIPTION}
         grid = {name: str(getattr(self, name)) for name in ("tick_size", "step_size")}
         return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode({**about, **grid})})
 
@@ -199,24 +193,14 @@ def read_events(path: Path) -> Events:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    unreadable = (pa.ArrowException, msgspec.MsgspecError, ArithmeticError, OSError, ValueError, TypeError, KeyError)
     try:
         return _events(path, pq.read_table(path, partitioning=None))
     except InputError:
         raise
-    except (
-        pa.ArrowException,
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        msgspec.MsgspecError,
-        ArithmeticError,
-    ) as error:
-        raise InputError(
-            f"{path}: expected a Parquet file of events, as Events.save writes it; {error}",
-            field="path",
-            value=str(path),
-        ) from None
+    except unreadable as error:
+        text = f"{path}: expected a Parquet file of events, as Events.save writes it; {error}"
+        raise InputError(text, field="path", value=str(path)) from None
 
 
 def _events(path: Path, table: pa.Table) -> Events:
@@ -238,7 +222,7 @@ def _events(path: Path, table: pa.Table) -> Events:
         values[f"{name}_ns"] = stamps.to_numpy()
         del values[f"{name}_time"]
     array = from_columns({**values, "kind": kinds, "side": sides}, table.num_rows)
-    known = {name: about[name] for name in ("symbol", "exchange", "source", "notes") if name in about}
+    known = {name: about[name] for name in DESCRIPTION if name in about}
     known |= {name: Decimal(about[name]) for name in ("tick_size", "step_size") if name in about}
     return Events(array, **known)
 

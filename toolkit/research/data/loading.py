@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from .events import Events, holds_events, merge
 from .formats import bybit, hftbacktest, recordings, tardis
 from .formats.binance import BinanceReader
 from .formats.candle_files import read_csv, read_frame, read_freqtrade, read_parquet
-from .formats.text_files import BOM, COMMENT, Damaged, TextFile, delimiter_of
+from .formats.text_files import BOM, COMMENT, TextFile, delimiter_of
 from .recording_store import JOURNAL
 
 
@@ -45,7 +45,7 @@ def load(
     *,
     symbol: str | None = None,
     columns: Mapping[str, str] | None = None,
-    damaged: Damaged = "raise",
+    damaged: Literal["raise", "skip"] = "raise",
     progress: bool | None = None,
 ) -> Any:
     """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
@@ -87,7 +87,7 @@ def load(
         if file.is_dir() != (chosen == "recording"):
             kind = "directory" if file.is_dir() else "file"
             raise InputError(f"{file} is a {kind}, which the format {chosen} is not", field="path", value=str(file))
-        for name, part in FORMATS[chosen](TextFile(file, columns, damaged=damaged, progress=progress)).items():
+        for name, part in FORMATS[chosen](TextFile(file, columns, skips=damaged == "skip", progress=progress)).items():
             found.setdefault(name, []).append(part)
     if not found:
         raise InputError(f"{path}: expected market data; there is none", field="path", rule="not empty")

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...interchange import to_pandas
-from .books import BookUpdates
 from .event_array import BOOK_KINDS, Kind
 from .events import Events
-from .single_orders import has_single_orders, with_levels
+from .order_books import BookUpdates, has_single_orders, with_levels
 
 COLUMNS = {
     "problem": "string",
@@ -35,6 +34,15 @@ STREAMS = {
     "quotes": (Kind.QUOTE,),
     "orders": (Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL),
 }
+
+
+class Wrong(NamedTuple):
+    """Rows with a problem, as a check finds them."""
+
+    problem: str
+    stream: str
+    rows: NDArray[np.int64]
+    detail: str
 
 
 class DataProblem(NamedTuple):
@@ -87,59 +95,60 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[DataProblem]:
     for row in np.flatnonzero(steps > silence_ns).tolist():
         seconds = f"nothing was received for {steps[row] / 1e9:.3f} s"
         yield DataProblem("silence", "all", row, int(local[row]), int(local[row + 1]), 1, seconds)
-    yield from _runs("backwards", "all", local, np.flatnonzero(steps < 0) + 1, "the local time runs back")
-    yield from _check_clock(array)
-    yield from _check_values(array)
-    for stream, kinds in STREAMS.items():
-        rows = np.flatnonzero(np.isin(array["kind"], kinds))
-        if len(rows):
-            yield from _check_stream(stream, array, rows, restarts=events.exchange == "bybit")
-    levels, fills = with_levels(events) if has_single_orders(events) else (events, None)
-    updates = BookUpdates(levels, levels.array["local_ns"])
-    crossed = updates.rows[updates.crossed]
-    crossed = crossed if fills is None else fills.sources[crossed]
-    yield from _runs("crossed", "book", local, crossed, "best bid at or above best ask after the message")
-    quotes = array["kind"] == Kind.QUOTE
-    pairs = np.flatnonzero(quotes[:-1] & quotes[1:] & (array["side"][:-1] == 1) & (array["side"][1:] == -1))
-    pairs = pairs[array["price"][pairs] >= array["price"][pairs + 1]]
-    yield from _runs("crossed", "quotes", local, pairs, "best bid at or above best ask")
-
-
-def _check_clock(array: NDArray[Any]) -> Iterator[DataProblem]:
-    early = array["exchange_ns"] - array["local_ns"]
+    early = array["exchange_ns"] - local
     if early.max() > 0:
         rows = np.flatnonzero(early > 0)
         text = f"received up to {early.max() / 1e6:,.3f} ms before they happened: the recorder's clock was behind"
         yield DataProblem("clock", "all", int(rows[0]), *_span(array), len(rows), text)
+    for wrong in _check_rows(events):
+        yield from _runs(wrong, local)
+    for stream, kinds in STREAMS.items():
+        rows = np.flatnonzero(np.isin(array["kind"], kinds))
+        for wrong in _check_stream(stream, array[rows], rows, restarts=events.exchange == "bybit"):
+            yield from _runs(wrong, local)
+        if stream == "trades":
+            yield from _missing_trades(array, rows[array["id"][rows] != 0])
 
 
-def _check_values(array: NDArray[Any]) -> Iterator[DataProblem]:
+def _check_rows(events: Events) -> Iterator[Wrong]:
+    """Check what has nothing to do with the rows of one stream before: times, values, and crossed books."""
+    array = events.array
+    yield Wrong("backwards", "all", np.flatnonzero(np.diff(array["local_ns"]) < 0) + 1, "the local time runs back")
     priced = np.isin(array["kind"], (Kind.DEPTH, Kind.TRADE, Kind.SNAPSHOT, Kind.QUOTE, Kind.ADD))
     price, quantity = array["price"], array["quantity"]
     wrong = priced & ~(np.isfinite(price) & np.isfinite(quantity) & (quantity >= 0))
     wrong |= priced & (price <= 0) & (quantity > 0)
     wrong |= (array["kind"] == Kind.TRADE) & (quantity <= 0)
     wrong |= priced & ((price > LARGEST) | (quantity > LARGEST))
-    yield from _runs("value", "all", array["local_ns"], np.flatnonzero(wrong), "a price or quantity that can't be")
+    yield Wrong("value", "all", np.flatnonzero(wrong), "a price or quantity that can't be")
+    levels, fills = with_levels(events) if has_single_orders(events) else (events, None)
+    updates = BookUpdates(levels, levels.array["local_ns"])
+    crossed = updates.rows[updates.crossed]
+    crossed = crossed if fills is None else fills.sources[crossed]
+    yield Wrong("crossed", "book", crossed, "best bid at or above best ask after the message")
+    quotes = array["kind"] == Kind.QUOTE
+    pairs = np.flatnonzero(quotes[:-1] & quotes[1:] & (array["side"][:-1] == 1) & (array["side"][1:] == -1))
+    pairs = pairs[price[pairs] >= price[pairs + 1]]
+    yield Wrong("crossed", "quotes", pairs, "best bid at or above best ask")
 
 
-def _check_stream(
-    stream: str, array: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool
-) -> Iterator[DataProblem]:
+def _check_stream(stream: str, part: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool) -> Iterator[Wrong]:
     """Check times, ids and repeats of one stream; `restarts`: its updates are counted from 1 after one."""
-    part, local = array[rows], array["local_ns"]
     back = np.flatnonzero(np.diff(part["exchange_ns"]) < 0) + 1
-    yield from _runs("backwards", stream, local, rows[back], "exchange time runs back")
+    yield Wrong("backwards", stream, rows[back], "exchange time runs back")
     if stream == "trades":
-        yield from _check_trade_ids(array, part["id"], rows)
+        part, rows = part[part["id"] != 0], rows[part["id"] != 0]
+        yield Wrong("repeat", stream, rows[_repeats(part["id"])], "a trade that was there before")
+        if _count_trades(part["id"]):
+            yield Wrong("backwards", stream, rows[1:][np.diff(part["id"]) < 0], "the trade id runs back")
         return
     if stream == "orders":  # equal fills and cancellations of one order may follow each other
         part, rows = part[part["kind"] == Kind.ADD], rows[part["kind"] == Kind.ADD]
     # a CLEAR says no more than the levels that follow it
     levels = part["kind"] != Kind.CLEAR
-    yield from _runs("repeat", stream, local, rows[levels][_equal_rows(part[levels])], "a row that was there before")
+    yield Wrong("repeat", stream, rows[levels][_equal_rows(part[levels])], "a row that was there before")
     if stream != "orders" and len(rows):
-        yield from _check_updates(stream, local, part, rows, restarts)
+        yield from _check_updates(stream, part, rows, restarts)
 
 
 def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
@@ -150,9 +159,7 @@ def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
     return found
 
 
-def _check_updates(
-    stream: str, local: NDArray[np.int64], part: NDArray[Any], rows: NDArray[np.int64], restarts: bool
-) -> Iterator[DataProblem]:
+def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], restarts: bool) -> Iterator[Wrong]:
     """Check the chain of a book's update ids; a message counts as one.
 
     A snapshot of the whole book begins a new chain. One of limited depth, which was asked for elsewhere, stands outside
@@ -161,11 +168,11 @@ def _check_updates(
     new = np.ones(len(part), dtype=bool)
     new[1:] = np.logical_or.reduce([part[name][1:] != part[name][:-1] for name in ("id", "local_ns", "exchange_ns")])
     first = np.flatnonzero(new)
-    ids, previous, kinds = part["id"][first], part["previous"][first], part["kind"][first]
+    kinds = part["kind"][first]
     whole = (kinds == Kind.CLEAR) & (part["price"][first] == 0)
-    change = ~whole & (kinds != Kind.CLEAR) & (kinds != Kind.SNAPSHOT)
-    kept = whole | change
-    ids, previous, whole, at = ids[kept], previous[kept], whole[kept], rows[first[kept]]
+    kept = whole | ~np.isin(kinds, (Kind.CLEAR, Kind.SNAPSHOT))
+    first, whole = first[kept], whole[kept]
+    ids, previous, at = part["id"][first], part["previous"][first], rows[first]
     if not len(ids):
         return
     before, known = ids[:-1], (ids[1:] != 0) & (ids[:-1] != 0)
@@ -177,46 +184,43 @@ def _check_updates(
     same = follows & (ids[1:] == before) & ~whole[:-1]
     gaps = follows & (previous[1:] != before) & (previous[1:] != 0) & (ids[1:] > highest)
     if stream == "book":
-        yield from _runs("repeat", stream, local, at[1:][same], "an update that was there before")
+        yield Wrong("repeat", stream, at[1:][same], "an update that was there before")
         text = "the book begins again with a snapshot: what changed since the update before is not known"
-        yield from _runs("gap", stream, local, at[1:][begins], text)
-    yield from _runs("backwards", stream, local, at[1:][follows & (ids[1:] < highest)], "the update id runs back")
-    yield from _runs("gap", stream, local, at[1:][gaps], "updates are missing: the one before is not the one it names")
+        yield Wrong("gap", stream, at[1:][begins], text)
+    yield Wrong("backwards", stream, at[1:][follows & (ids[1:] < highest)], "the update id runs back")
+    yield Wrong("gap", stream, at[1:][gaps], "updates are missing: the one before is not the one it names")
 
 
-def _check_trade_ids(array: NDArray[Any], ids: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[DataProblem]:
-    local, ids, at = array["local_ns"], ids[ids != 0], at[ids != 0]
-    yield from _runs("repeat", "trades", local, at[_repeats(ids)], "a trade that was there before")
+def _count_trades(ids: NDArray[np.int64]) -> bool:
+    """Return whether ids count trades; others (hashes, or those of several products together) say nothing."""
     steps = np.diff(ids)
-    # ids that count trades; others (hashes, or those of several products together) say nothing
-    if len(ids) > 2 and (np.median(np.abs(steps)) <= 2 or np.mean(steps == 1) > 1 / 3):
-        yield from _runs("backwards", "trades", local, at[np.flatnonzero(steps < 0) + 1], "the trade id runs back")
-        for place in np.flatnonzero(steps > 1).tolist():
-            row, missing = int(at[place + 1]), int(steps[place]) - 1
-            span = int(local[at[place]]), int(local[row])
-            yield DataProblem("gap", "trades", row, *span, missing, f"{missing} trade ids are missing")
+    return len(ids) > 2 and bool(np.median(np.abs(steps)) <= 2 or np.mean(steps == 1) > 1 / 3)
+
+
+def _missing_trades(array: NDArray[Any], at: NDArray[np.int64]) -> Iterator[DataProblem]:
+    local, ids = array["local_ns"], array["id"][at]
+    for place in np.flatnonzero(np.diff(ids) > 1).tolist() if _count_trades(ids) else ():
+        row, missing = int(at[place + 1]), int(ids[place + 1] - ids[place]) - 1
+        span = int(local[at[place]]), int(local[row])
+        yield DataProblem("gap", "trades", row, *span, missing, f"{missing} trade ids are missing")
 
 
 def _repeats(values: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which values were there before."""
-    repeated = np.ones(len(values), dtype=bool)
-    repeated[np.unique(values, return_index=True)[1]] = False
-    return repeated
+    return pd.Series(values).duplicated().to_numpy()
 
 
-def _runs(
-    problem: str, stream: str, times: NDArray[np.int64], rows: NDArray[np.int64], detail: str
-) -> Iterator[DataProblem]:
+def _runs(wrong: Wrong, times: NDArray[np.int64]) -> Iterator[DataProblem]:
     """Yield rows with a problem; adjacent ones, and those within a second of each other, as one."""
-    if not len(rows):
+    if not len(wrong.rows):
         return
-    rows = np.sort(rows)
+    rows = np.sort(wrong.rows)
     times = times[rows]
     far = (np.abs(np.diff(times)) > MERGED_NS) & (np.diff(rows) > 1)
     starts = np.flatnonzero(np.concatenate([[True], far]))
     for first, after in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
         span = int(times[first]), int(times[after - 1])
-        yield DataProblem(problem, stream, int(rows[first]), *span, after - first, detail)
+        yield DataProblem(wrong.problem, wrong.stream, int(rows[first]), *span, after - first, wrong.detail)
 
 
 def _span(array: NDArray[Any]) -> tuple[int, int]:
@@ -244,22 +248,21 @@ def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
             span = int(times[place]), int(times[place + 1])
             text = f"{missing} intervals of {pd.Timedelta(usual)} are missing"
             yield DataProblem("gap", name, int(rows[place + 1]), *span, missing, text)
-        yield from _runs("repeat", name, every, rows[_repeats(times)], "a time that was there before")
-        back = rows[np.flatnonzero(steps < 0) + 1]
-        yield from _runs("backwards", name, every, back, "a time before that of the row before")
-        yield from _candle_values(name, data.iloc[rows], rows, every)
+        found = [
+            ("repeat", _repeats(times), "a time that was there before"),
+            ("backwards", np.append(False, steps < 0)[: len(rows)], "a time before that of the row before"),
+            *(("value", wrong, text) for wrong, text in _candle_values(data.iloc[rows])),
+        ]
+        for problem, wrong, text in found:
+            yield from _runs(Wrong(problem, name, rows[wrong], text), every)
 
 
-def _candle_values(
-    name: str, part: pd.DataFrame, rows: NDArray[np.int64], times: NDArray[np.int64]
-) -> Iterator[DataProblem]:
+def _candle_values(part: pd.DataFrame) -> Iterator[tuple[NDArray[np.bool_], str]]:
     if {"open", "high", "low", "close"} <= set(part.columns):
         open_, high, low, close = (part[column].to_numpy() for column in ("open", "high", "low", "close"))
         inside = (low <= np.minimum(open_, close)) & (np.maximum(open_, close) <= high) & (low > 0) & np.isfinite(high)
-        text = "open and close must lie between low and high, above 0"
-        yield from _runs("value", name, times, rows[~inside], text)
+        yield ~inside, "open and close must lie between low and high, above 0"
     if "rate" in part:
-        yield from _runs("value", name, times, rows[~np.isfinite(part["rate"].to_numpy())], "a rate that is no number")
+        yield ~np.isfinite(part["rate"].to_numpy()), "a rate that is no number"
     if "volume" in part:
-        wrong = part["volume"].to_numpy() < 0
-        yield from _runs("value", name, times, rows[wrong], "a volume below 0")
+        yield part["volume"].to_numpy() < 0, "a volume below 0"

@@ -160,20 +160,21 @@ def record(
     unknown = [name for name in names if name not in RECORDED or name == "status"]
     if unknown:
         known = (*MARKETS, *ACCOUNTS)
-        raise InputError(
-            f"channels {unknown} can't be recorded; known are {', '.join(known)}",
-            field="channels",
-            rule="known",
-            value=unknown,
-            nearest=known,
-        )
+        text = f"channels {unknown} can't be recorded; known are {', '.join(known)}"
+        raise InputError(text, field="channels", rule="known", value=unknown, nearest=known)
     if not wanted and set(names) & set(MARKETS):
-        raise InputError(
-            "symbols are needed to record markets; for example ['BTCUSDC']", field="symbols", rule="required"
-        )
+        text = "symbols are needed to record markets; for example ['BTCUSDC']"
+        raise InputError(text, field="symbols", rule="required")
     store = Store(Path(path), exact=exact, rows_per_file=rows_per_file, flush_ms=flush_ms)
+    options: dict[str, dict[str, Any]] = {"order_book": {"depth": depth}, "candles": {"interval": interval}}
     try:
-        opened = [(name, *pair) for name in names for pair in _open(session, name, wanted, depth, interval)]
+        opened: list[tuple[str, str, Live]] = []
+        for name in names:
+            channel = getattr(session.stream, name)
+            if name in ACCOUNTS:
+                opened.append((name, "", channel()))
+            else:
+                opened += [(name, symbol, channel(symbol, **options.get(name, {}))) for symbol in wanted]
     except BaseException:
         store.close()
         raise
@@ -189,13 +190,3 @@ def _clock_of(session: Session) -> Callable[[], datetime]:
     if venue is None:
         return lambda: datetime.now(UTC)
     return lambda: datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)
-
-
-def _open(
-    session: Session, name: str, symbols: Sequence[str], depth: int, interval: str | int
-) -> list[tuple[str, Live]]:
-    stream = session.stream
-    if name in ACCOUNTS:
-        return [("", getattr(stream, name)())]
-    options: dict[str, dict[str, Any]] = {"order_book": {"depth": depth}, "candles": {"interval": interval}}
-    return [(symbol, getattr(stream, name)(symbol, **options.get(name, {}))) for symbol in symbols]

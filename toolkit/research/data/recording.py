@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...client.stream.local_book import LocalBook
 from ...client.stream.stream import interval_text
 from ...errors import InputError
 from ...extras import need
-from .recording_store import RECORDED, Store, arrow_schema
+from .recording_store import RECORDED, Store, arrow_schema, parts_of
 
 if TYPE_CHECKING:
     import os
@@ -32,12 +35,12 @@ class Recording:
     @property
     def channels(self) -> list[str]:
         """Channels that have parts."""
-        return sorted({part.parents[2].name.partition("=")[2] for part in self._parts("*", "*")})
+        return sorted({part.parents[2].name.partition("=")[2] for part in parts_of(self.path, "*", "*")})
 
     @property
     def symbols(self) -> list[str]:
         """Products that have parts."""
-        return sorted({part.parents[1].name.partition("=")[2] for part in self._parts("*", "*")} - {"all", ""})
+        return sorted({part.parents[1].name.partition("=")[2] for part in parts_of(self.path, "*", "*")} - {"all", ""})
 
     def frame(
         self,
@@ -57,9 +60,8 @@ class Recording:
         import pyarrow as pa
 
         if channel not in RECORDED:
-            raise InputError(
-                f"channel {channel!r} is not known; there are {', '.join(RECORDED)}", field="channel", value=channel
-            )
+            text = f"channel {channel!r} is not known; there are {', '.join(RECORDED)}"
+            raise InputError(text, field="channel", value=channel)
         found = self._table(channel, symbol or "*", start, end)
         if columns is not None:
             found = found.select(list(columns))
@@ -76,30 +78,29 @@ class Recording:
         """
         import pandas as pd
 
-        rows = self._table("order_book", symbol, start, end).to_pydict()
-        book, out = LocalBook(), list[tuple[Any, ...]]()
-        count = len(rows["time"])
-        at = 0
-        while at < count:
-            first, sequence, kind = at, rows["sequence"][at], rows["kind"][at]
-            while at < count and rows["sequence"][at] == sequence and rows["kind"][at] == kind:
-                at += 1
-            sides: dict[str, list[tuple[str, str]]] = {"BUY": [], "SELL": []}
-            for n in range(first, at):
-                price, quantity = (_plain(rows[name][n]) for name in ("price", "quantity"))
-                sides[rows["side"][n]].append((price, quantity))
+        found = self._table("order_book", symbol, start, end)
+        names = ("sequence", "kind", "time", "side", "price", "quantity")
+        rows = zip(*(found[name].to_pylist() for name in names), strict=True)
+        bids: dict[Any, Any] = {}
+        asks: dict[Any, Any] = {}
+        out = list[tuple[Any, ...]]()
+        for (_, kind), together in groupby(rows, itemgetter(0, 1)):
+            message = list(together)
             if kind == "snapshot":
-                book.snapshot(sides["BUY"], sides["SELL"])
-            else:
-                book.bids.apply(sides["BUY"])
-                book.asks.apply(sides["SELL"])
-            bid, ask = (tuple(map(float, best)) if best else (None, None) for best in _bests(book))
-            mid = (bid[0] + ask[0]) / 2 if bid[0] is not None and ask[0] is not None else None
-            out.append((rows["time"][first], *bid, *ask, mid))
-        names = ["time", "bid", "bid_quantity", "ask", "ask_quantity", "mid"]
-        made = pd.DataFrame(out, columns=names)
+                bids.clear()
+                asks.clear()
+            for *_, side, price, quantity in message:
+                levels = bids if side == "BUY" else asks
+                if quantity:
+                    levels[price] = quantity
+                else:
+                    levels.pop(price, None)
+            bid, ask = max(bids, default=None), min(asks, default=None)
+            mid = None if bid is None or ask is None else (float(bid) + float(ask)) / 2
+            out.append((message[0][2], bid, bids.get(bid), ask, asks.get(ask), mid))
+        made = pd.DataFrame(out, columns=["time", "bid", "bid_quantity", "ask", "ask_quantity", "mid"])
         made["time"] = pd.to_datetime(made["time"], utc=True).astype("datetime64[ms, UTC]")
-        return made.astype(dict.fromkeys(names[1:], "float64"))
+        return made.astype(dict.fromkeys(made.columns[1:], "float64"))
 
     def bars(
         self,
@@ -139,10 +140,6 @@ class Recording:
     def __repr__(self) -> str:
         return f"<Recording {self.path}: {', '.join(self.channels) or 'empty'}>"
 
-    def _parts(self, channel: str, product: str) -> list[Path]:
-        found = self.path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet")
-        return sorted(found, key=lambda part: (part.parent.name, part.name))
-
     def _table(self, channel: str, product: str, start: str | datetime | None, end: str | datetime | None) -> pa.Table:
         import pandas as pd
         import pyarrow as pa
@@ -150,28 +147,18 @@ class Recording:
         import pyarrow.parquet as pq
 
         first, last = (None if when is None else _utc(pd.Timestamp(when)) for when in (start, end))
-        tables = []
-        for part in self._parts(channel, product):
+        bounds = []
+        if first is not None:
+            bounds.append(pc.field("time") >= pa.scalar(first.to_pydatetime(), pa.timestamp("ms", "UTC")))
+        if last is not None:
+            bounds.append(pc.field("time") < pa.scalar(last.to_pydatetime(), pa.timestamp("ms", "UTC")))
+        chosen = functools.reduce(operator.and_, bounds) if bounds else None
+        tables = [arrow_schema(channel, exact=False).empty_table()]
+        for part in parts_of(self.path, channel, product):
             day = pd.Timestamp(part.parent.name.partition("=")[2], tz="UTC")
-            if (first is not None and day + pd.Timedelta(days=1) <= first) or (last is not None and day >= last):
-                continue
-            one = pq.read_table(part, partitioning=None)
-            for when, test in ((first, pc.greater_equal), (last, pc.less)):
-                if when is not None:
-                    one = one.filter(test(one["time"], pa.scalar(when.to_pydatetime(), one.schema.field("time").type)))
-            tables.append(one)
-        if not tables:
-            return arrow_schema(channel, exact=False).empty_table()
-        return pa.concat_tables(tables, promote_options="permissive")
-
-
-def _bests(book: LocalBook) -> tuple[Any, Any]:
-    return book.bids.best(), book.asks.best()
-
-
-def _plain(value: Any) -> str:
-    """Return a stored amount as plain decimal text, which orders and compares exactly."""
-    return format(value, "f") if not isinstance(value, float) else f"{value:.12f}".rstrip("0").rstrip(".")
+            if (first is None or day + pd.Timedelta(days=1) > first) and (last is None or day < last):
+                tables.append(pq.read_table(part, partitioning=None, filters=chosen))
+        return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
 
 
 def _utc(stamp: Any) -> Any:

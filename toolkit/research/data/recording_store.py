@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -46,16 +47,16 @@ def _columns(record: Record, *without: str) -> dict[str, str]:
 
 
 RECORDED: dict[str, dict[str, str]] = {
-    "trades": _columns(feed.PUBLIC_TRADE),
-    "order_book": _columns(feed.BOOK, "level"),
-    "ticker": _columns(feed.TICKER),
+    "trades": _columns(feed.RECORDS["trades"]),
+    "order_book": _columns(feed.RECORDS["orderBook"], "level"),
+    "ticker": _columns(feed.RECORDS["ticker"]),
     "candles": _columns(KLINE),
-    "fills": _columns(feed.FEED_FILL),
-    "order_history": _columns(feed.FEED_ORDER_EVENT),
-    "closed_positions": _columns(feed.FEED_CLOSED_POSITION),
-    "funding": _columns(feed.FEED_FUNDING),
-    "positions": _columns(feed.FEED_POSITION),
-    "account": _columns(feed.FEED_WALLET),
+    "fills": _columns(feed.RECORDS["userFilled"]),
+    "order_history": _columns(feed.RECORDS["orderHist"]),
+    "closed_positions": _columns(feed.RECORDS["closedPosition"]),
+    "funding": _columns(feed.RECORDS["userFunding"]),
+    "positions": _columns(feed.AOP_RECORDS["positions"]),
+    "account": _columns(feed.AOP_RECORDS["accounts"]),
     "status": {"subject": "text", "state": "text", "reason": "text"},
 }
 """Channel → column → form (amount, integer, time, bool, text, object)."""
@@ -165,7 +166,7 @@ class Store:
             if self._journal is None:
                 return
             for day, lines in days.items():
-                self._keep(self._segment(channel, product, day, received), lines)
+                self._keep((channel, product, day), lines, received)
             for segment in list(self._open.values()):
                 if len(segment.rows) >= self._rows_per_file or received - segment.began >= self._flush_ms:
                     self._write(segment)
@@ -175,12 +176,10 @@ class Store:
         import pyarrow.parquet as pq
 
         names = list(table(channel))[:-3]
-        parts = sorted(self.path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet"), key=_order)
         rows: list[dict[str, Any]] = []
-        for part in reversed(parts):
+        for part in reversed(parts_of(self.path, channel, product)):
             kept = pq.read_table(part, columns=names, partitioning=None)
-            found = kept.slice(max(0, len(kept) - count)).to_pylist()
-            rows = found + rows
+            rows = kept.slice(max(0, len(kept) - count)).to_pylist() + rows
             if len(rows) >= count:
                 break
         return rows[-count:]
@@ -190,11 +189,10 @@ class Store:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        parts = self.path.glob(f"channel={channel}/product={product or '*'}/day=*/part-*.parquet")
-        last = max(parts, key=_order, default=None)
-        if last is None:
+        parts = parts_of(self.path, channel, product or "*")
+        if not parts:
             return None
-        found: datetime = pc.max(pq.read_table(last, columns=["received"], partitioning=None)["received"]).as_py()
+        found: datetime = pc.max(pq.read_table(parts[-1], columns=["received"], partitioning=None)["received"]).as_py()
         return found
 
     def flush(self) -> None:
@@ -215,18 +213,16 @@ class Store:
                 with contextlib.suppress(OSError):
                     (self.path / name).unlink()
 
-    def _segment(self, channel: str, product: str, day: str, now: int) -> _Segment:
-        key = (channel, product, day)
-        found = self._open.get(key)
-        if found is None:
-            self._parts += 1
-            name = f"part-{now:013d}-{self._run}-{self._parts:06d}"
-            found = self._open[key] = _Segment(channel, product, day, name, now)
-        return found
-
-    def _keep(self, segment: _Segment, lines: list[list[Any]]) -> None:
-        """Add rows to a segment, and commit them to the journal."""
+    def _keep(self, key: tuple[str, str, str], lines: list[list[Any]], now: int) -> None:
+        """Add rows to the open segment of a channel, product and day, and commit them to the journal."""
         assert self._journal is not None
+        segment = self._open.get(key)
+        if segment is None:
+            self._parts += 1
+            channel, product, day = key
+            name = f"part-{now:013d}-{self._run}-{self._parts:06d}"
+            place = f"channel={channel}/product={product}/day={day}/{name}.parquet"
+            segment = self._open[key] = _Segment(key, place, now)
         segment.rows += lines
         with self._journal:
             self._journal.execute("insert into kept values (?, ?)", (segment.place, msgspec.json.encode(lines)))
@@ -240,15 +236,20 @@ class Store:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f"{target.name}.tmp")
         with temporary.open("wb") as out:
-            arrow = _arrow(segment.channel, segment.rows, exact=self._exact)
+            arrow = _arrow(segment.key[0], segment.rows, exact=self._exact)
             pq.write_table(arrow, out, row_group_size=ROW_GROUP, compression="zstd")
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, target)
-        with self._journal:
-            self._journal.execute("delete from kept where part = ?", (segment.place,))
-        self._open.pop((segment.channel, segment.product, segment.day), None)
+        self._forget(segment.place)
+        self._open.pop(segment.key, None)
         self.written.append(target)
+
+    def _forget(self, place: str) -> None:
+        """Delete the rows of a part from the journal."""
+        assert self._journal is not None
+        with self._journal:
+            self._journal.execute("delete from kept where part = ?", (place,))
 
     def _recover(self) -> None:
         """Write what a crash left in the journal, unless its part was already complete."""
@@ -258,28 +259,22 @@ class Store:
             left.setdefault(place, []).extend(msgspec.json.decode(lines))
         for place, lines in left.items():
             if (self.path / place).exists():
-                with self._journal:
-                    self._journal.execute("delete from kept where part = ?", (place,))
-                continue
-            *keys, name = place.split("/")
-            channel, product, day = (key.partition("=")[2] for key in keys)
-            segment = _Segment(channel, product, day, name.removesuffix(".parquet"), 0)
-            segment.rows = lines
-            self._write(segment)
+                self._forget(place)
+            else:
+                channel, product, day, _ = (each.partition("=")[2] for each in place.split("/"))
+                self._write(_Segment((channel, product, day), place, 0, lines))
         for incomplete in self.path.glob("channel=*/product=*/day=*/part-*.parquet.tmp"):
             incomplete.unlink()
 
 
+@dataclass
 class _Segment:
-    """Rows that will become one part."""
+    """Rows that will become one part. `key` is channel, product and day, `place` its path in the recording."""
 
-    def __init__(self, channel: str, product: str, day: str, name: str, began: int) -> None:
-        self.channel = channel
-        self.product = product
-        self.day = day
-        self.began = began
-        self.place = f"channel={channel}/product={product}/day={day}/{name}.parquet"
-        self.rows: list[list[Any]] = []
+    key: tuple[str, str, str]
+    place: str
+    began: int
+    rows: list[list[Any]] = field(default_factory=list)
 
 
 def _open_journal(path: Path) -> sqlite3.Connection:
@@ -295,12 +290,8 @@ def _open_journal(path: Path) -> sqlite3.Connection:
             journal.execute("delete from kept where part = ''")
     except sqlite3.Error as error:
         journal.close()
-        raise InputError(
-            f"can't record to {path}: {error}; another recorder may be writing there, use another directory",
-            field="path",
-            rule="one recorder",
-            value=str(path),
-        ) from error
+        text = f"can't record to {path}: {error}; another recorder may be writing there, use another directory"
+        raise InputError(text, field="path", rule="one recorder", value=str(path)) from error
     return journal
 
 
@@ -308,5 +299,7 @@ def _day(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%d")
 
 
-def _order(part: Path) -> tuple[str, str]:
-    return part.parent.name, part.name
+def parts_of(path: Path, channel: str, product: str) -> list[Path]:
+    """Return the parts of a recording in order of their days and names; "*" stands for any channel or product."""
+    found = path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet")
+    return sorted(found, key=lambda part: (part.parent.name, part.name))

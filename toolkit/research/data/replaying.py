@@ -18,12 +18,10 @@ from ...guards import no_keys
 from ...venue.engine.core import Core
 from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 from ...venue.simulation.replay import Replay, ReplayBar, Track
-from .bar_path import ExtremeOrder, Path
-from .bars import Bars, read_bars
-from .books import BookUpdates
+from .bars import Bars, ExtremeOrder, Path, read_bars
 from .event_array import MS, EventArray, Kind, whole_units_of
+from .order_books import BookUpdates, as_levels
 from .recording import Recording
-from .single_orders import as_levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,12 +39,8 @@ class Tape:
     def __init__(self, events: EventArray, tick_size: Decimal, step_size: Decimal) -> None:
         """Raises InputError for prices that are no multiples of the tick."""
         if events.tick_size % tick_size:
-            raise InputError(
-                f"{events.symbol}: prices are multiples of {events.tick_size}, not of the tick {tick_size}",
-                field="replay",
-                rule="tick_size",
-                value=str(events.tick_size),
-            )
+            text = f"{events.symbol}: prices are multiples of {events.tick_size}, not of the tick {tick_size}"
+            raise InputError(text, field="replay", rule="tick_size", value=str(events.tick_size))
         gridded = as_levels(EventArray(events.array, tick_size=tick_size, step_size=step_size))
         array = gridded.array
         updates = BookUpdates(gridded, array["exchange_ns"])
@@ -127,7 +121,9 @@ def replay(
     local = venue_in_process(venue)
     if local is None:
         raise InputError("replay() needs a local venue in this process", field="venue", rule="local")
-    series = _bars(data, interval)
+    if isinstance(data, str) or hasattr(data, "__fspath__"):
+        data = Recording(data)
+    series = read_bars(data, interval=interval) if isinstance(data, Recording) else read_bars(data)
     first = min(int(bars.opened[0]) for bars in series.values())
     last = max(int(bars.closed[-1]) for bars in series.values())
 
@@ -138,24 +134,10 @@ def replay(
         return Replay(_tracks(core, series, shift, path or ExtremeOrder())), shift
 
     source, shift = local.host.query(begin)
-    replaying = Replaying(
-        local,
-        source,
-        tuple(series),
-        pd.Timestamp(first + shift, unit="ms", tz="UTC"),
-        pd.Timestamp(last + shift, unit="ms", tz="UTC"),
-        pd.Timedelta(shift, unit="ms"),
-    )
+    start, end = (pd.Timestamp(moment + shift, unit="ms", tz="UTC") for moment in (first, last))
+    replaying = Replaying(local, source, tuple(series), start, end, pd.Timedelta(shift, unit="ms"))
     replaying.attach()
     return replaying
-
-
-def _bars(data: Any, interval: str | pd.Timedelta) -> dict[str, Bars]:
-    if isinstance(data, str) or hasattr(data, "__fspath__"):
-        data = Recording(data)
-    if isinstance(data, Recording):
-        return read_bars(data, interval=interval)
-    return read_bars(data)
 
 
 def _tracks(core: Core, series: dict[str, Bars], shift: int, path: Path) -> dict[int, Track]:
@@ -163,12 +145,8 @@ def _tracks(core: Core, series: dict[str, Bars], shift: int, path: Path) -> dict
     tracks = {}
     for symbol, bars in series.items():
         if symbol not in products:
-            raise InputError(
-                f"{symbol} is not a product of this venue; it lists {', '.join(products)}",
-                field="symbol",
-                value=symbol,
-                nearest=tuple(products),
-            )
+            text = f"{symbol} is not a product of this venue; it lists {', '.join(products)}"
+            raise InputError(text, field="symbol", value=symbol, nearest=tuple(products))
         product = products[symbol]
         tick, step = float(product.tick_size), float(product.step_size)
         times: list[int] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,14 +14,83 @@ from ...orders import Bracket, Order
 from ...products import Amount, Product, decimal_text
 from ..account_data import FundingRates, OrderHandle
 from ..context import Context, ratio_of
-from ..market_data import BarHistory, BookSnapshot
-from .feed_queue import FeedQueue
+from ..market_data import BarHistory, BookSnapshot, Trade
 from .limits import Limits, check_order
-from .run_state import NAN, RunState
-from .session_rows import unix_ms
+from .run_state import NAN, RunState, rows_of, unix_ms
 
 if TYPE_CHECKING:
+    from ...session import Session
     from ..strategy import Strategy
+
+DEPTHS = (20, 200)
+"""Depths of the books that are subscribed to."""
+
+
+class FeedQueue:
+    """Trades and books of the live feed until the run's next poll or timer; callbacks run on the feed's thread.
+
+    Attributes: `items` (not delivered yet, oldest first), `sources` (the live objects), `filled` (whether orders or
+    fills may have changed since it was set to False; None: nothing notes that).
+    """
+
+    def __init__(self, session: Session, now: Callable[[], int]) -> None:
+        self.items: deque[Trade | BookSnapshot] = deque()
+        self.sources: list[Any] = []
+        self.filled: bool | None = None
+        self._books: dict[tuple[str, int], Any] = {}
+        self._stream = session.stream
+        self._now = now
+
+    def add_trades(self, symbol: str) -> None:
+        """Subscribe to the trades of a symbol; those of the first snapshot are past and left out."""
+
+        def collect(update: Any) -> None:
+            for item in update.items if update.kind != "snapshot" else ():
+                price, quantity = float(item.price), float(item.quantity)
+                self.items.append(Trade(symbol, unix_ms(item.time), str(item.side), price, quantity))
+
+        self._subscribe(self._stream.trades(symbol), collect)
+
+    def add_books(self, symbol: str) -> None:
+        """Subscribe to the order book of a symbol."""
+
+        def collect(update: Any) -> None:
+            sides = [_levels(levels) for levels in (update.live.bids(), update.live.asks())]
+            self.items.append(BookSnapshot(symbol, self._now(), *sides))
+
+        self._subscribe(self._stream.order_book(symbol), collect)
+
+    def add_fills(self) -> None:
+        """Subscribe to the fills of the account."""
+
+        def note(update: Any) -> None:
+            self.filled = True
+
+        self._subscribe(self._stream.fills(), note)
+
+    def _subscribe(self, source: Any, callback: Callable[[Any], None]) -> None:
+        source.on_update(callback)
+        self.sources.append(source)
+
+    def book(self, symbol: str, depth: int) -> BookSnapshot:
+        """Return the present book of a symbol, with empty sides while it is not live."""
+        steps = next((steps for steps in DEPTHS if steps >= depth), depth)
+        live = self._books.get((symbol, steps))
+        if live is None:
+            live = self._books[symbol, steps] = self._stream.order_book(symbol, depth=steps)
+            self.sources.append(live)
+        sides = [_levels(levels) for levels in (live.bids(depth), live.asks(depth))] if live.is_live else [(), ()]
+        return BookSnapshot(symbol, self._now(), *sides)
+
+    def raise_errors(self) -> None:
+        """Raise the first error of a callback, which the feed's thread has only kept."""
+        for source in self.sources:
+            if source.errors:
+                raise source.errors[0]
+
+
+def _levels(levels: Any) -> tuple[tuple[float, float], ...]:
+    return tuple((float(price), float(quantity)) for price, quantity in levels)
 
 
 class SessionContext(Context):
@@ -48,7 +119,12 @@ class SessionContext(Context):
         except TransportError as failure:
             return self._reject(placed, f"not sent, its limits can't be checked: {failure}")
         if state.dry_run:
-            return self._check_only(placed)
+            failures = placed.request.failures(state.products[str(order.symbol)])
+            placed.state = "REJECTED" if failures else "CANCELED"
+            placed.reason = failures[0].message if failures else "dry run: not sent"
+            text = order.describe() + (f": {placed.reason}" if failures else "")
+            state.note("DRY_RUN", str(order.symbol), text)
+            return placed
         state.sent_ms.append(state.now())
         state.placed.append(placed)
         try:
@@ -64,15 +140,6 @@ class SessionContext(Context):
         except (InputError, ExchangeError, TransportError) as refused:
             return self._reject(placed, str(refused))
         self._refresh()
-        return placed
-
-    def _check_only(self, placed: OrderHandle) -> OrderHandle:
-        order = placed.request
-        failures = order.failures(self._state.products[str(order.symbol)])
-        placed.state = "REJECTED" if failures else "CANCELED"
-        placed.reason = failures[0].message if failures else "dry run: not sent"
-        text = order.describe() + (f": {placed.reason}" if failures else "")
-        self._state.note("DRY_RUN", str(order.symbol), text)
         return placed
 
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
@@ -129,7 +196,6 @@ class SessionContext(Context):
             self._session.exchange.set_leverage(symbol, decimal_text(leverage, "leverage"))
 
     def product(self, symbol: str) -> Product:
-        """Return the product of a symbol."""
         return self._state.products.get(symbol) or self._session.product(symbol)
 
     def position(self, symbol: str) -> float:
@@ -146,7 +212,6 @@ class SessionContext(Context):
         return total
 
     def price(self, symbol: str) -> float:
-        """Return the last known price, USDC."""
         return self._state.prices.get(symbol, NAN)
 
     @property
@@ -174,7 +239,6 @@ class SessionContext(Context):
         return shown[shown.index.isin(self.symbols)]
 
     def orders(self) -> list[OrderHandle]:
-        """Return the orders of this run that are not in a final state, oldest first."""
         return [placed for placed in self._state.placed if not placed.done]
 
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
@@ -187,9 +251,8 @@ class SessionContext(Context):
     def funding(self, symbol: str) -> FundingRates:
         """Return the venue's funding rates, by a query."""
         row: Any = self._session.funding_rates().loc[symbol]
-        return FundingRates(
-            float(row["last_funding_rate"]), float(row["funding_rate"]), unix_ms(row["next_funding_time"])
-        )
+        rates = float(row["last_funding_rate"]), float(row["funding_rate"])
+        return FundingRates(*rates, unix_ms(row["next_funding_time"]))
 
     @property
     def fees(self) -> float:
@@ -199,15 +262,13 @@ class SessionContext(Context):
     @property
     def margin_ratio(self) -> float:
         """Maintenance margin of the open positions over the wallet's equity, by a query of the positions."""
-        held = self._session.positions()
         needed = 0.0
-        for symbol, notional in zip(held["symbol"], held["notional"].abs(), strict=True):
-            tiers = self._session.product(str(symbol)).tiers
-            needed += float(maintenance_margin(str(notional), tiers))
+        for row in rows_of(self._session.positions()):
+            needed += float(maintenance_margin(str(abs(row.notional)), self._session.product(str(row.symbol)).tiers))
         return ratio_of(needed, self._state.equity)
 
     def liquidation_price(self, symbol: str) -> float:
         """Return the liquidation price that the venue shows, by a query of the positions."""
         held = self._session.positions()
-        prices = held.loc[held["symbol"] == symbol, "liquidation_price"]
-        return float(prices.iloc[0]) if len(prices) and pd.notna(prices.iloc[0]) else NAN
+        prices = held.loc[held["symbol"] == symbol, "liquidation_price"].dropna()
+        return float(prices.iloc[0]) if len(prices) else NAN

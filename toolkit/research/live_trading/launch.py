@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,8 +15,8 @@ from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..strategy import StrategyLike
 from .limits import Limits
+from .run_state import utc
 from .runner import Runner
-from .session_rows import utc
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -52,18 +53,14 @@ def paper(
     """
     from ...session import connect
 
-    own = connect(clock=clock, seed=seed, market=market) if session is None else None
-    chosen = own if own is not None else session
-    assert chosen is not None
-    if venue_in_process(chosen) is None:
-        raise InputError("paper() needs a session of the local venue in this process", field="session", rule="local")
-    try:
+    made = connect(clock=clock, seed=seed, market=market) if session is None else nullcontext(session)
+    with made as chosen:
+        if venue_in_process(chosen) is None:
+            text = "paper() needs a session of the local venue in this process"
+            raise InputError(text, field="session", rule="local")
         limits = limits or Limits()
         runner = Runner(chosen, strategy, symbols, interval, limits, mode="paper", step=step, warm_up=warm_up)
         return runner.run(duration, close_at_end=close_at_end)
-    finally:
-        if own is not None:
-            own.close()
 
 
 def live(

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...errors import InputError, LimitReached
 from ...orders import Order
-from .run_state import NAN, RunState
-from .session_rows import utc
+from .run_state import NAN, RunState, utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,8 @@ def check_order(limits: Limits, state: RunState, order: Order) -> None:
     while state.sent_ms and state.sent_ms[0] <= now - 60_000:
         state.sent_ms.popleft()
     if limits.max_orders_per_minute is not None and len(state.sent_ms) >= limits.max_orders_per_minute:
-        raise LimitReached(
-            f"{len(state.sent_ms)} orders in the last minute; the limit is {limits.max_orders_per_minute}",
-            limit="max_orders_per_minute",
-        )
+        text = f"{len(state.sent_ms)} orders in the last minute; the limit is {limits.max_orders_per_minute}"
+        raise LimitReached(text, limit="max_orders_per_minute")
     symbol = str(order.symbol)
     if symbol not in state.products:
         known = ", ".join(state.symbols)
@@ -47,15 +44,15 @@ def check_order(limits: Limits, state: RunState, order: Order) -> None:
 
 
 def _check_notional(max_notional: float, state: RunState, order: Order) -> None:
+    open_orders = [(each.order, each.filled) for each in state.placed if not (each.done or each.order.reduce_only)]
     total, others = 0.0, ""
     for name, steps in state.position_steps.items():
-        held = steps * float(state.products[name].step_size)
-        buys, sells = _open_quantities(state, name)
-        others = " with open orders filled" if buys or sells else others
-        if name == order.symbol:
-            buys += float(order.quantity) if order.side.startswith("BUY") else 0.0
-            sells += float(order.quantity) if order.side.startswith("SELL") else 0.0
-        largest = max(abs(held + buys), abs(held - sells))
+        held, filled = steps * float(state.products[name].step_size), {"BUY": 0.0, "SELL": 0.0}
+        for each, done in [*open_orders, (order, 0.0)]:
+            if each.symbol == name:
+                filled[each.side.partition("_")[0]] += float(each.quantity) - done
+                others = others if each is order else " with open orders filled"
+        largest = max(abs(held + filled["BUY"]), abs(held - filled["SELL"]))
         if largest:
             total += largest * _price(state, name, order)
     if total > max_notional:
@@ -64,18 +61,6 @@ def _check_notional(max_notional: float, state: RunState, order: Order) -> None:
             f"the limit is {max_notional:,.2f}",
             limit="max_notional",
         )
-
-
-def _open_quantities(state: RunState, symbol: str) -> tuple[float, float]:
-    """Return what this run's open orders may still buy and sell, without those that only reduce."""
-    buys = sells = 0.0
-    for placed in state.placed:
-        order = placed.order
-        if order.symbol == symbol and not placed.done and not order.reduce_only:
-            left = float(order.quantity) - placed.filled
-            buys += left if order.side.startswith("BUY") else 0.0
-            sells += left if order.side.startswith("SELL") else 0.0
-    return buys, sells
 
 
 def _price(state: RunState, symbol: str, order: Order) -> float:
@@ -89,10 +74,8 @@ def _price(state: RunState, symbol: str, order: Order) -> float:
     table = state.session.klines(symbol, "1m", utc(now - 3_600_000), utc(now), progress=False)
     price = float(table["close"].iloc[-1]) if len(table) else NAN
     if price != price:
-        raise LimitReached(
-            f"{symbol} has no price, so {order.side} {order.symbol} can't be checked against max_notional",
-            limit="max_notional",
-        )
+        text = f"{symbol} has no price, so {order.side} {order.symbol} can't be checked against max_notional"
+        raise LimitReached(text, limit="max_notional")
     return price
 
 

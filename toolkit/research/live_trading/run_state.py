@@ -1,17 +1,20 @@
-"""What a run knows of its account: positions, orders and wallet, as last read from the session."""
+"""What a run knows of its account: positions, orders and wallet as last read from the session, and its Results."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from msgspec import structs
 
 from ...products import Product
 from ..account_data import Fill, FundingFee, OrderHandle
-from .session_rows import fill_of, id_or_zero, payment_of, rows_of, unix_ms, utc
+from ..analysis import results as tables
+from ..analysis.results import Results, frame, records_frame
+from ..market_data import time_index
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -20,6 +23,21 @@ NAN = float("nan")
 LATE_MS = 60_000
 """Rows that are shown this much later than others of their time are still read."""
 FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
+
+
+def rows_of(table: pd.DataFrame) -> Iterator[Any]:
+    """Return the rows of a frame, with the columns as attributes."""
+    return iter(table.itertuples())
+
+
+def utc(time_ms: int) -> pd.Timestamp:
+    """Return Unix ms as a UTC time."""
+    return pd.Timestamp(time_ms, unit="ms", tz="UTC")
+
+
+def unix_ms(time: Any) -> int:
+    """Return a time as Unix ms."""
+    return int(pd.Timestamp(time).timestamp() * 1000)
 
 
 class RunState:
@@ -133,7 +151,7 @@ class RunState:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
             table = self._read_on("orders", partial(self.session.orders, progress=False))
-            rows = {id_or_zero(row.client_order_id): row for row in table}
+            rows = {_id_or_zero(row.client_order_id): row for row in table}
             for placed in self.placed:
                 row = rows.get(placed.cl_ord_id)
                 if row is not None and not placed.done:
@@ -144,7 +162,7 @@ class RunState:
                 buys = str(row.side).startswith("BUY")
                 steps = self._steps(row.symbol, row.quantity)
                 self.position_steps[str(row.symbol)] += steps if buys else -steps
-                self.new_fills.append(fill_of(row, buys))
+                self.new_fills.append(_fill_of(row, buys))
                 self.fees += float(row.fee)
 
     def _read_on(self, name: str, read: Callable[..., pd.DataFrame]) -> Iterator[Any]:
@@ -170,17 +188,78 @@ class RunState:
         """Yield the funding payments that were not read before."""
         for row in self._read_on("funding", self.session.info.funding_payments):
             if row.symbol in self.position_steps:
-                yield payment_of(row, self.prices.get(str(row.symbol), NAN))
+                yield _funding_fee(row, self.prices.get(str(row.symbol), NAN))
 
     def next_funding(self) -> int:
         """Return the first settlement time after the last answered poll."""
         intervals = [product.funding_interval * 1000 for product in self.products.values()]
         return min(self.answered_ms // length * length + length for length in intervals)
 
-    def own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:
+    def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any]) -> Results:
+        """Return the Results of the run of a strategy, with the tables as the venue answers now."""
+        session, begun, symbols = self.session, utc(self.started_ms), list(self.symbols)
+        samples = {sample[0]: sample[1:] for sample in self.samples}  # the last sample of a time counts
+        index, rows = time_index(list(samples)), list(samples.values())
+        equity = [(equity, balance, equity - balance) for equity, balance, _, _ in rows]
+        sizes = pd.DataFrame([steps for _, _, steps, _ in rows], index=index, columns=symbols)
+        marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=symbols)
+        orders = self._own("orders", session.orders(start=begun, progress=False))
+        entries = self._own("ledger", session.info.ledger(start=begun))
+        moved = entries[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)].assign(
+            symbol=lambda table: table["symbol"].fillna("")
+        )
+        first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
+        reasons = {placed.order_id: placed.reason for placed in self.placed}
+        fees = [_funding_fee(row) for row in rows_of(self._own("funding", session.info.funding_payments(start=begun)))]
+        return Results(
+            name,
+            pd.DataFrame(equity, index=index, columns=list(tables.EQUITY)).astype(tables.EQUITY),
+            sizes * [float(product.step_size) for product in self.products.values()],
+            marks.astype("float64").ffill().bfill(),
+            fills=frame(dict(self._own("fills", session.fills(start=begun, progress=False))), tables.FILLS),
+            orders=order_table(orders, first, reasons),
+            funding=frame([(fee.time, fee.symbol, *structs.astuple(fee)[2:]) for fee in fees], tables.FUNDING),
+            transfers=frame(dict(moved), tables.TRANSFERS),
+            events=frame(self.notes, tables.EVENTS),
+            records=records_frame(records),
+            params=params,
+            settings={"mode": self.mode, "environment": session.environment.name, "dry_run": self.dry_run},
+        )
+
+    def _own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of a table that are not from before the run."""
         return table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
 
 
 def _ids(table: pd.DataFrame) -> set[str]:
     return set(table["id"].astype(str))
+
+
+def _id_or_zero(value: Any) -> int:
+    return 0 if pd.isna(value) else int(value)
+
+
+def _fill_of(row: Any, buys: bool) -> Fill:
+    """Return a row of session.fills() as a Fill."""
+    role, kind = ("" if pd.isna(word) else str(word) for word in (row.role, row.type))
+    amounts = (float(row.price), float(row.quantity), float(row.value), float(row.fee), float(row.realized_pnl))
+    ids = int(row.order_id), _id_or_zero(row.client_order_id)
+    return Fill(str(row.symbol), unix_ms(row.time), "BUY" if buys else "SELL", *amounts, role, kind, *ids)
+
+
+def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
+    """Return a row of info.funding_payments(); what it paid gives the price, without a rate it is `price`."""
+    size = float(row.size) * (1 if row.side in ("LONG", "BUY") else -1)
+    rate, paid = float(row.funding_rate), float(row.amount)
+    price = abs(paid / (size * rate)) if size and rate else price
+    return FundingFee(str(row.symbol), unix_ms(row.time), size, price, rate, paid)
+
+
+def order_table(table: pd.DataFrame, placed: pd.Series[Any], reasons: Mapping[int, str]) -> pd.DataFrame:
+    """Return session.orders() in the columns of ORDERS, oldest first; `placed`: order id → time of its first event."""
+    table = table.sort_values("order_id").reset_index(drop=True)
+    ids, columns = table["order_id"].tolist(), (table["order_id"], table["created"], table["time"])
+    first = [placed.get(key, time) if pd.isna(made) else made for key, made, time in zip(*columns, strict=True)]
+    prices = {name: table[name].astype("float64").replace(0.0, NAN) for name in ("price", "trigger_price")}
+    further = {"time": first, "reason": [reasons.get(key, "") for key in ids], "updated": table["time"]}
+    return frame({**table, **prices, **further}, tables.ORDERS)

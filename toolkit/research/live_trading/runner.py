@@ -22,12 +22,9 @@ from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ..analysis.results import Results
 from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
-from .build_results import build_results
-from .context import SessionContext
-from .feed_queue import FeedQueue
+from .context import FeedQueue, SessionContext
 from .limits import Limits, check_run
-from .run_state import RunState
-from .session_rows import rows_of, unix_ms, utc
+from .run_state import RunState, rows_of, unix_ms, utc
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -358,7 +355,7 @@ class Runner:
         if failed is not None and kind != "ERROR" and not isinstance(failed, ToolkitError | KeyboardInterrupt):
             failed.add_note(f"in on_stop of {self.strategy.name}, after its open orders were cancelled")
             raise failed
-        return build_results(state, self.strategy, self.ctx.records)
+        return state.results(self.strategy.name, self.strategy.params, self.ctx.records)
 
     def _attempt(self, what: str, action: Callable[[], Any]) -> BaseException | None:
         """Do one step of the end; a failure is noted and returned, and the other steps still happen."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, overload
 
+import numpy as np
 import pandas as pd
 
+from ...errors import InputError
+from ...interchange import to_pandas
+from ..analysis.luck import trials
 from ..analysis.results import Results
-from ..analysis.trials import trials
+from ..data.bars import row_times, time_column
+from ..market_data import time_index
 from .optimising import optimise
 from .points import run_point
-from .splits import Size, Split, make_splits
 from .sweeps import progress_bar
 
 
@@ -103,3 +109,139 @@ def walk_forward(
 
 SEARCH = ("maximise", "constraints", "method", "points", "seed", "workers", "client")
 """Options of `optimise` that a test run does not take."""
+
+
+Size = int | str | pd.Timedelta
+"""Rows (int) or a length of time ("30D", Timedelta)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One split: train rows [train_start, train_end), test rows [test_start, test_end), as positions and as times.
+
+    The times are half-open too: the test ends before `test_until`.
+    """
+
+    number: int
+    train_start: int
+    train_end: int
+    test_start: int
+    test_end: int
+    train_from: pd.Timestamp
+    train_until: pd.Timestamp
+    test_from: pd.Timestamp
+    test_until: pd.Timestamp
+
+    def train(self, data: Any) -> Any:
+        """Return the rows of the training part of a frame, or of each frame of a mapping."""
+        return _between(to_pandas(data), self.train_from, self.train_until)
+
+    def test(self, data: Any, warm_up: int = 0) -> Any:
+        """Return the rows of the test part; preceded by `warm_up` rows for indicators, not for evaluation."""
+        return _between(to_pandas(data), self.test_from, self.test_until, warm_up)
+
+
+def make_splits(
+    data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
+) -> list[Split]:
+    """Return the splits of `data`, oldest first; see `walk_forward`. Raises InputError when none fits."""
+    index = _index(to_pandas(data))
+    train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
+    stride = test if step is None else _size(step, "step")
+    move = _advance(index)
+    end = len(index)
+    edges = index.append(index[-1:] + pd.Timedelta(1, unit="ms"))
+    splits: list[Split] = []
+    begin = 0
+    while True:
+        train_end = move(begin, train, "train")
+        test_start = move(train_end, gap, "gap") if _positive(gap) else train_end
+        test_end = move(test_start, test, "test") if test_start is not None else None
+        if train_end is None or test_start is None or test_end is None or test_start >= end:
+            break
+        rows = (0 if anchored else begin, train_end, test_start, test_end)
+        splits.append(Split(len(splits), *rows, *(edges[row] for row in rows)))
+        following = move(begin, stride, "step")
+        if following is None or following >= end:
+            break
+        begin = following
+    if not splits:
+        text = f"{end} rows do not hold one training part of {train} and one test part of {test}"
+        raise InputError(text, field="train", rule="fits", value=train)
+    return splits
+
+
+def _index(data: Any) -> pd.DatetimeIndex:
+    """Return the times of `data`, each once."""
+    if isinstance(data, Mapping):
+        union = pd.DatetimeIndex([])
+        for number, part in enumerate(data.values()):
+            union = _index(part) if number == 0 else union.union(_index(part))
+        return union
+    index = _row_index(data)
+    if not index.is_monotonic_increasing:
+        if _symbol_column(data) is None:
+            raise InputError("the times are not increasing; sort the rows first", field="data", rule="increasing times")
+        index = index.sort_values()
+    return index.unique()
+
+
+def _row_index(data: Any) -> pd.DatetimeIndex:
+    """Return the time of each row: that of a time column as in `read_bars`, else of the index."""
+    if isinstance(data, pd.DataFrame):
+        names = {str(name).lower(): name for name in data.columns}
+        if not isinstance(data.index, pd.DatetimeIndex) or time_column(names) is not None:
+            return time_index(row_times("data", data, names))
+    index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
+    if not isinstance(index, pd.DatetimeIndex):
+        text = "splits need times: a DatetimeIndex, or a frame with a column 'time'"
+        raise InputError(text, field="data", rule="times")
+    return index
+
+
+def _symbol_column(data: Any) -> Any:
+    return next((name for name in getattr(data, "columns", ()) if str(name).lower() == "symbol"), None)
+
+
+def _size(size: Any, name: str) -> int | pd.Timedelta:
+    """Return rows as int, anything else as a length of time."""
+    if isinstance(size, Integral):
+        return int(size)
+    try:
+        if isinstance(size, Real):
+            raise ValueError("not a whole number of rows")
+        return pd.Timedelta(size)
+    except ValueError as error:
+        text = f"{name} is {size!r}: {error}; give rows (500) or a length of time ('30D')"
+        raise InputError(text, field=name, value=str(size)) from None
+
+
+def _positive(size: int | pd.Timedelta) -> bool:
+    return size > 0 if isinstance(size, int) else size > pd.Timedelta(0)
+
+
+def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelta, str], int | None]:
+    """Return a function (position, size, name) → position after it, or None when the data ends before."""
+    spacing = index.to_series().diff().median() if len(index) > 1 else pd.Timedelta(0)
+    end = index[-1] + spacing if len(index) else None
+
+    def move(start: int | None, size: int | pd.Timedelta, name: str) -> int | None:
+        if not _positive(size):
+            raise InputError(f"{name} is {size}; it must be positive", field=name, rule="positive", value=size)
+        if start is None or start >= len(index):
+            return None
+        if isinstance(size, int):
+            return start + size if start + size <= len(index) else None
+        until = index[start] + size
+        return int(index.searchsorted(until, side="left")) if end is not None and until <= end else None
+
+    return move
+
+
+def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, warm_up: int = 0) -> Any:
+    if isinstance(data, Mapping):
+        return {name: _between(part, start, until, warm_up) for name, part in data.items()}
+    times, rows = _index(data), _row_index(data)
+    first = max(int(times.searchsorted(start, side="left")) - warm_up, 0)
+    chosen = (rows >= times[first]) & (rows < until) if first < len(times) else np.zeros(len(rows), dtype=bool)
+    return data[chosen]

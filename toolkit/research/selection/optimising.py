@@ -18,13 +18,11 @@ from ...errors import InputError, ToolkitError, require
 from ...extras import need
 from ...interchange import to_pandas
 from ...suggestions import check_known
-from ..analysis.luck import overfitting
+from ..analysis.luck import overfitting, trials
 from ..analysis.results import Results
 from ..analysis.run_report import page_of_points
-from ..analysis.trials import trials
-from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point
+from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point, runner
 from .sweeps import evaluate, make_points, prepared, progress_bar, table_of
-from .workers import runner
 
 if TYPE_CHECKING:
     from ...pictures.interactive import Page
@@ -153,12 +151,11 @@ def optimise(
     Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """
     require(space, Mapping, "space", "a dict of parameter names and their values")
-    rules = _rules(constraints, tuple(space))
+    allowed = _Space(space, constraints)
     if method not in ("grid", "random", "bayes"):
-        raise InputError(
-            f"method is {method!r}; it is grid, random or bayes", field="method", value=type(method).__name__
-        )
-    total = len(grid := list(_grid(space, rules))) if method == "grid" else points
+        kind = type(method).__name__
+        raise InputError(f"method is {method!r}; it is grid, random or bayes", field="method", value=kind)
+    total = len(grid := list(allowed.grid())) if method == "grid" else points
     if not total:
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     if method == "bayes" and client is None:
@@ -172,14 +169,13 @@ def optimise(
         search = _Search(partial(make_points, strategy, data=data, options=options), run, store, bar)
         if method == "bayes":
             together = len(client.nthreads()) if client is not None else workers or 1
-            _bayes(search, space, rules, maximise, points, seed, together)
+            _bayes(search, allowed, maximise, points, seed, together)
         else:
-            search.evaluate(grid if method == "grid" else _random(space, rules, points, seed))
-    table = table_of(search.points, search.records, False)
+            search.evaluate(grid if method == "grid" else allowed.random(points, seed))
+    table = table_of(search.points, search.records, False).drop(columns="returns", errors="ignore")
     returns = _aligned([record["values"].get("returns") for record in search.records])
     scores = np.array([score(record, maximise) for record in search.records])
     label = maximise if isinstance(maximise, str) else getattr(maximise, "__name__", "score")
-    table = table.drop(columns="returns", errors="ignore")
     params = [dict(point.params) for point in search.points]
     return Optimisation(table, tuple(space), label, scores, returns, params, (strategy, data, options))
 
@@ -189,14 +185,12 @@ class _Search:
 
     def __init__(self, make: Callable[..., list[Point]], run: Any, store: RecordFile, bar: Any) -> None:
         self._make, self._how = make, (run, store, bar)
-        self.points: list[Point] = []
-        self.records: list[Record] = []
+        self.points, self.records = list[Point](), list[Record]()
 
     def evaluate(self, combinations: Sequence[Mapping[str, Any]]) -> list[Record]:
         """Run points and return their records."""
-        run, store, bar = self._how
         points = self._make(combinations, seeds=None, returns=True)
-        records = evaluate(run, points, store, bar)
+        records = evaluate(points, *self._how)
         self.points += points
         self.records += records
         return records
@@ -219,27 +213,50 @@ def score(record: Record, maximise: Measure) -> float:
     return -float(value) if maximise.startswith("-") else float(value)
 
 
-def _rules(constraints: Constraint | Sequence[Constraint], names: tuple[str, ...]) -> Callable[[dict[str, Any]], bool]:
-    rules = [constraints] if callable(constraints) else list(constraints)
-    called = [(rule, list(inspect.signature(rule).parameters)) for rule in rules]
-    for _, wanted in called:
-        if len(wanted) > 1:  # a single one may be the mapping of all
-            check_known(wanted, names, "constraints", "parameter of the space")
+class _Space:
+    """The space of an optimisation: the values of each parameter, and the constraints of a point."""
 
-    def allowed(params: dict[str, Any]) -> bool:
-        for rule, wanted in called:
-            by_name = set(wanted) <= set(names)
+    def __init__(self, space: Mapping[str, Any], constraints: Constraint | Sequence[Constraint]) -> None:
+        self._space = space
+        rules = [constraints] if callable(constraints) else list(constraints)
+        self._rules = [(rule, list(inspect.signature(rule).parameters)) for rule in rules]
+        for _, wanted in self._rules:
+            if len(wanted) > 1:  # a single one may be the mapping of all
+                check_known(wanted, tuple(space), "constraints", "parameter of the space")
+
+    def allows(self, params: dict[str, Any]) -> bool:
+        """Return whether a point meets all constraints."""
+        for rule, wanted in self._rules:
+            by_name = set(wanted) <= set(self._space)
             if not (rule(**{name: params[name] for name in wanted}) if by_name else rule(Params(params))):
                 return False
         return True
 
-    return allowed
+    def grid(self) -> Iterator[dict[str, Any]]:
+        """Yield every allowed point."""
+        for values in itertools.product(*(_choices(name, values) for name, values in self._space.items())):
+            params = dict(zip(self._space, values, strict=True))
+            if self.allows(params):
+                yield params
+
+    def random(self, points: int, seed: int) -> list[dict[str, Any]]:
+        """Return up to `points` different points; fewer when so many in a row are repeated or not allowed."""
+        random, found, in_vain = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
+        while len(found) < points and in_vain < ATTEMPTS:
+            params = {name: _draw(random, name, values) for name, values in self._space.items()}
+            in_vain += 1
+            if repr(params) not in found and self.allows(params):
+                found[repr(params)], in_vain = params, 0
+        return list(found.values())
+
+    def suggested(self, trial: Any) -> dict[str, Any]:
+        """Return the point that Optuna suggests in a trial."""
+        return {name: _suggest(trial, name, values) for name, values in self._space.items()}
 
 
-def _interval(values: Any) -> tuple[Any, Any] | None:
-    """Return (low, high) of a range of numbers, None for a choice of values."""
-    numbers = isinstance(values, tuple) and len(values) == 2 and all(isinstance(value, Real) for value in values)
-    return (values[0], values[1]) if numbers else None
+def _is_range(values: Any) -> bool:
+    """Return whether values are (low, high), a range of numbers, rather than a choice."""
+    return isinstance(values, tuple) and len(values) == 2 and all(isinstance(value, Real) for value in values)
 
 
 def _choices(name: str, values: Any) -> list[Any]:
@@ -251,91 +268,56 @@ def _choices(name: str, values: Any) -> list[Any]:
     return found
 
 
-def _grid(space: Mapping[str, Any], allowed: Callable[[dict[str, Any]], bool]) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*(_choices(name, values) for name, values in space.items())):
-        params = dict(zip(space, values, strict=True))
-        if allowed(params):
-            yield params
-
-
-def _random(
-    space: Mapping[str, Any], allowed: Callable[[dict[str, Any]], bool], points: int, seed: int
-) -> list[dict[str, Any]]:
-    """Return up to `points` different combinations; fewer when so many in a row are repeated or not allowed."""
-    random, found, in_vain = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
-    while len(found) < points and in_vain < ATTEMPTS:
-        params = {name: _draw(random, name, values) for name, values in space.items()}
-        in_vain += 1
-        if repr(params) not in found and allowed(params):
-            found[repr(params)], in_vain = params, 0
-    return list(found.values())
-
-
 def _draw(random: np.random.Generator, name: str, values: Any) -> Any:
-    ends = _interval(values)
-    if ends is None:
+    if not _is_range(values):
         choices = _choices(name, values)
         return choices[int(random.integers(len(choices)))]
-    low, high = ends
-    return int(random.integers(low, high + 1)) if isinstance(low, int) and isinstance(high, int) else (
-        float(random.uniform(low, high))
-    )  # fmt: skip
+    low, high = values
+    if isinstance(low, int) and isinstance(high, int):
+        return int(random.integers(low, high + 1))
+    return float(random.uniform(low, high))
 
 
-def _bayes(
-    search: _Search,
-    space: Mapping[str, Any],
-    allowed: Callable[[dict[str, Any]], bool],
-    maximise: Measure,
-    points: int,
-    seed: int,
-    together: int,
-) -> None:
+def _suggest(trial: Any, name: str, values: Any) -> Any:
+    if _is_range(values):
+        whole = all(isinstance(end, int) for end in values)
+        return trial.suggest_int(name, *values) if whole else trial.suggest_float(name, *values)
+    choices = _choices(name, values)
+    steps = {b - a for a, b in itertools.pairwise(choices)} if all(type(x) is int for x in choices) else set()
+    if len(steps) == 1 and min(steps) > 0:  # an even ladder of whole numbers has an order to learn from
+        return trial.suggest_int(name, choices[0], choices[-1], step=steps.pop())
+    return choices[trial.suggest_categorical(name, list(range(len(choices))))]
+
+
+def _bayes(search: _Search, space: _Space, maximise: Measure, points: int, seed: int, together: int) -> None:
     """Let Optuna choose each point from the scores of those before; batches of `together`."""
     need("optuna")
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+
+    def tell(trial: Any, found: float) -> None:
+        """Give Optuna the score of a trial; one without a score is pruned."""
+        study.tell(trial, found) if found == found else study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
     seen: dict[str, float] = {}
     in_vain = 0
     while len(seen) < points and in_vain < ATTEMPTS:
         batch: dict[str, tuple[Any, dict[str, Any]]] = {}
         while len(batch) < min(together, points - len(seen)) and in_vain < ATTEMPTS:
             trial = study.ask()
-            params = {name: _suggest(trial, name, values) for name, values in space.items()}
+            params = space.suggested(trial)
             key = repr(params)
-            if key in seen or key in batch or not allowed(params):
-                _tell(study, trial, seen.get(key, float("nan")))
+            if key in seen or key in batch or not space.allows(params):
+                tell(trial, seen.get(key, float("nan")))
                 in_vain += 1
                 continue
             batch[key], in_vain = (trial, params), 0
         records = search.evaluate([params for _, params in batch.values()])
         for (key, (trial, _)), record in zip(batch.items(), records, strict=True):
             seen[key] = score(record, maximise)
-            _tell(study, trial, seen[key])
-
-
-def _tell(study: Any, trial: Any, found: float) -> None:
-    """Give Optuna the score of a trial; one without a score is pruned."""
-    from optuna.trial import TrialState
-
-    if found == found:
-        study.tell(trial, found)
-    else:
-        study.tell(trial, state=TrialState.PRUNED)
-
-
-def _suggest(trial: Any, name: str, values: Any) -> Any:
-    ends = _interval(values)
-    if ends is None:
-        choices = _choices(name, values)
-        steps = {b - a for a, b in itertools.pairwise(choices)} if all(type(x) is int for x in choices) else set()
-        if len(steps) == 1 and min(steps) > 0:  # an even ladder of whole numbers has an order to learn from
-            return trial.suggest_int(name, choices[0], choices[-1], step=steps.pop())
-        return choices[trial.suggest_categorical(name, list(range(len(choices))))]
-    whole = all(isinstance(end, int) for end in ends)
-    return trial.suggest_int(name, *ends) if whole else trial.suggest_float(name, *ends)
+            tell(trial, seen[key])
 
 
 def _aligned(columns: Sequence[Any]) -> np.ndarray[Any, Any]:

@@ -18,10 +18,9 @@ import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
-from ..analysis.trials import trials
+from ..analysis.luck import trials
 from ..data.bars import read_bars
-from .points import Point, Record, RecordFile, from_plain, is_strategy
-from .workers import runner
+from .points import Point, Record, RecordFile, from_plain, is_strategy, runner
 
 
 def sweep(
@@ -64,12 +63,12 @@ def sweep(
         progress_bar(len(points), progress) as bar,
         runner(task, *prepared(task, data, options), workers, client) as run,
     ):
-        records = evaluate(run, points, store, bar)
+        records = evaluate(points, run, store, bar)
     return table_of(points, records, seeds is not None)
 
 
 def evaluate(
-    run: Callable[[Sequence[Point]], Iterator[Record]], points: Sequence[Point], store: RecordFile, bar: Any
+    points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Record]], store: RecordFile, bar: Any
 ) -> list[Record]:
     """Run the points that `store` does not know, keep and count all of them; return their records in order."""
     found: dict[str, Record] = {}
@@ -118,9 +117,8 @@ def make_points(
     returns: bool = False,
 ) -> list[Point]:
     """Return one point for each different combination and seed, with keys that identify task, data and options."""
-    base = (
-        f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}|{fingerprint(data)}|{_text(options)}"
-    )
+    name = f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}"
+    base = f"{name}|{fingerprint(data)}|{_text(options)}"
     points: dict[str, Point] = {}
     for params in combinations:
         for seed in [None] if seeds is None else seeds:

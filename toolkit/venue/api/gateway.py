@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
@@ -78,7 +79,8 @@ class Incoming:
     vault: str = ""
     """The address in vaultAddress, in lower case."""
     exempt_from_faults: bool = False
-    """True for the second copy of a request and for one that a fault delayed: no fault applies to them again."""
+    """True for a request that came while no fault was armed, and for the second copy of one and one that a fault
+    delayed: no fault applies to them again."""
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
 
@@ -121,12 +123,20 @@ class Started(NamedTuple):
     answer: Answer | None
 
 
-class GatewayVenue(Protocol):
-    """What the gateway needs of the venue."""
+class Host(Protocol):
+    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core; a revert replaces it."""
 
+    @property
+    def core(self) -> Core: ...
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def now_ms(self) -> int: ...
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
     def query(self, question: Callable[[Core], T]) -> T: ...
-    def now_ms(self) -> int: ...
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
+    def catch_up(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
 
 
 class RequestInterceptor(Protocol):
@@ -185,9 +195,14 @@ def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
     return Answer(status, body, code=code)
 
 
+def http_error(status: int, message: str, data: Any = None) -> Answer:
+    """Return an answer whose code is its HTTP status: what the server refuses, not the exchange."""
+    return enveloped(status, status, message, data)
+
+
 def too_large(length: int) -> Answer:
     """Return the answer to a body over the limit."""
-    return enveloped(413, 413, f"the body has {length} bytes or more; at most {MAX_BODY} are taken")
+    return http_error(413, f"the body has {length} bytes or more; at most {MAX_BODY} are taken")
 
 
 class Gateway:
@@ -200,7 +215,7 @@ class Gateway:
     """
 
     def __init__(
-        self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
+        self, venue: Host, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
     ) -> None:
         self.venue = venue
         self.faults = faults
@@ -258,7 +273,8 @@ class Gateway:
     def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
         """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
         try:
-            if self.faults.active and not incoming.exempt_from_faults:
+            incoming.exempt_from_faults |= not self.faults.active  # a control's own fault must not meet its answer
+            if not incoming.exempt_from_faults:
                 self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they come
                 self.faults.on_request(incoming)
             answer = self.hooks.on_request(incoming)
@@ -281,7 +297,7 @@ class Gateway:
                 found = self.hooks.on_response(incoming, refusal(found))
             if isinstance(found, FaultTriggered):
                 answer = found.answer
-            elif self.faults.active and not incoming.exempt_from_faults:
+            elif not incoming.exempt_from_faults:
                 again = incoming.exempt_copy()
                 answer = self.faults.on_response(incoming, found, lambda: self._answer_alone(again))
             else:
@@ -293,7 +309,7 @@ class Gateway:
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
-        if self.faults.active and not incoming.exempt_from_faults:
+        if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
 
@@ -313,8 +329,8 @@ class Gateway:
             raise  # its answer is not to become a 400
         except Exception as error:
             return refusal(error)
-        return enveloped(
-            404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
+        return http_error(
+            404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
         )
 
     def _exchange(self, incoming: Incoming) -> Submission:
@@ -357,7 +373,7 @@ def refusal(error: Exception) -> Answer:
     if isinstance(error, BadSignature):
         return enveloped(200, SIGNATURE, f"signature verification failed: {error}")
     if isinstance(error, VenueError):
-        return enveloped(503, 503, str(error))  # the journal could not be written, so the command was not applied
+        return http_error(503, str(error))  # the journal could not be written, so the command was not applied
     if isinstance(error, InputError):
         return enveloped(400, MALFORMED, str(error))
     return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")
@@ -372,7 +388,7 @@ def wrong_method(incoming: Incoming, method: str) -> Answer | None:
     """Return the answer to a request that has not this method, None for one that has."""
     if incoming.method == method:
         return None
-    answer = enveloped(405, 405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
+    answer = http_error(405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
     return answer._replace(headers={**JSON_HEADERS, "allow": method})
 
 
@@ -418,8 +434,6 @@ class Admission:
             requests_ms.popleft()
         if len(requests_ms) >= limit.count:
             wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
-            raise WireError(
-                RATE_LIMITED,
-                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms",
-            )
+            text = f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms"
+            raise WireError(RATE_LIMITED, text)
         requests_ms.append(now)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import heapq
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.enums import ENUMS
 from ..api import records
+from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES, TAKER
+from ..model.history import Transfer
 from ..programs import permissions
-from .info import Test, Values, account_of, answers, equals, merged, page_of, paged_log, passes, product_of, window
+from .info_pages import Test, Values, account_of, equals, page_of, paged_log, product_of, tested_page, window
 from .records import USDC_CODE
 
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
-
-@answers("wallet_balances")
-def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
+def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return one row, USDC; none for an unknown address, nor, without includeZero, for an empty account."""
     account = account_of(core, values)
     if account is None or values["currency"] not in (None, USDC_CODE):
@@ -28,7 +27,6 @@ def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
     return [] if empty and not values["includeZero"] else [row]
 
 
-@answers("ledger")
 def ledger(core: Core, values: Values) -> dict[str, Any]:
     """Return every change of the balance, newest first."""
     if values["currency"] not in (None, USDC_CODE):
@@ -38,19 +36,13 @@ def ledger(core: Core, values: Values) -> dict[str, Any]:
     if values["bizType"] is not None:
         wanted = values["bizType"].upper()
         tests.append(lambda transfer: transfer.entry(address).kind == wanted)
-    log = core.state.history.ledger
-    positions = log.by_account.get(address, [])
-    return paged_log(
-        values,
-        log,
-        positions,
-        lambda transfer: transfer.time,
-        tests,
-        lambda transfer: records.ledger_entry(transfer.entry(address)),
-    )
+
+    def row(transfer: Transfer) -> dict[str, Any]:
+        return records.ledger_entry(transfer.entry(address))
+
+    return paged_log(values, core.state.history.ledger, address, row, tests)
 
 
-@answers("agents")
 def agents(core: Core, values: Values) -> dict[str, Any]:
     """Return the approvals of a master, or (role AGENT) of an agent wallet, newest first."""
     rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
@@ -65,13 +57,11 @@ def agents(core: Core, values: Values) -> dict[str, Any]:
     return page_of(values, len(found), found)
 
 
-@answers("agent")
 def agent(core: Core, values: Values) -> dict[str, Any] | None:
     """Return the active agent of this name, or None."""
     return permissions.active_agent(core, values["userAddr"], values["agentName"])
 
 
-@answers("positions")
 def positions(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the positions by product code; without includeZero only the open ones."""
     wanted = product_of(core, values)
@@ -87,14 +77,11 @@ def positions(core: Core, values: Values) -> list[dict[str, Any]]:
     ]
 
 
-@answers("funding_payments")
 def funding_payments(core: Core, values: Values) -> dict[str, Any]:
     """Return funding paid and received, newest first."""
     product_of(core, values)  # raises for an unknown code
-    log = core.state.history.funding_payments
-    payments = log.by_account.get(values["userAddr"], [])
-    tests = equals(values, product="symbol")
-    return paged_log(values, log, payments, lambda paid: paid.time, tests, partial(records.funding_payment, core))
+    tests, row = equals(values, product="symbol"), partial(records.funding_payment, core)
+    return paged_log(values, core.state.history.funding_payments, values["userAddr"], row, tests)
 
 
 _SIDES = {ENUMS["order_side"].name_of[number]: side for side, number in records.SIDE_NUMBERS.items()}
@@ -121,7 +108,6 @@ def _changed(order: VenueOrder) -> tuple[int, int]:
     return order.updated, order.id
 
 
-@answers("order_states")
 def order_states(core: Core, values: Values) -> dict[str, Any]:
     """Return live and ended orders, the one that changed last first."""
     account = account_of(core, values)
@@ -138,31 +124,22 @@ def order_states(core: Core, values: Values) -> dict[str, Any]:
     positions = log.by_account.get(account.address, [])
     span = window(values, positions, lambda at: log.records[at].updated)
     ended = (log.records[positions[at]] for at in reversed(span))
-    newest = merged([live[::-1], ended], _changed)
-    row = partial(records.order_state, core)
-    if not tests:
-        return page_of(values, len(live) + len(span), newest, row)
-    found = [order for order in newest if passes(order, tests)]
-    return page_of(values, len(found), found, row)
+    newest = heapq.merge(live[::-1], ended, key=_changed, reverse=True)
+    return tested_page(values, len(live) + len(span), newest, partial(records.order_state, core), tests)
 
 
-@answers("order_events")
 def order_events(core: Core, values: Values) -> dict[str, Any]:
     """Return every event of every order, newest first."""
     tests = _tests(core, values, order_id="orderId", client_id="clientOrderId") + _status(values, "execStatus")
-    log = core.state.history.order_events
-    positions = log.by_account.get(values["userAddr"], [])
-    return paged_log(values, log, positions, lambda event: event.time, tests, partial(records.order_event, core))
+    row = partial(records.order_event, core)
+    return paged_log(values, core.state.history.order_events, values["userAddr"], row, tests)
 
 
-@answers("fills")
-def trades(core: Core, values: Values) -> dict[str, Any]:
+def fills(core: Core, values: Values) -> dict[str, Any]:
     """Return the fills, newest first."""
     tests = _tests(core, values, order_id="orderId", exec_id="execId")
     if values["role"] is not None:
         wanted = MAKER if values["role"] == "MAKER" else TAKER
         tests.append(lambda event: event.role == wanted)
-    history = core.state.history
-    positions = history.fills.get(values["userAddr"], [])
-    log = history.order_events
-    return paged_log(values, log, positions, lambda event: event.time, tests, partial(records.trade, core))
+    history, row = core.state.history, partial(records.trade, core)
+    return paged_log(values, history.order_events, values["userAddr"], row, tests, index=history.fills)

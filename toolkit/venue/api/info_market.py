@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -14,16 +14,14 @@ from msgspec.structs import replace
 from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
 from ...products import Product
+from ..engine.core import Core
 from ..model.constants import DAY, RATE
 from ..model.history import Candle, FundingRate
 from ..risk import funding_settlement
 from ..simulation import past
 from ..simulation.participants import past_of
 from . import records
-from .info import Values, answers, page_of, product_of, unknown_product, window
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
+from .info_pages import Values, page_of, product_of, unknown_product, window
 
 MINUTE_MS = 60_000
 PREMIUM_PLACES = 12
@@ -32,7 +30,6 @@ MAX_CANDLES = 100_000
 """Candles in one answer of /info/kline/list; a wider window is refused [L]."""
 
 
-@answers("products")
 def products(core: Core, values: Values) -> dict[str, Any]:
     """Return the product list with margin tables and currencies."""
     status = values["listStatus"]
@@ -40,7 +37,6 @@ def products(core: Core, values: Values) -> dict[str, Any]:
     return _product_meta(core, rows, core.state.margin_tables)
 
 
-@answers("product")
 def product(core: Core, values: Values) -> dict[str, Any]:
     """Return one product in the form of the list."""
     wanted = product_of(core, values)
@@ -71,13 +67,11 @@ def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int
     return {"md5Checksum": checksum, **meta}
 
 
-@answers("klines_last")
 def klines_last(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the latest candles, newest first."""
     return _newest(core, values, core.state.time + 1)
 
 
-@answers("klines_before")
 def klines_before(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the candles that start before a time, newest first."""
     before = values["timestamp"]
@@ -102,7 +96,6 @@ def _newest(core: Core, values: Values, end: int) -> list[dict[str, Any]]:
     return [records.kline(listed, candle, values["interval"]) for candle in reversed(found[-values["limit"] :])]
 
 
-@answers("klines")
 def klines(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the candles that start within a window, oldest first."""
     listed, interval_ms = _listed(core, values), values["interval"] * 1000
@@ -174,7 +167,6 @@ def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]
         yield total
 
 
-@answers("funding_rate_history")
 def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
     """Return the settled rates, newest first; the simulated market computes those before genesis."""
     wanted = product_of(core, values)
@@ -201,7 +193,6 @@ def _past_rate(core: Core, listed: Product, before: past.Past, time: int) -> Fun
     return FundingRate(time, listed.code, rate, mark, oracle, premium_ppm * (RATE // 1_000_000))
 
 
-@answers("funding_rates")
 def funding_rates(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the current rate of one product or of all, by code."""
     wanted = product_of(core, values)

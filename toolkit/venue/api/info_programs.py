@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import MalformedRequest
 from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..api import records
+from ..engine.core import Core
 from ..model.constants import DAY, RATE, USDC
 from ..model.state import Holding, Payout, Referral, ReferredDay, Vault
 from ..programs import builders
 from ..programs.referrals import SECOND_TIER, TIERS, code_of, present_rate
 from ..programs.vaults import SHARE, event_row, price, value, worth
-from .info import Values, answers, page_of
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
+from .info_pages import Values, page_of, paged_log
 
 
-@answers("referral_code")
 def referral_code(core: Core, values: Values) -> dict[str, Any]:
     """Return an account's code and inviter."""
     address = values["userAddr"]
@@ -36,7 +32,6 @@ def referral_code(core: Core, values: Values) -> dict[str, Any]:
     }
 
 
-@answers("referral_summary")
 def referral_summary(core: Core, values: Values) -> dict[str, Any]:
     """Return totals of an account's invitees and rewards; periods are counted in whole UTC days."""
     address, accounts = values["userAddr"], core.state.referrals.accounts
@@ -59,24 +54,14 @@ def referral_summary(core: Core, values: Values) -> dict[str, Any]:
     }
 
 
-_SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "joinTime": lambda row: row["joinTime"],
-    "volume": lambda row: Decimal(row["volume"]),
-    "fees": lambda row: Decimal(row["fees"]),
-    "reward": lambda row: Decimal(row["reward"]),
-}
-
-
-@answers("referrals")
-def invitees(core: Core, values: Values) -> dict[str, Any]:
+def referrals(core: Core, values: Values) -> dict[str, Any]:
     """Return the invited accounts, searched and sorted as requested."""
     wanted, mine = (values["search"] or "").lower(), core.state.referrals.accounts.get(values["userAddr"])
     found = [_invitee(core, each) for each in reversed(mine.invited) if wanted in each] if mine else []
-    found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
+    found.sort(key=lambda row: Decimal(row[values["sortBy"]]), reverse=values["sortOrder"] == "desc")
     return page_of(values, len(found), found, size="size")
 
 
-@answers("referral_payouts")
 def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
     """Return the rewards that were paid, newest first."""
     book = core.state.referrals
@@ -97,7 +82,6 @@ def _payout(row: Payout) -> dict[str, Any]:
     }
 
 
-@answers("referral_tiers")
 def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the reward rates by network volume."""
     return [
@@ -145,16 +129,14 @@ def _sum(core: Core, addresses: list[str], first: int | None, last: int | None) 
     return total
 
 
-@answers("builder_agents")
 def builder_agents(core: Core, values: Values) -> dict[str, Any]:
     """Return the authorisations given to a builder, or given by a trader, newest first."""
     if values["builder"] is None and values["wallet"] is None:
-        raise MalformedRequest(
+        text = (
             "builder is required by /info/builder/agents: the builder's master wallet (the local venue also takes the "
-            "trader's wallet instead)",
-            field="builder",
-            rule="required",
+            "trader's wallet instead)"
         )
+        raise MalformedRequest(text, field="builder", rule="required")
     found = builders.builder_agents(
         core,
         values["builder"],
@@ -173,25 +155,18 @@ def builder_agents(core: Core, values: Values) -> dict[str, Any]:
     }
 
 
-@answers("transactions")
 def transactions(core: Core, values: Values) -> dict[str, Any]:
     """Return the transactions that acted for an account, newest first."""
-    log = core.state.history.transactions
-    positions = log.by_account.get(values["user"], [])
-    return page_of(values, len(positions), (log.records[at] for at in reversed(positions)), records.transaction)
+    return paged_log(values, core.state.history.transactions, values["user"], records.transaction)
 
 
-@answers("transaction")
 def transaction(core: Core, values: Values) -> dict[str, Any] | None:
     """Return one transaction, searched from the newest back; None for an unknown hash."""
-    wanted = values["txHash"]
-    for done in reversed(core.state.history.transactions.records):
-        if done.hash == wanted:
-            return records.transaction(done)
-    return None
+    newest = reversed(core.state.history.transactions.records)
+    found = next((done for done in newest if done.hash == values["txHash"]), None)
+    return None if found is None else records.transaction(found)
 
 
-@answers("block")
 def block(core: Core, values: Values) -> dict[str, Any]:
     """Return one block and a page of its transactions, in order. Raises MalformedRequest for a future block."""
     height = values["blockHeight"]
@@ -222,41 +197,32 @@ def block(core: Core, values: Values) -> dict[str, Any]:
 def _vault_of(core: Core, values: Values) -> Vault:
     address: str = values["vaultAddress"]
     if address not in core.state.vaults:
-        raise MalformedRequest(
-            f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them",
-            field="vaultAddress",
-            rule="known",
-            value=address,
-        )
+        text = f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them"
+        raise MalformedRequest(text, field="vaultAddress", rule="known", value=address)
     return core.state.vaults[address]
 
 
-@answers("vault")
 def vault(core: Core, values: Values) -> dict[str, Any]:
     """Return one vault, with the user's share of it."""
     return _detail(core, _vault_of(core, values), values["userAddress"])
 
 
-@answers("vaults")
 def vaults(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return all vaults, oldest first."""
     return [_detail(core, each, values["userAddress"]) for each in core.state.vaults.values()]
 
 
-@answers("user_vaults")
 def user_vaults(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the vaults a user has shares of."""
     user = values["userAddress"]
     return [_share(core, each, user) for each in core.state.vaults.values() if user in each.holders]
 
 
-@answers("vault_user")
 def vault_user(core: Core, values: Values) -> dict[str, Any]:
     """Return a user's share of one vault."""
     return _share(core, _vault_of(core, values), values["userAddress"])
 
 
-@answers("vault_history")
 def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return value or profit over time, oldest first: hourly, and now."""
     vault = _vault_of(core, values)
@@ -268,14 +234,12 @@ def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
     return [{"timestamp": point[0], "value": micro_text(point[column])} for point in points if point[0] >= first]
 
 
-@answers("vault_events")
 def vault_events(core: Core, values: Values) -> dict[str, Any]:
     """Return the events of a vault, newest first."""
     vault = _vault_of(core, values)
     return page_of(values, len(vault.events), reversed(vault.events), lambda event: event_row(vault, event))
 
 
-@answers("vault_depositors")
 def vault_depositors(core: Core, values: Values) -> list[dict[str, Any]]:
     """Return the holders of shares, largest first."""
     vault = _vault_of(core, values)

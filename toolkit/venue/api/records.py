@@ -7,19 +7,17 @@ wire, which is not the order of a frame's columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...numerals import fixed_text, micro_text, rate_text, shortest_text
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide, OrderStatus, PositionSide
 from ...protocol.hexbytes import to_checksummed
+from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 from ..risk import account_margin
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 USDC_CODE = 1
 SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
@@ -54,16 +52,11 @@ def mean_price(product: Product, value_micro: int, steps: int) -> str:
     return fixed_text(hundredths * size, places + 2)
 
 
-def height_at(core: Core, time_ms: int) -> int:
-    """Return the height of the block that contains a moment."""
-    return 1 + (time_ms - core.state.genesis_time) // core.state.block_ms
-
-
 def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
     """Return an AccountWallet. `balance` is cash, as in the ledger; isolated margins are part of `equity` only."""
     figures = account_margin.wallet(core, account)
     return {
-        "blockHeight": height_at(core, account.updated),
+        "blockHeight": 1 + (account.updated - core.state.genesis_time) // core.state.block_ms,
         "userAddr": to_checksummed(account.address),
         "currency": USDC_CODE,
         "balance": micro_text(account.balance),

@@ -26,16 +26,14 @@ class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of a synchronous client."""
         answer = self._answer(request, request.read())
-        wait_s = self._wait_s(request, answer)
-        if wait_s:
+        if wait_s := self._wait_s(request, answer):
             time.sleep(wait_s)
         return self._deliver(request, answer)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of an asynchronous client."""
         answer = self._answer(request, await request.aread())
-        wait_s = self._wait_s(request, answer)
-        if wait_s:
+        if wait_s := self._wait_s(request, answer):
             import asyncio
 
             await asyncio.sleep(wait_s)
@@ -46,9 +44,7 @@ class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return self._handle(request.method, url.path, url.query.decode("ascii"), body, self._peer)
 
     def _wait_s(self, request: httpx.Request, answer: Answer) -> float:
-        if not answer.delay or not self._clock.runs:
-            return 0.0
-        return min(answer.delay, _timeout_s(request))
+        return min(answer.delay, _timeout_s(request)) if self._clock.runs else 0.0
 
     def _deliver(self, request: httpx.Request, answer: Answer) -> httpx.Response:
         if answer.broken == "refused":

@@ -1,29 +1,26 @@
-"""Sources of the account channels: state, order events, fills, closed positions, funding and user events."""
+"""Sources of the account channels: state, order events, fills, closed positions, funding and user events; their rows.
+
+Rows are in the order of their fields on the wire. Field names are those of `protocol.reads.feed_records`; the feed
+shows enum names where the Info API has numbers.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from ...numerals import micro_text, rate_text, shortest_text
+from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import AOP_KEYS, RECENT
-from ..model.history import History, Log, OrderEvent, Transaction
-from .account_records import (
-    acknowledgement_record,
-    closed_record,
-    fill_record,
-    funding_record,
-    order_event_record,
-    order_record,
-    position_record,
-    settings_record,
-    wallet_record,
-)
+from ..api import records
+from ..engine.core import Core
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import MAKER, RATE, STATUS_NAMES
+from ..model.history import ClosedPosition, FundingPayment, Log, OrderEvent, Transaction
+from ..risk import fees
 from .batches import Batch, Data, FeedSource, in_chunks
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 T = TypeVar("T")
 Rows = dict[tuple[Any, ...], Data]
@@ -131,11 +128,13 @@ class _LogChannel(NamedTuple):
 
     key: str
     """Member of the data that holds the items."""
-    recent: Callable[[History, str], Sequence[Any]]
-    """Return the last records of an address, oldest first."""
-    new: Callable[[Batch, str], Sequence[Any]]
-    """Return the records of an address that a command added."""
+    log: str
+    """Attribute of `History` that has the records."""
+    new: str
+    """Attribute of `Batch` that has those of a command."""
     row: Callable[[Core, Any], Data]
+    fills: bool = False
+    """Whether only fills are records of the channel."""
 
 
 def _last(log: Log[T], address: str, positions: Mapping[str, list[int]] | None = None) -> list[T]:
@@ -144,48 +143,25 @@ def _last(log: Log[T], address: str, positions: Mapping[str, list[int]] | None =
     return [log.records[at] for at in found[-RECENT:]]
 
 
-_LOG_CHANNELS: Mapping[str, _LogChannel] = {
-    "orderHist": _LogChannel(
-        "orderHists",
-        lambda history, address: _last(history.order_events, address),
-        lambda batch, address: batch.orders.get(address, ()),
-        order_event_record,
-    ),
-    "userFilled": _LogChannel(
-        "userFills",
-        lambda history, address: _last(history.order_events, address, history.fills),
-        lambda batch, address: [event for event in batch.orders.get(address, ()) if event.exec_id],
-        fill_record,
-    ),
-    "closedPosition": _LogChannel(
-        "closedPositions",
-        lambda history, address: _last(history.closed_positions, address),
-        lambda batch, address: batch.closed.get(address, ()),
-        closed_record,
-    ),
-    "userFunding": _LogChannel(
-        "funding",
-        lambda history, address: _last(history.funding_payments, address),
-        lambda batch, address: batch.funding.get(address, ()),
-        funding_record,
-    ),
-}
-
-
 class LogSource(FeedSource):
     """Append-only records of one account."""
 
-    def __init__(self, channel: _LogChannel, address: str) -> None:
-        self._channel = channel
+    def __init__(self, channel: str, address: str) -> None:
+        self._channel = _LOG_CHANNELS[channel]
         self._address = address
 
     def snapshot(self, core: Core) -> Data:
         """Return the last records."""
-        return self._data(core, self._channel.recent(core.state.history, self._address))
+        history, channel = core.state.history, self._channel
+        positions = history.fills if channel.fills else None
+        return self._data(core, _last(getattr(history, channel.log), self._address, positions))
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return the new records."""
-        return [self._data(batch.core, part) for part in in_chunks(self._channel.new(batch, self._address))]
+        new = getattr(batch, self._channel.new).get(self._address, ())
+        if self._channel.fills:
+            new = [event for event in new if event.exec_id]
+        return [self._data(batch.core, part) for part in in_chunks(new)]
 
     def _data(self, core: Core, items: Sequence[Any]) -> Data:
         rows = [self._channel.row(core, item) for item in items]
@@ -202,8 +178,9 @@ class UserEvents(FeedSource):
 
     def reset(self, core: Core) -> None:
         """Start with the order events and actions of the history; notices are not kept there."""
-        events = [(one.time, 0, _order_event(core, one)) for one in self._last_orders(core)]
-        events += [(one.time, 1, _acknowledgement(one)) for one in self._last_actions(core)]
+        history = core.state.history
+        events = [(one.time, 0, _order_event(core, one)) for one in _last(history.order_events, self._address)]
+        events += [(one.time, 1, _acknowledgement(one)) for one in _last(history.transactions, self._address)]
         events.sort(key=lambda event: event[:2])
         self._recent.clear()
         self._recent.extend(event for _, _, event in events)
@@ -221,12 +198,6 @@ class UserEvents(FeedSource):
         self._recent.extend(events)
         return [self._data(core, part) for part in in_chunks(events)]
 
-    def _last_orders(self, core: Core) -> list[OrderEvent]:
-        return _last(core.state.history.order_events, self._address)
-
-    def _last_actions(self, core: Core) -> list[Transaction]:
-        return _last(core.state.history.transactions, self._address)
-
     def _data(self, core: Core, events: Sequence[Data]) -> Data:
         return {"userAddr": to_checksummed(self._address), "timestamp": core.state.time, "events": events}
 
@@ -243,6 +214,180 @@ def account_source(core: Core, channel: str, address: str) -> FeedSource:
     """Return the source of an account channel."""
     if channel == "aopState":
         return AccountSource(core, address)
-    if channel == "userEvent":
-        return UserEvents(core, address)
-    return LogSource(_LOG_CHANNELS[channel], address)
+    return UserEvents(core, address) if channel == "userEvent" else LogSource(channel, address)
+
+
+_SIDE = ENUMS["order_side"].name_of
+_TYPE = ENUMS["order_type"].name_of
+_TIF = ENUMS["tif"].name_of
+_REDUCE = ENUMS["reduce_only"].name_of
+_TRIGGER = ENUMS["trigger"].name_of
+_POSITION_MODE = ENUMS["position_mode"].name_of
+
+
+def wallet_record(core: Core, account: VenueAccount) -> Data:
+    """Return the wallet as the Info API has it, with the account's fee rates."""
+    maker, taker = fees.rates(core, account, next(iter(core.products.values())))  # a wallet has no product: the first
+    return {**records.wallet(core, account), "makerFeeRatio": rate_text(maker), "takerFeeRatio": rate_text(taker)}
+
+
+def order_record(core: Core, order: VenueOrder) -> Data:
+    """Return an order in wire names."""
+    product = core.products[order.product]
+    return {
+        "userAddr": to_checksummed(order.address),
+        "ordId": str(order.id),
+        "clOrdId": str(order.client_id),
+        "parentOrdId": str(order.parent),
+        "symbolCode": order.product,
+        "symbol": product.symbol,
+        "ordPx": records.price(product, order.price),
+        "ordQty": records.quantity(product, order.quantity),
+        "triggerPx": records.price(product, order.trigger),
+        "tpslTriggerType": _TRIGGER[order.trigger_by],
+        "ordStatus": STATUS_NAMES[order.status],
+        "ordType": _TYPE[order.type],
+        "ordSide": _SIDE[records.SIDE_NUMBERS[order.side, order.closing]],
+        "timeInForce": _TIF[order.tif],
+        "reduceOnly": _REDUCE[order.reduce],
+        "filledQty": records.quantity(product, order.filled),
+        "leavesQty": records.quantity(product, order.leaves if order.status in records.OPEN_STATUSES else 0),
+        "cumFilledValue": micro_text(order.value),
+        "cumFee": micro_text(order.fee),
+        "createTime": order.created,
+        "blockTime": order.updated,
+    }
+
+
+def position_record(core: Core, account: VenueAccount, position: Position) -> Data:
+    """Return a position as the Info API has it, under the feed's names for the modes."""
+    product = core.products[position.product]
+    row = records.position(core, account, position)
+    mode, margin_mode = row.pop("positionMode"), row.pop("positionMarginMode")
+    return {
+        **row,
+        "symbol": product.symbol,
+        "posMode": mode,
+        "posMarginMode": margin_mode,
+        "marginTableId": product.margin_table_id,
+    }
+
+
+def settings_record(core: Core, account: VenueAccount, position: Position) -> Data:
+    """Return the leverage of a product, under the account's position mode, as the published pair."""
+    leverage = [_POSITION_MODE[account.position_mode], shortest_text(position.leverage, 2)]
+    return {"symbol": core.products[position.product].symbol, "leverage": leverage}
+
+
+def order_event_record(core: Core, event: OrderEvent) -> Data:
+    """Return an order event in wire names."""
+    product = core.products[event.product]
+    return {
+        "userAddr": to_checksummed(event.address),
+        "symbol": product.symbol,
+        "ordId": str(event.order_id),
+        "execId": str(event.exec_id),
+        "clOrdId": str(event.client_id),
+        "transactionTime": event.time,
+        "ordType": _TYPE[event.type],
+        "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
+        "execStatus": STATUS_NAMES[event.status],
+        "ordPx": records.price(product, event.price),
+        "execPx": records.price(product, event.fill_price),
+        "triggerPx": records.price(product, event.trigger),
+        "execQty": records.quantity(product, event.fill_quantity),
+        "ordQty": records.quantity(product, event.quantity),
+        "leavesQty": records.quantity(product, event.leaves),
+        "reduceOnly": _REDUCE[event.reduce],
+        "slippagePct": rate_text(event.slippage),
+        "reason": event.reason,
+        "txHash": event.tx_hash,
+    }
+
+
+def fill_record(core: Core, event: OrderEvent) -> Data:
+    """Return a fill in wire names."""
+    product = core.products[event.product]
+    return {
+        "userAddr": to_checksummed(event.address),
+        "symbol": product.symbol,
+        "ordId": str(event.order_id),
+        "execId": str(event.exec_id),
+        "clOrdId": str(event.client_id),
+        "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
+        "ordType": _TYPE[event.type],
+        "filledPx": records.price(product, event.fill_price),
+        "execQty": records.quantity(product, event.fill_quantity),
+        "ordPx": records.price(product, event.price),
+        "ordQty": records.quantity(product, event.quantity),
+        "execStatus": STATUS_NAMES[event.status],
+        "role": "MAKER" if event.role == MAKER else "TAKER",
+        "realizedPnl": micro_text(event.pnl),
+        "openFee": micro_text(event.open_fee),
+        "closeFee": micro_text(event.close_fee),
+        "posLongTerm": event.long_term,
+        "posShortTerm": event.short_term,
+        "txHash": event.tx_hash,
+        "transactionTime": event.time,
+    }
+
+
+def closed_record(core: Core, closed: ClosedPosition) -> Data:
+    """Return a closed position in wire names; prices are averages, realisedPnl is after fees and funding."""
+    product = core.products[closed.product]
+    realised_micro = closed.pnl - closed.fees + closed.funding
+    margin_micro = closed.entry_value * 100 // closed.leverage if closed.leverage else 0  # leverage is in hundredths
+    return {
+        "userAddr": to_checksummed(closed.address),
+        "symbolCode": closed.product,
+        "symbol": product.symbol,
+        "side": "LONG" if closed.side > 0 else "SHORT",
+        "term": closed.term,
+        "size": records.quantity(product, closed.size),
+        "ordPx": records.mean_price(product, closed.entry_value, closed.size),
+        "closePx": records.mean_price(product, closed.close_value, closed.size),
+        "closedPnl": micro_text(closed.pnl),
+        "tradingFees": micro_text(closed.fees),
+        "fundingFees": micro_text(closed.funding),
+        "realisedPnl": micro_text(realised_micro),
+        "roi": rate_text(realised_micro * RATE // margin_micro) if margin_micro else "0",
+        "leverage": shortest_text(closed.leverage, 2),
+        "openTime": closed.opened,
+        "closedTime": closed.time,
+    }
+
+
+def funding_record(core: Core, payment: FundingPayment) -> Data:
+    """Return a funding payment in wire names."""
+    product = core.products[payment.product]
+    return {
+        "userAddr": to_checksummed(payment.address),
+        "symbol": product.symbol,
+        "posSize": records.quantity(product, payment.size),
+        "posSide": "LONG" if payment.side > 0 else "SHORT",
+        "fundingRate": rate_text(payment.rate),
+        "fundingFee": micro_text(payment.amount),
+        "transactionTime": payment.time,
+    }
+
+
+def acknowledgement_record(done: Transaction) -> Data:
+    """Return the outcome of an action, in wire names."""
+    return {
+        "actionType": done.action,
+        "nonce": done.nonce,
+        "signer": to_checksummed(done.signer) if done.signer else "",
+        "txHash": done.hash,
+        "txCode": done.code,
+        "txMsg": done.message,
+        "data": done.data,
+        "transactionTime": done.time,
+    }
+
+
+_LOG_CHANNELS: Mapping[str, _LogChannel] = {
+    "orderHist": _LogChannel("orderHists", "order_events", "orders", order_event_record),
+    "userFilled": _LogChannel("userFills", "order_events", "orders", fill_record, fills=True),
+    "closedPosition": _LogChannel("closedPositions", "closed_positions", "closed", closed_record),
+    "userFunding": _LogChannel("funding", "funding_payments", "funding", funding_record),
+}

@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engine import changes as ev
+from ..engine.core import Core
 from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade, Transaction
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 CHUNK = 500
 """Items in one increment of an ``append`` channel at most; more are sent in several."""
@@ -24,11 +22,6 @@ Levels = list[tuple[int, int]]
 class Batch:
     """The events of one command: by product code for markets, by address for accounts."""
 
-    __slots__ = (
-        *("accounts", "blocks", "books", "candles", "closed", "core", "funding", "notices", "orders"),
-        *("prices", "trades", "transactions"),
-    )
-
     def __init__(self, core: Core, events: Sequence[ev.Event]) -> None:
         self.core = core
         self.books: set[int] = set()
@@ -36,7 +29,7 @@ class Batch:
         self.trades: dict[int, list[PublicTrade]] = defaultdict(list)
         self.candles: dict[int, set[int]] = defaultdict(set)
         """Starts of the minutes that changed."""
-        self.blocks = False
+        self.blocks: list[ev.BlockDone] = []
         self.transactions: list[Transaction] = []
         self.orders: dict[str, list[OrderEvent]] = defaultdict(list)
         self.accounts: set[str] = set()
@@ -49,17 +42,13 @@ class Batch:
                 add(self, event)
 
 
-def _add_block(batch: Batch, event: ev.BlockDone) -> None:
-    batch.blocks = True
-
-
 _ADD: dict[type, Callable[[Batch, Any], None]] = {
     ev.BookChange: lambda batch, event: batch.books.add(event.product),
     ev.PriceTick: lambda batch, event: batch.prices.add(event.product),
     ev.FundingRateSet: lambda batch, event: batch.prices.add(event.rate.product),
     ev.TradeDone: lambda batch, event: batch.trades[event.trade.product].append(event.trade),
     ev.CandleChanged: lambda batch, event: batch.candles[event.product].add(event.start),
-    ev.BlockDone: _add_block,
+    ev.BlockDone: lambda batch, event: batch.blocks.append(event),
     ev.TxDone: lambda batch, event: batch.transactions.append(event.transaction),
     ev.OrderChanged: lambda batch, event: batch.orders[event.event.address].append(event.event),
     ev.AccountChanged: lambda batch, event: batch.accounts.add(event.address),

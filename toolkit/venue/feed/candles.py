@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from ...numerals import fixed_text, micro_text, rate_text
 from ...products import Product
 from ...protocol.reads.feed import RECENT
 from ..api import info_market, records
+from ..engine.core import Core
 from ..model.constants import RATE
 from ..model.history import Candle
 from ..risk import funding_settlement
 from .batches import Batch, Data, FeedSource
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000
@@ -74,46 +70,33 @@ class CandleSource(FeedSource):
 
 
 class TickerSource(FeedSource):
-    """Prices and statistics of one product."""
+    """Prices and statistics of one product, or of all."""
 
-    def __init__(self, core: Core, product: Product) -> None:
-        self._ticker = ProductTicker(core, product.code)
-
-    def reset(self, core: Core) -> None:
-        """Recompute the statistics."""
-        self._ticker = ProductTicker(core, self._ticker.code)
-
-    def snapshot(self, core: Core) -> Data:
-        """Return the ticker."""
-        return {"timestamp": core.state.time, "symbol": self._ticker.row["s"], "ticker": self._ticker.row}
-
-    def collect(self, batch: Batch) -> list[Data]:
-        """Return the ticker when it changed, or when a price was set."""
-        return [self.snapshot(batch.core)] if self._ticker.update(batch) else []
-
-
-class AllTickersSource(FeedSource):
-    """Tickers of all products."""
-
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, product: Product | None = None) -> None:
+        self._code = None if product is None else product.code
         self._tickers: list[ProductTicker] = []
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Start with the products of this core."""
-        self._tickers = [ProductTicker(core, code) for code in core.products]
+        """Compute the statistics, of the products of this core."""
+        self._tickers = [ProductTicker(core, code) for code in core.products if self._code in (None, code)]
 
     def snapshot(self, core: Core) -> Data:
-        """Return all tickers."""
-        return {"timestamp": core.state.time, "tickers": [ticker.row for ticker in self._tickers]}
+        """Return the ticker, or all."""
+        return self._data(core, [ticker.row for ticker in self._tickers])
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the tickers that changed, or all when a product was added."""
-        if len(self._tickers) != len(batch.core.products):
+        """Return the tickers that changed or whose price was set, or all when a product was added."""
+        if self._code is None and len(self._tickers) != len(batch.core.products):
             self.reset(batch.core)
             return [self.snapshot(batch.core)]
         changed = [ticker.row for ticker in self._tickers if ticker.update(batch)]
-        return [{"timestamp": batch.core.state.time, "tickers": changed}] if changed else []
+        return [self._data(batch.core, changed)] if changed else []
+
+    def _data(self, core: Core, rows: list[Data]) -> Data:
+        if self._code is None:
+            return {"timestamp": core.state.time, "tickers": rows}
+        return {"timestamp": core.state.time, "symbol": rows[0]["s"], "ticker": rows[0]}
 
 
 class ProductTicker:
@@ -132,13 +115,11 @@ class ProductTicker:
     def update(self, batch: Batch) -> bool:
         """Read the ticker again if a command can have changed it; return whether it changed or a price was set."""
         price_set = self.code in batch.prices
-        if not (price_set or self.code in batch.trades or self._best_changed(batch)):
+        best_changed = self.code in batch.books and self._best_prices(batch.core) != self._best
+        if not (price_set or best_changed or self.code in batch.trades):
             return False
         before, self.row = self.row, self._read(batch.core)
         return price_set or self.row != before
-
-    def _best_changed(self, batch: Batch) -> bool:
-        return self.code in batch.books and self._best_prices(batch.core) != self._best
 
     def _best_prices(self, core: Core) -> tuple[int, int]:
         book = core.books[self.code]

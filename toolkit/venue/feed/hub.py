@@ -16,18 +16,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
-from ...protocol.reads.published import published_message
+from ...protocol.reads.feed_records import published_message
+from ..api.gateway import Host
+from ..engine.changes import Event
 from .batches import Batch, FeedSource
 from .sources import source_for
-
-if TYPE_CHECKING:
-    from ..engine.changes import Event
-    from ..engine.core import Core
 
 _log = logging.getLogger("toolkit.feed")
 
@@ -36,18 +34,6 @@ QUEUE = 1_000
 
 
 Wire = Literal["published", "extended"]
-
-
-class FeedVenue(Protocol):
-    """What the hub needs of the venue; a revert replaces its core."""
-
-    @property
-    def core(self) -> Core: ...
-    @property
-    def lock(self) -> AbstractContextManager[Any]: ...
-    def catch_up(self) -> int: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
 
 
 class MessageInterceptor(Protocol):
@@ -67,17 +53,15 @@ class MessageInterceptor(Protocol):
         """Return True when an answer to a connection's own message is held back."""
 
 
+@dataclass(slots=True, eq=False)
 class Subject:
     """One published stream: its source, its sequence, and the connections that subscribed to it."""
 
-    __slots__ = ("channel", "listeners", "name", "sequence", "source")
-
-    def __init__(self, name: str, channel: wire.Channel, source: FeedSource) -> None:
-        self.name = name
-        self.channel = channel
-        self.source = source
-        self.sequence = 0
-        self.listeners: dict[FeedConnection, None] = {}
+    name: str
+    channel: wire.Channel
+    source: FeedSource
+    sequence: int = 0
+    listeners: dict[FeedConnection, None] = field(default_factory=dict)
 
 
 class FeedConnection:
@@ -151,7 +135,7 @@ class FeedConnection:
         try:
             message = wire.parse(text)
         except MalformedRequest as error:
-            self._refuse(wire.method_of(text), wire.MALFORMED, str(error))
+            self._answer(wire.refusal(wire.method_of(text), wire.MALFORMED, str(error)))
             return
         if wait_ms:
             limit = self.hub.messages_per_second
@@ -181,12 +165,12 @@ class FeedConnection:
         limit = self.hub.subscriptions
         if message.subject not in self.subjects and len(self.subjects) >= limit:
             reason = f"a connection may have {limit} subscriptions; unsubscribe one or open another connection"
-            self._refuse("subscribe", wire.RATE_LIMITED, reason, message.subject)
+            self._answer(wire.refusal("subscribe", wire.RATE_LIMITED, reason, message.subject))
             return
         try:
             subject = self.hub.subject(channel, message)
         except MalformedRequest as error:
-            self._refuse("subscribe", wire.MALFORMED, str(error), message.subject)
+            self._answer(wire.refusal("subscribe", wire.MALFORMED, str(error), message.subject))
             return
         self.subjects[subject.name] = subject  # before the snapshot: `put` drops messages of other subjects
         subject.listeners[self] = None
@@ -197,15 +181,12 @@ class FeedConnection:
     def _unsubscribe(self, name: str) -> None:
         subject = self.subjects.pop(name, None)
         if subject is None:
-            known = ", ".join(self.subjects) or "nothing"
-            self._refuse("unsubscribe", wire.MALFORMED, f"{name} is not subscribed; subscribed is {known}", name)
+            reason = f"{name} is not subscribed; subscribed is {', '.join(self.subjects) or 'nothing'}"
+            self._answer(wire.refusal("unsubscribe", wire.MALFORMED, reason, name))
             return
         self.hub.unsubscribe(self, subject)
         self._queue = deque(queued for queued in self._queue if queued[1] != name)
         self._answer(wire.acknowledgement("unsubscribe", name))
-
-    def _refuse(self, method: str, code: int, reason: str, subject: str = "") -> None:
-        self._answer(wire.refusal(method, code, reason, subject))
 
     def _answer(self, text: str) -> None:
         if not self.hub.faults.holds(self, text):
@@ -268,7 +249,7 @@ class Hub:
     `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
     """
 
-    def __init__(self, venue: FeedVenue, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
+    def __init__(self, venue: Host, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
         self.venue = venue
         self.message: Callable[[str, str, int, dict[str, Any]], str | None]
         """Return the text of a data message from channel, kind, sequence and data; None for no message."""

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import MalformedRequest
 from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
+from ..engine.core import Core
 from ..model.history import Block, PublicTrade, Transaction
 from ..simulation import past
 from ..simulation.participants import past_of
 from .account_sources import account_source
 from .batches import Batch, Data, FeedSource, Levels, in_chunks
-from .candles import AllTickersSource, CandleSource, TickerSource
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
+from .candles import CandleSource, TickerSource
 
 
 class BookSource(FeedSource):
@@ -101,7 +99,18 @@ class TradesSource(FeedSource):
 
     def _data(self, core: Core, trades: Sequence[PublicTrade]) -> Data:
         product = core.products[self._code]
-        return {"symbol": product.symbol, "trades": [trade_record(product, trade) for trade in trades]}
+        rows = [
+            {
+                "symbol": product.symbol,
+                "ordSide": "BUY" if trade.side > 0 else "SELL",
+                "filledPx": records.price(product, trade.price),
+                "filledQty": records.quantity(product, trade.quantity),
+                "transactionTime": trade.time,
+                "txHash": trade.hash,
+            }
+            for trade in trades
+        ]
+        return {"symbol": product.symbol, "trades": rows}
 
 
 class BlockSource(FeedSource):
@@ -175,18 +184,6 @@ class TransactionSource(FeedSource):
         return [_transaction_record(done) for done in batch.transactions]
 
 
-def trade_record(product: Product, trade: PublicTrade) -> Data:
-    """Return a public trade in wire names."""
-    return {
-        "symbol": product.symbol,
-        "ordSide": "BUY" if trade.side > 0 else "SELL",
-        "filledPx": records.price(product, trade.price),
-        "filledQty": records.quantity(product, trade.quantity),
-        "transactionTime": trade.time,
-        "txHash": trade.hash,
-    }
-
-
 def _block_record(block: Block) -> Data:
     return {"blockHeight": block.height, "blockTime": block.time, "txCount": block.count}
 
@@ -208,7 +205,7 @@ _OF_PRODUCT: Mapping[str, Callable[[Core, Product, Mapping[str, Any]], FeedSourc
     "ticker": lambda core, product, fields: TickerSource(core, product),
 }
 _OF_ALL: Mapping[str, Callable[[Core], FeedSource]] = {
-    "allTickers": AllTickersSource,
+    "allTickers": TickerSource,
     "block": BlockSource,
     "blockHeight": lambda core: HeightSource(),
     "tx": lambda core: TransactionSource(),
@@ -225,10 +222,5 @@ def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> FeedS
         if product.symbol == fields["symbol"]:
             return _OF_PRODUCT[channel.type](core, product, fields)
     listed = tuple(product.symbol for product in core.products.values())
-    raise MalformedRequest(
-        f"subscription.symbol {fields['symbol']!r} is not listed; listed are {', '.join(listed)}",
-        field="subscription.symbol",
-        rule="listed",
-        value=fields["symbol"],
-        nearest=listed,
-    )
+    text = f"subscription.symbol {fields['symbol']!r} is not listed; listed are {', '.join(listed)}"
+    raise MalformedRequest(text, field="subscription.symbol", rule="listed", value=fields["symbol"], nearest=listed)

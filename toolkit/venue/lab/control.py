@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
 from ...guards import without_keys
+from ...products import MICRO
 from ...suggestions import Suggesting
-from .. import development
+from ...venue import development
+from ..api.gateway import Host
 from ..clocks import milliseconds
 from ..engine import arguments
 from ..engine.commands import Control
+from ..engine.core import Core
+from ..model.accounts import VenueAccount
+from ..model.constants import ISOLATED, RATE
 from ..model.market import Market
+from ..risk import account_margin
 
 if TYPE_CHECKING:
-    from ..engine.core import Core
     from .faults import Fault, Faults
+
 
 Span = str | int | timedelta
 """A length of time: ms, a timedelta, or text like "90s"."""
@@ -30,16 +36,12 @@ LARGEST_BALANCE = 1_000_000_000
 """Most that an account may begin with, in USDC; a thousand of them stay within what a venue takes."""
 
 
-class ControllableVenue(Protocol):
+class ControllableVenue(Host, Protocol):
     """What the controls need of the venue."""
 
     @property
-    def core(self) -> Core: ...
-    @property
     def faults(self) -> Faults: ...
     def state_hash(self) -> str: ...
-    def now_ms(self) -> int: ...
-    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
 @without_keys
@@ -270,12 +272,8 @@ class Controls(Suggesting):
             if product in (listed.symbol, str(listed.code)):
                 return listed.code
         symbols = tuple(listed.symbol for listed in products)
-        raise InputError(
-            f"product {product!r} is not listed; there are {', '.join(symbols)}",
-            field="product",
-            value=product,
-            nearest=symbols,
-        )
+        text = f"product {product!r} is not listed; there are {', '.join(symbols)}"
+        raise InputError(text, field="product", value=product, nearest=symbols)
 
 
 def funding(time_ms: int, accounts: int, balance: ExactAmount, mnemonic: str) -> list[Control]:
@@ -285,12 +283,8 @@ def funding(time_ms: int, accounts: int, balance: ExactAmount, mnemonic: str) ->
     amount = arguments.positive(balance, "balance")
     exact = Decimal(amount)
     if exact != exact.quantize(Decimal("0.000001")) or exact > LARGEST_BALANCE:
-        raise InputError(
-            f"balance {amount} must have at most 6 decimals and be at most {LARGEST_BALANCE}",
-            field="balance",
-            rule="6 decimals",
-            value=balance,
-        )
+        text = f"balance {amount} must have at most 6 decimals and be at most {LARGEST_BALANCE}"
+        raise InputError(text, field="balance", rule="6 decimals", value=balance)
     masters = development.masters(accounts, mnemonic)
     return [Control(time_ms, "fund", {"address": each.address.lower(), "amount": amount}) for each in masters]
 
@@ -299,9 +293,49 @@ def _pairs(points: Any) -> list[tuple[Span, ExactAmount]]:
     try:
         return [(span, price) for span, price in (points.items() if isinstance(points, Mapping) else points)]
     except (TypeError, ValueError):
-        raise InputError(
-            'points must be (time from now, price) each, such as {"1m": "61000", "2m": "59000"}',
-            field="points",
-            rule="pairs",
-            value=points,
-        ) from None
+        text = 'points must be (time from now, price) each, such as {"1m": "61000", "2m": "59000"}'
+        raise InputError(text, field="points", rule="pairs", value=points) from None
+
+
+def what_if(core: Core, address: str, code: int, shock: Decimal) -> list[dict[str, Any]]:
+    """Return an account's figures at the present mark of a product, and with the mark moved by a ratio.
+
+    Nothing changes. Raises InputError for a ratio of −1 or less.
+    """
+    if not shock.is_finite() or shock <= -1:
+        text = f"a shock of {shock} leaves no price; give a ratio above -1, such as -0.2 for a fall of 20 %"
+        raise InputError(text, field="shock", rule="above -1", value=str(shock))
+    account, market = core.account(address), core.state.markets[code]
+    present = market.mark
+    rows = [_figures(core, account, code)]
+    try:
+        market.mark = max(1, round(present * (1 + shock)))
+        rows.append(_figures(core, account, code))
+    finally:
+        market.mark = present
+    return rows
+
+
+def _figures(core: Core, account: VenueAccount, code: int) -> dict[str, Any]:
+    position, product = account.positions.get(code), core.products[code]
+    wallet = account_margin.wallet(core, account)
+    figures = account_margin.cross_margin(core, account)
+    size = pnl = 0
+    if position is not None:
+        size = position.long.size - position.short.size
+        pnl = account_margin.unrealized(position, account_margin.mark_step(core, code))
+        if position.mode == ISOLATED:
+            figures = account_margin.isolated_margin(core, position)
+    price = account_margin.liquidation_price(core, account, code) if size else None
+    return {
+        "mark_price": float(product.tick_size * core.state.markets[code].mark),
+        "position": float(product.step_size * size),
+        "unrealized_pnl": pnl / MICRO,
+        "equity": wallet.equity / MICRO,
+        "available": wallet.available / MICRO,
+        "initial_margin": figures.initial / MICRO,
+        "maintenance_margin": figures.maintenance / MICRO,
+        "margin_ratio": float("inf") if figures.ratio is None else figures.ratio / RATE,
+        "liquidation_price": float("nan") if price is None else float(price),
+        "liquidated": figures.unhealthy,
+    }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
 from ...protocol.reads.feed import GOING_AWAY
-from ..api.gateway import Answer, FaultTriggered, Incoming, enveloped
+from ..api.gateway import Answer, FaultTriggered, Host, Incoming, enveloped
 from ..clocks import milliseconds
 from ..programs import permissions
 
@@ -67,16 +67,11 @@ _BROKEN = {
 """Kind of fault → how the connection fails; see `Answer.broken`."""
 
 
-class FaultyVenue(Protocol):
+class FaultyVenue(Host, Protocol):
     """What faults need of the venue."""
 
     @property
-    def core(self) -> Core: ...
-    @property
     def feed(self) -> Hub: ...
-    @property
-    def lock(self) -> AbstractContextManager[Any]: ...
-    def now_ms(self) -> int: ...
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -409,9 +404,8 @@ class Faults:
 def _check(fault: Fault) -> None:
     kind = fault.kind
     if kind not in KINDS:
-        raise InputError(
-            f"fault {kind!r} is none of {', '.join(KINDS)}", field="kind", value=kind, nearest=tuple(KINDS)
-        )
+        text = f"fault {kind!r} is none of {', '.join(KINDS)}"
+        raise InputError(text, field="kind", value=kind, nearest=tuple(KINDS))
     if kind in FEED and (fault.path or fault.needs_sender or fault.chance < 1):
         raise InputError(f"{kind} takes channel, peer, after and count, nothing else", field="kind", value=kind)
     if fault.channel and kind not in FEED:
@@ -421,9 +415,8 @@ def _check(fault: Fault) -> None:
     if not 200 <= fault.status <= 599:
         raise InputError(f"status must be 200 to 599, not {fault.status}", field="status", value=fault.status)
     if fault.after < 0 or (fault.count is not None and fault.count < 1):
-        raise InputError(
-            f"after must be 0 or more and count 1 or more, not {fault.after} and {fault.count}", field="count"
-        )
+        text = f"after must be 0 or more and count 1 or more, not {fault.after} and {fault.count}"
+        raise InputError(text, field="count")
 
 
 def _value(name: str, value: str, text: str) -> Any:

@@ -16,7 +16,7 @@ import hashlib
 import sqlite3
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, get_args
@@ -28,23 +28,8 @@ from ..engine.commands import Advance, Command
 from ..engine.core import Core
 from ..engine.dump_format import joined
 from ..model.genesis import Genesis
-from .journal_file import (
-    Entry,
-    Sync,
-    chain_hash,
-    connect,
-    damaged,
-    decode_command,
-    dump_hash,
-    encode,
-    examine,
-    first_entries,
-    keep_private,
-    recover,
-    transaction,
-    unreadable,
-    write_file,
-)
+from . import journal_file
+from .journal_file import Entry, Sync
 
 DUMP_COMMANDS = 20_000
 DUMP_MS = 6 * 3_600_000
@@ -91,7 +76,7 @@ class Journal:
             raise VenueError(f"{path} exists; open it, or choose another file")
         fresh = path.with_name(path.name + ".new")
         try:
-            write_file(fresh, first_entries(genesis, first))
+            journal_file.write_file(fresh, journal_file.first_entries(genesis, first))
             fresh.replace(path)
         except (OSError, sqlite3.Error) as error:
             raise VenueError(f"{path} can't be written as a journal: {error}") from error
@@ -108,24 +93,23 @@ class Journal:
         if not path.is_file():
             raise VenueError(f"there is no journal {path}")
         if not path.stat().st_size:
-            raise damaged(path, "it is empty", -1)
+            raise journal_file.damaged(path, "it is empty", -1)
         if sync not in get_args(Sync):
-            raise InputError(
-                f"sync {sync!r} is not known; use full or os", field="sync", value=sync, nearest=get_args(Sync)
-            )
+            text = f"sync {sync!r} is not known; use full or os"
+            raise InputError(text, field="sync", value=sync, nearest=get_args(Sync))
         connection = None
         try:
-            connection = connect(path, sync)
-            genesis, last = examine(path, connection)
-            with transaction(connection):  # a file, folder or disk that takes no writes is found out now
+            connection = journal_file.connect(path, sync)
+            genesis, last = journal_file.examine(path, connection)
+            with journal_file.transaction(connection):  # a file, folder or disk that takes no writes is found out now
                 connection.execute("UPDATE head SET n = n")
-            keep_private(path)
+            journal_file.keep_private(path)
             return cls(path, connection, genesis, last, sync)
         except BaseException as error:
             if connection is not None:
                 connection.close()
             if isinstance(error, sqlite3.Error):
-                raise unreadable(path, error) from error
+                raise journal_file.unreadable(path, error) from error
             raise
 
     def append(self, commands: Sequence[Command]) -> None:
@@ -133,21 +117,20 @@ class Journal:
 
         While a dump is kept, a slice of it is written as well.
         """
-        self._write("command", [encode(command) for command in commands])
+        self._write("command", map(journal_file.encode, commands))
         self._step()
 
     def append_state(self, dump: bytes) -> None:
         """Write that the venue's state was replaced by this dump (a revert or a load)."""
         self._write("state", [dump])
 
-    def _write(self, kind: str, bodies: Sequence[bytes]) -> None:
-        chain, rows = self._chain, []
-        for number, body in enumerate(bodies, self.count + 1):
-            chain = chain_hash(chain, kind, body)
-            rows.append((number, kind, body, chain))
-        count = self.count + len(rows)
+    def _write(self, kind: str, bodies: Iterable[bytes]) -> None:
+        rows = journal_file.chained(self.count + 1, self._chain, kind, bodies)
+        if not rows:
+            return
+        count, chain = rows[-1].number, rows[-1].chain
         try:
-            with transaction(self._db):
+            with journal_file.transaction(self._db):
                 self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
                 self._db.execute("UPDATE head SET n = ?, chain = ?", (count, chain))
         except sqlite3.Error as error:
@@ -180,8 +163,8 @@ class Journal:
             execute("INSERT INTO slices (dump, body) VALUES (?, ?)", (number, part))
             yield
         hashed = digest.digest()
-        chain = chain_hash(self._chain, "dump", hashed)
-        with transaction(self._db):
+        chain = journal_file.chain_hash(self._chain, "dump", hashed)
+        with journal_file.transaction(self._db):
             execute("INSERT INTO dumps VALUES (?, ?, ?, ?, ?)", (number, self.count, time, hashed, applied))
             execute("UPDATE head SET chain = ?", (chain,))
         self._chain, self._dump_id = chain, number
@@ -202,7 +185,7 @@ class Journal:
             if kind == "state":
                 core = Core.load(body)
             else:
-                apply(core, decode_command(body))
+                apply(core, journal_file.decode_command(body))
         return core
 
     def _latest_dump(self) -> tuple[int, Core]:
@@ -211,7 +194,7 @@ class Journal:
             number, applied, digest = found
             rows = self._db.execute("SELECT body FROM slices WHERE dump = ? ORDER BY id", (number,))
             parts = [body for (body,) in rows]
-            if dump_hash(applied, parts) == digest:
+            if journal_file.dump_hash(applied, parts) == digest:
                 with contextlib.suppress(VenueError):  # a dump of another version: replay from the genesis
                     return applied, Core.load(joined(parts))
             else:
@@ -259,7 +242,7 @@ def open_or_create(
     except JournalDamaged:
         if not recovering:
             raise
-        recover(path)
+        journal_file.recover(path)
         return Journal.open(path, sync=sync)
 
 

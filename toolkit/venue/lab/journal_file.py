@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,15 +82,19 @@ def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:
     return hashlib.sha256(before + kind.encode() + b":" + body).digest()
 
 
-def first_entries(genesis: Genesis, commands: Sequence[Command]) -> list[Entry]:
-    """Return the entries of a new journal."""
+def chained(first: int, chain: bytes, kind: str, bodies: Iterable[bytes]) -> list[Entry]:
+    """Return entries that continue a chain, numbered from `first`."""
     entries: list[Entry] = []
-    chain = VERSION.encode()
-    for number, item in enumerate((genesis, *commands)):
-        kind, body = "command" if number else "genesis", encode(item)
+    for number, body in enumerate(bodies, first):
         chain = chain_hash(chain, kind, body)
         entries.append(Entry(number, kind, body, chain))
     return entries
+
+
+def first_entries(genesis: Genesis, commands: Sequence[Command]) -> list[Entry]:
+    """Return the entries of a new journal."""
+    [first] = chained(0, VERSION.encode(), "genesis", [encode(genesis)])
+    return [first, *chained(1, first.chain, "command", map(encode, commands))]
 
 
 def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] = ()) -> None:
@@ -214,12 +219,8 @@ def recover(path: str | Path) -> int:
 
 
 def _free_name(path: Path) -> Path:
-    number = 0
-    while True:
-        name = path.with_name(f"{path.name}.damaged{number or ''}")
-        if not name.exists():
-            return name
-        number += 1
+    names = (path.with_name(f"{path.name}.damaged{number or ''}") for number in itertools.count())
+    return next(name for name in names if not name.exists())
 
 
 def _rollback_journal(path: Path) -> Path:

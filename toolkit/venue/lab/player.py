@@ -49,14 +49,19 @@ class Player:
     def __init__(self, replay: Replayable, rows: Sequence[Mapping[str, Any]]) -> None:
         """Raises InputError for a symbol that is not listed, and for a recording without a book."""
         if not isinstance(replay, Mapping):
-            _check_replayable(replay)
-            replay = {_listed(replay.symbol, rows): replay}
-        for one in replay.values():
-            _check_replayable(one)
+            replay = {"": replay}
         by_symbol = {str(row["symbol"]): dict(row) for row in rows}
         self._tapes: dict[int, TapeLike] = {}
         self.prices: dict[int, str] = {}
-        for symbol, events in replay.items():
+        for named, events in replay.items():
+            if not hasattr(events, "tape"):
+                kind = type(events).__name__
+                text = (
+                    "replay takes events, as toolkit.research.data.load returns them, or a mapping symbol → events, not"
+                    f" {kind}; the prices of bars are played by toolkit.research.replay(venue, bars)"
+                )
+                raise InputError(text, field="replay", rule="events", value=kind)
+            symbol = named or _listed(events.symbol, rows)
             row = by_symbol.get(symbol)
             if row is None:
                 raise _unknown(symbol, rows)
@@ -66,7 +71,8 @@ class Player:
             if not tape.times:
                 text = f"{symbol}: the recording is empty: it has no book and no trades"
                 raise InputError(text, field="replay", rule="not empty")
-            first = next(price for _, _, price, _ in _all_changes(tape) if price)
+            changes = (change for number in range(len(tape.times)) for change in tape.changes(number))
+            first = next(price for _, _, price, _ in changes if price)
             self.prices[code] = format(tick * first, "f")
         self.rows = list(by_symbol.values())
         self.products = sorted(self._tapes)
@@ -108,22 +114,6 @@ class Player:
         self.next_ms = min(map(self._due, self._tapes))
 
 
-def _check_replayable(replay: Any) -> None:
-    if not hasattr(replay, "tape"):
-        raise InputError(
-            f"replay takes events, as toolkit.research.data.load returns them, or a mapping symbol → events, not"
-            f" {type(replay).__name__}; the prices of bars are played by toolkit.research.replay(venue, bars)",
-            field="replay",
-            rule="events",
-            value=type(replay).__name__,
-        )
-
-
-def _all_changes(tape: TapeLike) -> Any:
-    for number in range(len(tape.times)):
-        yield from tape.changes(number)
-
-
 def _listed(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the product that is quoted in USDC where a recording is in another dollar: BTCUSDC for BTCUSDT."""
     symbols = [str(row["symbol"]) for row in rows]
@@ -139,14 +129,11 @@ def _listed(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def _unknown(symbol: str, rows: Sequence[Mapping[str, Any]]) -> InputError:
     symbols = tuple(str(row["symbol"]) for row in rows)
     known = ", ".join(symbols)
-    return InputError(
+    text = (
         f"{symbol or 'the recording'} is not a product of this venue, which lists {known}; say which one it plays:"
-        f" replay={{{symbols[0]!r}: events}}",
-        field="replay",
-        rule="listed",
-        value=symbol,
-        nearest=symbols,
+        f" replay={{{symbols[0]!r}: events}}"
     )
+    return InputError(text, field="replay", rule="listed", value=symbol, nearest=symbols)
 
 
 def _fit(row: dict[str, Any], events: RecordedEvents) -> None:

@@ -1,25 +1,25 @@
 """The ASGI application of a served venue: it reads requests within bounds, has them answered, and delivers answers.
 
-/ws/dex is the feed; every other path goes to the gateway, each kind on threads of its own, so that no long query holds
-up an order.
+/ws/dex is the feed: texts are carried between a WebSocket and a connection of the feed. Every other path goes to the
+gateway, each kind on threads of its own, so that no long query holds up an order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...environments import FEED_PATH
-from ...protocol.reads.feed import POLICY_CLOSE
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, HttpRequest, enveloped, too_large
-from ..feed.hub import Hub
+from ...protocol.reads.feed import MALFORMED, POLICY_CLOSE, refusal
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Host, HttpRequest, enveloped, http_error, too_large
+from ..feed.hub import FeedConnection, Hub
 from .boundary import Boundary, ServeSettings, is_protected
 from .lanes import Lane
-from .sockets import bridge
 
 SLOW_PATHS = ("/info/kline/",)
 """Queries that may read a whole history; they wait for each other and for nothing else."""
@@ -29,7 +29,7 @@ _HIDDEN = "/join/"
 """Paths below this hold a secret, which a log must not show."""
 
 
-class ServedVenue(Protocol):
+class ServedHost(Host, Protocol):
     """What the server needs of the venue."""
 
     closing: bool
@@ -37,16 +37,13 @@ class ServedVenue(Protocol):
 
     @property
     def feed(self) -> Hub: ...
-    def now_ms(self) -> int: ...
     def behind_ms(self) -> int: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
 
 
 class Application:
     """One venue as an ASGI application."""
 
-    def __init__(self, venue: ServedVenue, boundary: Boundary, settings: ServeSettings) -> None:
+    def __init__(self, venue: ServedHost, boundary: Boundary, settings: ServeSettings) -> None:
         self._venue = venue
         self._boundary = boundary
         self._settings = settings
@@ -99,16 +96,13 @@ class Application:
                 body = await _body(scope, receive)
         except TimeoutError:
             text = f"the body did not arrive within {self._settings.body_seconds:g} s"
-            return enveloped(408, 408, text)._replace(headers={"connection": "close"})
-        except _Gone:
-            return None
-        if body is None:
-            return too_large(MAX_BODY + 1)
+            return http_error(408, text)._replace(headers={"connection": "close"})
+        if not isinstance(body, bytes):
+            return body
         path, client = str(scope["path"]), scope.get("client")
         query = scope["query_string"].decode("latin-1")
-        return await self._lane(path).answer(
-            HttpRequest(scope["method"], path, query, body, client[0] if client else "")
-        )
+        request = HttpRequest(scope["method"], path, query, body, client[0] if client else "")
+        return await self._lane(path).answer(request)
 
     def _lane(self, path: str) -> Lane:
         if path == EXCHANGE_PATH:
@@ -127,7 +121,7 @@ class Application:
         data = {"time": self._venue.now_ms(), "behindMs": behind}
         if ready:
             return enveloped(200, 0, "success", data)
-        return enveloped(503, 503, f"the venue is {behind} ms behind its clock and catching up", data)
+        return http_error(503, f"the venue is {behind} ms behind its clock and catching up", data)
 
     async def _deliver(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         if answer.delay:
@@ -167,24 +161,23 @@ READY_MS = 5_000
 """A venue that is further behind its clock than this is not ready."""
 
 
-class _Gone(Exception):
-    """The client disconnected before its request was whole."""
+async def _body(scope: Scope, receive: Receive) -> bytes | Answer | None:
+    """Return the body, or None for a client that disconnected before it was whole.
 
-
-async def _body(scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body, or None as soon as it exceeds MAX_BODY; a chunked body has no length in its headers."""
+    As soon as it exceeds MAX_BODY, the answer is returned instead; a chunked body has no length in its headers.
+    """
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
-            return None
+            return too_large(MAX_BODY + 1)
     parts, size = [], 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Gone
+            return None
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:
-            return None
+            return too_large(MAX_BODY + 1)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
@@ -194,3 +187,84 @@ def _shown(path: str) -> str:
     """Return a path as a log may show it, without control characters and secrets."""
     text = path if not path.startswith(_HIDDEN) else f"{_HIDDEN}…"
     return "".join(each if each.isprintable() else "?" for each in text[:200])
+
+
+GOODBYE = 2.0
+"""Seconds a client that was disconnected has to read what is queued and the reason."""
+_REASON = 120
+"""Bytes of a close frame's reason; the protocol allows 123."""
+
+
+def monotonic_ms() -> int:
+    """Return the monotonic time in ms."""
+    return time.monotonic_ns() // 1_000_000
+
+
+async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
+    """Carry texts between an accepted WebSocket and a new connection of the feed, until either side ends it."""
+    loop, woken, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    connection = hub.open(peer, clock=monotonic_ms)
+
+    def on_change() -> None:
+        woken.set()
+        if connection.closed:
+            ended.set()
+
+    def wake() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may be closed already
+            loop.call_soon_threadsafe(on_change)
+
+    connection.on_wake = wake
+    on_change()  # for what happened before `on_wake` was set
+    reader = asyncio.create_task(_receive(connection, websocket))
+    writer = asyncio.create_task(_send(connection, websocket, woken))
+    ending = asyncio.create_task(ended.wait())
+    tasks = {reader, writer, ending}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if connection.closed and not writer.done():
+            await asyncio.wait({writer}, timeout=GOODBYE)
+    finally:
+        connection.on_wake = None
+        connection.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if websocket.client_state is WebSocketState.CONNECTED:
+            await _close(connection, websocket)
+
+
+async def _receive(connection: FeedConnection, websocket: WebSocket) -> None:
+    """Pass the client's messages to the feed, until it disconnects or the connection is closed."""
+    while not connection.closed:
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            connection.close("closed by the client")
+            return
+        text = message.get("text")
+        if text is None:
+            connection.put(refusal("", MALFORMED, "messages are JSON text, not binary"))
+        else:
+            connection.send(text)
+
+
+async def _send(connection: FeedConnection, websocket: WebSocket, woken: asyncio.Event) -> None:
+    """Send the queued messages to the client, until the connection is closed and its queue is empty."""
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        while True:
+            for text in connection.drain():
+                await websocket.send_text(text)
+            if connection.closed and not connection.waiting:
+                return
+            deadline = connection.idle_deadline()
+            seconds = None if deadline is None else max(0.0, (deadline - monotonic_ms()) / 1000)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(woken.wait(), seconds)
+            woken.clear()
+            connection.check_idle()
+
+
+async def _close(connection: FeedConnection, websocket: WebSocket) -> None:
+    reason = connection.reason.encode()[:_REASON].decode(errors="ignore")
+    with contextlib.suppress(TimeoutError, RuntimeError, WebSocketDisconnect):
+        await asyncio.wait_for(websocket.close(connection.close_code, reason), GOODBYE)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..api.gateway import Answer, enveloped
+from ..api.gateway import Answer, http_error
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WILDCARDS = ("0.0.0.0", "::", "")
@@ -76,20 +76,20 @@ class Boundary:
             return None
         given = f"Host {hosts[0][:100]!r} is" if hosts else "no Host is"
         known = ", ".join(sorted(self._names))
-        return enveloped(403, 403, f"{given} not a name of this venue; it answers to {known} (--allow-host adds one)")
+        return http_error(403, f"{given} not a name of this venue; it answers to {known} (--allow-host adds one)")
 
     def _wrong_origin(self, headers: Mapping[str, list[str]]) -> Answer | None:
         own = {f"http://{host.strip().lower()}" for host in headers["host"]}
         allowed = own | set(self._settings.origins)
         for origin in headers.get("origin", []):
             if origin.strip().lower() not in allowed and "*" not in self._settings.origins:
-                return enveloped(
-                    403, 403, f"Origin {origin[:100]!r} may not use this venue; --allow-origin lets a page's origin in"
+                return http_error(
+                    403, f"Origin {origin[:100]!r} may not use this venue; --allow-origin lets a page's origin in"
                 )
         # A page can fetch without an Origin header too (as an image, say). Following a link is no such fetch.
         site, mode = headers.get("sec-fetch-site", [""])[0], headers.get("sec-fetch-mode", [""])[0]
         if site in ("cross-site", "same-site") and mode not in ("navigate", "cors", "websocket"):
-            return enveloped(403, 403, f"a page of another origin may not use this venue (Sec-Fetch-Site {site})")
+            return http_error(403, f"a page of another origin may not use this venue (Sec-Fetch-Site {site})")
         return None
 
     def _wrong_type(self, scope: Mapping[str, Any], headers: Mapping[str, list[str]]) -> Answer | None:
@@ -98,7 +98,7 @@ class Boundary:
         given = headers.get("content-type", [""])[0]
         if given.partition(";")[0].strip().lower() == _JSON:
             return None
-        return enveloped(415, 415, f"a POST carries JSON: send Content-Type {_JSON}, not {given[:60]!r}")
+        return http_error(415, f"a POST carries JSON: send Content-Type {_JSON}, not {given[:60]!r}")
 
     def _wrong_token(self, scope: Mapping[str, Any], headers: Mapping[str, list[str]]) -> Answer | None:
         if not is_protected(str(scope["path"])):
@@ -108,8 +108,7 @@ class Boundary:
         right = self._settings.control_token
         if right and kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), right.encode()):
             return None
-        answer = enveloped(
-            401,
+        answer = http_error(
             401,
             "the controls need this venue's token, which it printed at its start: send Authorization: Bearer …, or "
             "connect(control_token=…)",

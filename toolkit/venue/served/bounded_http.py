@@ -10,7 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ..api.gateway import enveloped
+from ..api.gateway import http_error
 
 
 def bounded(per_ip: int, head_seconds: float) -> Callable[..., asyncio.Protocol]:
@@ -34,8 +34,8 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_made(transport)
         ip = self.client[0] if self.client else "-"
         if self._open_by_ip[ip] >= self._per_ip:
-            answer = enveloped(
-                429, 429, f"{ip} has {self._per_ip} connections open, and an address may have that many "
+            answer = http_error(
+                429, f"{ip} has {self._per_ip} connections open, and an address may have that many "
                 "(--connections-per-ip); close one"
             )  # fmt: skip
             head = f"HTTP/1.1 429 Too Many Requests\r\ncontent-length: {len(answer.body)}\r\n"

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from time import monotonic
 
-from ..api.gateway import Answer, Gateway, HttpRequest, Started, enveloped
+from ..api.gateway import Answer, Gateway, HttpRequest, Started, http_error
 
 Job = tuple[HttpRequest, asyncio.Future[Answer]]
 
@@ -45,9 +45,7 @@ class Lane:
     async def answer(self, request: HttpRequest) -> Answer:
         """Return the answer to a request, once a thread has come to it."""
         if self._jobs.qsize() >= WAITING:
-            return enveloped(
-                503, 503, f"{WAITING} requests wait here already ({self._name}); send this one again later"
-            )
+            return http_error(503, f"{WAITING} requests wait here already ({self._name}); send this one again later")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._jobs.put((request, future))
         return await future
@@ -82,7 +80,7 @@ class Lane:
         try:
             answers = self._gateway.finish([started for _, started in group])
         except Exception as error:
-            answers = [enveloped(500, 500, f"the venue failed ({type(error).__name__})") for _ in group]
+            answers = [http_error(500, f"the venue failed ({type(error).__name__})") for _ in group]
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
             group[0][0].get_loop().call_soon_threadsafe(_deliver, [future for future, _ in group], answers)
 

@@ -15,8 +15,7 @@ import msgspec
 
 from ... import __version__
 from ...errors import InputError, VenueError
-from ...protocol.documents.asyncapi import asyncapi
-from ...protocol.documents.openapi import openapi
+from ...protocol.documents import asyncapi, openapi
 from ..api.gateway import Answer, Gateway, Incoming, Route, enveloped, taking
 
 ACCOUNTS_PATH, PATH = "/accounts", "/control"

@@ -21,7 +21,7 @@ import uvicorn
 
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
-from .application import Application, ServedVenue
+from .application import Application, ServedHost
 from .boundary import LOOPBACK, WILDCARDS, Boundary, ServeSettings
 from .bounded_http import bounded
 
@@ -41,7 +41,7 @@ class Served:
     `control_token` opens its controls, if they are served.
     """
 
-    def __init__(self, venue: ServedVenue, host: str, port: int, settings: ServeSettings) -> None:
+    def __init__(self, venue: ServedHost, host: str, port: int, settings: ServeSettings) -> None:
         self.venue = venue
         self.port = port
         self.control_token = settings.control_token
@@ -67,18 +67,14 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
     when the port is taken.
     """
     if host not in LOOPBACK and not allow_remote:
-        raise InputError(
+        text = (
             f"host {host!r} is not loopback, and the keys of this venue's accounts are public; "
-            "give allow_remote (--allow-remote) as well to listen there",
-            field="host",
-            rule="loopback",
-            value=host,
-            nearest=("127.0.0.1",),
+            "give allow_remote (--allow-remote) as well to listen there"
         )
+        raise InputError(text, field="host", rule="loopback", value=host, nearest=("127.0.0.1",))
     if not 0 <= port <= 65_535:
-        raise InputError(
-            f"port {port} is not 0 to 65535 (0 takes a free one)", field="port", rule="0 to 65535", value=port
-        )
+        text = f"port {port} is not 0 to 65535 (0 takes a free one)"
+        raise InputError(text, field="port", rule="0 to 65535", value=port)
     try:
         family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, number)  # asyncio disables Nagle's delay only if the number is given
@@ -100,7 +96,7 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
 
 @contextmanager
 def running(
-    venue: ServedVenue,
+    venue: ServedHost,
     port: int = 0,
     *,
     host: str = "127.0.0.1",

@@ -1,7 +1,7 @@
 """Placing orders, one by one or as a bracket (docs/published.md, "Exchange API"; docs/assumptions.md, "Orders").
 
 A batch is applied item by item, each with its own result; a bracket is all or nothing. A refused order changes nothing;
-it is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `amendments`.
+it is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `live_orders`.
 """
 
 from __future__ import annotations

@@ -43,12 +43,48 @@ function direction(text) {
   return "▲+".includes(first) && first ? "up" : "▼−".includes(first) && first ? "down" : "";
 }
 
-/** Set a text and colour it by its arrow or sign. */
-function setSignedText(element, text) {
-  setText(element, text);
+/** Colour an element by the arrow or sign of a text. */
+function colourBy(element, text) {
   const kind = direction(text);
   toggleClass(element, "tk-up", kind === "up");
   toggleClass(element, "tk-down", kind === "down");
+}
+
+/** Set a text and colour it by its arrow or sign. */
+function setSignedText(element, text) {
+  setText(element, text);
+  colourBy(element, text);
+}
+
+/** Return a small button that calls `press`. */
+function smallButton(label, press, attributes) {
+  return h("button", { type: "button", class: "tk-small", on: { click: press }, ...attributes }, label);
+}
+
+/** Return a group of buttons of which some are pressed: `draw` takes their texts and those of the pressed ones, `press` a text. */
+function switchGroup(label, press) {
+  const group = h("div", { class: "tk-switch", role: "group", "aria-label": label });
+  const make = () => smallButton("", (event) => press(event.currentTarget.textContent));
+  const draw = (names, pressed) => {
+    const buttons = fitRows(group, names.length, make);
+    names.forEach((name, index) => {
+      setText(buttons[index], name);
+      setAttribute(buttons[index], "aria-pressed", String(pressed.includes(name)));
+    });
+  };
+  return { group, draw };
+}
+
+/** Keep keys from Jupyter, which takes them for its shortcuts. */
+function keepKeys(element) {
+  element.addEventListener("keydown", (event) => event.stopPropagation());
+}
+
+/** Focus an element of a panel, or the panel's title where there is none. */
+function focusOrTitle(element, inside) {
+  const target = element || inside.closest(".tk").querySelector(".tk-title");
+  if (target.tagName === "H3") target.tabIndex = -1;
+  target.focus();
 }
 
 /** Draw [name, value, note] as a list of terms; `annotate(term, note)` shows the note. */
@@ -215,14 +251,19 @@ function ignoreHeldKey(button) {
   button.addEventListener("keydown", (event) => event.repeat && event.preventDefault());
 }
 
-/** Return a table with a caption for screen readers, and its body. */
+/** Return a table with a caption for screen readers, and its body; `draw` fills it with rows of texts. `columns`: { name, num, signed, head }. */
 function makeTable(caption, columns) {
   const body = h("tbody");
-  const head = h(
-    "tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.num ? "tk-num" : null }, column.name || h("span", { class: "tk-hidden" }, "Action"))),
-  );
-  const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, caption), h("thead", {}, head), body);
-  return { table, body };
+  const kind = (column) => (column.num ? "tk-num" : null);
+  const heads = columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.name || h("span", { class: "tk-hidden" }, "Action")));
+  const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, caption), h("thead", {}, h("tr", {}, ...heads)), body);
+  const make = () => h("tr", {}, ...columns.map((column) => (column.head ? h("th", { scope: "row" }) : h("td", { class: kind(column) }))));
+  const draw = (rows) => {
+    const made = fitRows(body, rows.length, make);
+    rows.forEach((row, index) => columns.forEach((column, place) => (column.signed ? setSignedText : setText)(made[index].children[place], row[place])));
+    return made;
+  };
+  return { table, body, draw };
 }
 
 /** Draw one row for each key; a row is kept while others change, so that its button stays armed. */
@@ -242,9 +283,7 @@ function drawKeyed(parent, list, key, make, fill) {
   // The row that had the focus is gone: the next one takes it, or the panel's heading.
   if (held >= 0 && !parent.contains(document.activeElement)) {
     const next = parent.children[Math.min(held, parent.children.length - 1)];
-    const target = (next && next.querySelector("button:not([hidden])")) || parent.closest(".tk").querySelector(".tk-title");
-    if (target.tagName === "H3") target.tabIndex = -1;
-    target.focus();
+    focusOrTitle(next && next.querySelector("button:not([hidden])"), parent);
   }
 }
 
@@ -253,13 +292,13 @@ const ARMED_MS = 5000;
 /** Return a button that asks for confirmation: the first press arms it for a few seconds, a later one sends, a double click does not. */
 function confirmButton(label, question, send) {
   let timer = 0;
-  const button = h("button", { type: "button", class: "tk-small" }, label());
+  const button = smallButton(label);
   const disarm = () => {
     clearTimeout(timer);
     timer = 0;
     button.classList.remove("tk-armed");
-    setText(button, label());
-    button.setAttribute("aria-label", button.dataset.name || label());
+    setText(button, label);
+    button.setAttribute("aria-label", button.dataset.name || label);
   };
   ignoreHeldKey(button);
   button.addEventListener("click", () => {

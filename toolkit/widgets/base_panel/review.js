@@ -18,7 +18,8 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   const typedLabel = h("label", { for: `${id}-typed` });
   const typedField = h("div", { class: "tk-field" }, typedLabel, typed);
   const sign = h("button", { type: "button", class: "tk-go tk-sign" }, "Sign and send");
-  const back = h("button", { type: "button", class: "tk-plain" }, "Back");
+  const leave = () => model.send({ do: "back" });
+  const back = smallButton("Back", leave, { class: "tk-plain" });
   const preview = h("dl", { class: "tk-pairs tk-preview" });
   const element = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question`, hidden: true });
   const parts = [question, preview, signing, typedField, h("div", { class: "tk-buttons" }, back, sign)];
@@ -28,7 +29,6 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   let rest = null;
   const review = () => model.get("view").review || {};
   const allowed = () => !stopped && sent !== token && (!review().real || typed.value === review().symbol);
-  const leave = () => model.send({ do: "back" });
   typed.addEventListener("input", () => setOff(sign, !allowed()));
   ignoreHeldKey(sign);
   sign.fresh = true;
@@ -38,7 +38,6 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
     setOff(sign, true);
     model.send({ do: "confirm", token, typed: typed.value });
   });
-  back.addEventListener("click", leave);
   element.addEventListener("keydown", (event) => {
     // Otherwise Jupyter takes keys for its shortcuts.
     event.stopPropagation();

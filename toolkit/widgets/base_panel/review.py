@@ -154,8 +154,22 @@ class ReviewedPanel(Panel):
         if prepared is not None and self._is_expired(prepared):
             self._end_review(EXPIRED)
             return None
-        mainnet = self._session.environment.is_mainnet
-        return None if prepared is None else {**signed_texts(prepared, self._token), **self._question, "real": mainnet}
+        if prepared is None:
+            return None
+        explained = prepared.explain()
+        return {
+            "token": self._token,
+            "signer": prepared.signer,
+            "nonce": str(prepared.nonce),
+            "expiry": str(prepared.expiry_after or ""),
+            "digest": "0x" + explained.digest.hex(),
+            "connectionId": "0x" + (explained.connection_id or b"").hex(),
+            "proto": "0x" + (explained.proto or b"").hex(),
+            "action": json.dumps(prepared.payload, indent=1),
+            "typedData": json.dumps(explained.typed_data, indent=1, default=str),
+            "real": self._session.environment.is_mainnet,
+            **self._question,
+        }
 
     def _review_commands(self) -> Mapping[str, Callable[..., Any]]:
         return {"back": self.back, "confirm": self._clicked_confirm}
@@ -191,19 +205,3 @@ def order_row(rows: Iterable[Mapping[Any, Any]], order_id: int | str) -> Mapping
         if str(row["order_id"]) == str(order_id):
             return row
     raise InputError(f"there is no open order {order_id}", field="order_id", rule="open order", value=str(order_id))
-
-
-def signed_texts(prepared: Prepared, token: int) -> dict[str, Any]:
-    """Return what would be signed; the front end confirms it by `token`."""
-    explained = prepared.explain()
-    return {
-        "token": token,
-        "signer": prepared.signer,
-        "nonce": str(prepared.nonce),
-        "expiry": str(prepared.expiry_after or ""),
-        "digest": "0x" + explained.digest.hex(),
-        "connectionId": "0x" + (explained.connection_id or b"").hex(),
-        "proto": "0x" + (explained.proto or b"").hex(),
-        "action": json.dumps(prepared.payload, indent=1),
-        "typedData": json.dumps(explained.typed_data, indent=1, default=str),
-    }

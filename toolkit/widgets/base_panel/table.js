@@ -18,16 +18,15 @@ function dataTable(title, columns, { actions = null, empty = "", buttons = [] } 
   const last = actions ? h("th", { scope: "col", class: "tk-act" }, h("span", { class: "tk-hidden" }, "Action")) : null;
   const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, title), h("thead", {}, h("tr", {}, ...heads, last)), body);
   const count = h("span", { class: "tk-count" });
-  const copy = h("button", { type: "button", class: "tk-small tk-quiet" }, "Copy CSV");
-  copy.setAttribute("aria-label", `Copy ${title.toLowerCase()} as CSV`);
-  copy.addEventListener("click", async () => {
+  const copyShown = async () => {
     const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const lines = [columns.map((one) => cell(one.name)), ...shown.map((row) => columns.map((one) => cell(plainText(row[one.key], one.num))))];
     const text = lines.map((line) => line.join(",")).join("\n") + "\n";
     const done = await copyText(text, copy);
     setText(copy, done ? "Copied" : "Not copied");
     setTimeout(() => setText(copy, "Copy CSV"), 1500);
-  });
+  };
+  const copy = smallButton("Copy CSV", copyShown, { class: "tk-small tk-quiet", "aria-label": `Copy ${title.toLowerCase()} as CSV` });
   const note = h("p", { class: "tk-empty" });
   const head = h("div", { class: "tk-sub" }, h("h4", {}, title), count, h("span", { class: "tk-tail" }, ...buttons, copy));
   const make = (one) => {

@@ -1,22 +1,22 @@
-"""The values a ticket works with: its fields, the market, the account's holdings, and the problems found."""
+"""The values a ticket works with: its fields and their form, the market, what the account holds, and the problems."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Decimal
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import traitlets
+
 from ...numerals import meanings
-from ...products import Product
-from ..base_panel.number_format import WIDE
+from ...products import Product, decimal_text
+from ..base_panel.number_format import trimmed
 
 PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
-MICRO = Decimal("0.000001")
 DEFAULT_LEVERAGE = Decimal(20)
 """Leverage until one is set, at most the product's (docs/assumptions.md)."""
-MAX_CLIENT_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +229,78 @@ def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: 
     return quantity - left, value
 
 
-def rounded_up(amount: Decimal) -> Decimal:
-    """Return an amount in USDC rounded up to a micro-USDC."""
-    return amount.quantize(MICRO, ROUND_CEILING, WIDE)
+Options = tuple[tuple[str, str], ...]
+TIFS = ("GTC", "IOC", "FOK", "POST_ONLY")
+TRIGGERS: Options = (("MARK_PRICE", "mark price"), ("LAST_PRICE", "last price"), ("INDEX_PRICE", "index price"))
+EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("pnl", "PnL in USDC"))
+
+
+class Amount(traitlets.Unicode[str, Any]):
+    """Text as it was typed; a number is taken as its exact text."""
+
+    def validate(self, obj: Any, value: Any) -> str:
+        return value if isinstance(value, str) else decimal_text(value, self.name or "")
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of the ticket: the trait `name` edited by a text, a drop-down list of `options`, or a check box."""
+
+    name: str
+    label: str
+    placeholder: str = ""
+    keyboard: str = "decimal"
+    """Keyboard of a touch screen (`inputmode`)."""
+    options: Options = ()
+    """Values and their texts; for a quantity those of its unit."""
+    control: str = "text"
+    """text, select, check or quantity (a text with its unit and a slider)."""
+    title: str = ""
+    """A hint shown over the field."""
+    spoken: str = ""
+    """The label for screen readers, where it says more."""
+
+    def but(self, **changes: Any) -> FormField:
+        """Return the field with these changes."""
+        return replace(self, **changes)
+
+
+FormRow = Sequence[FormField | None]
+"""Fields beside each other; None is an empty place."""
+
+
+class TicketFields:
+    """The fields that most kinds share, with the texts for one product and draft."""
+
+    def __init__(self, product: Product, quantity_as: str, default_tif: str) -> None:
+        base, tick, step = product.base_currency or product.symbol, product.tick_size, product.step_size
+        units = {"base": base, "notional": "USDC", "share": "percent of available margin"}
+        least, most = trimmed(product.min_order_value), trimmed(product.max_order_quantity)
+        tifs = (("", f"{default_tif} (default)"), *((one, one) for one in TIFS[:-1]), ("POST_ONLY", "Post only"))
+        self.price = FormField("price", "Price (USDC)", "price", title=f"tick size {tick:f}")
+        self.quantity = FormField(
+            "quantity", "Quantity", "quantity", control="quantity", spoken=f"Quantity, in {units[quantity_as]}",
+            options=(("base", base), ("notional", "USDC"), ("share", "%")),
+            title=f"step size {step:f}, at least {least} USDC, at most {most}",
+        )  # fmt: skip
+        self.optional_price = self.price.but(label="Limit price (USDC)", placeholder="none: at market")
+        largest = trimmed(product.max_slippage_pct)
+        self.slippage = FormField("slippage", "Slippage (ratio)", f"0.03 (at most {largest})")
+        self.tif = FormField("tif", "Time in force", control="select", options=tifs)
+        self.reduce_only = FormField("reduce_only", "Reduce only", control="check")
+        self.trigger_by = FormField("trigger_by", "Trigger by", control="select", options=TRIGGERS)
+
+    def slippage_row(self, draft: Draft) -> list[FormRow]:
+        """Return the row of the slippage, which only an order at market has."""
+        return [(self.slippage,)] if draft.market else []
+
+    def exits(self, *last: FormField) -> list[FormRow]:
+        """Return the rows of take-profit, stop-loss and client id; `last` are fields after those."""
+        return [
+            (FormField("take_profit", "Take profit at", "none"), FormField("stop_loss", "Stop loss at", "none")),
+            (
+                FormField("exit_as", "Take profit and stop loss as", control="select", options=EXITS_AS),
+                FormField("client_id", "Client id", "automatic", "numeric"),
+                *last,
+            ),
+        ]

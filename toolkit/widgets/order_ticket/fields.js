@@ -6,8 +6,7 @@ const TYPING_PAUSE_MS = 120;
 function radios(model, name, label, options, id) {
   const group = h("fieldset", { class: `tk-radios tk-${name}` }, h("legend", { class: "tk-hidden" }, label));
   const inputs = options.map(([value, text]) => {
-    const input = h("input", { type: "radio", name: `${id}-${name}`, id: `${id}-${name}-${value}`, value });
-    input.addEventListener("change", () => setTrait(model, name, value));
+    const input = h("input", { type: "radio", name: `${id}-${name}`, id: `${id}-${name}-${value}`, value, on: { change: () => setTrait(model, name, value) } });
     group.append(input, h("label", { for: input.id, class: `tk-choice tk-choice-${value}` }, text));
     return input;
   });
@@ -16,8 +15,7 @@ function radios(model, name, label, options, id) {
 
 /** A drop-down list for a trait; `draw` takes its options as [value, text]. */
 function select(model, name, id) {
-  const list = h("select", { id: `${id}-${name}` });
-  list.addEventListener("change", () => setTrait(model, name, list.value));
+  const list = h("select", { id: `${id}-${name}`, on: { change: () => setTrait(model, name, list.value) } });
   return {
     list,
     draw: (options) => {
@@ -45,8 +43,7 @@ function text(model, name, id) {
     timer = setTimeout(send, TYPING_PAUSE_MS);
   });
   input.addEventListener("change", send);
-  // Otherwise Jupyter takes keys for its shortcuts.
-  input.addEventListener("keydown", (event) => event.stopPropagation());
+  keepKeys(input);
   return {
     input,
     send,
@@ -58,8 +55,7 @@ function text(model, name, id) {
 
 /** A check box for a trait. */
 function check(model, name, id) {
-  const input = h("input", { type: "checkbox", id: `${id}-${name}` });
-  input.addEventListener("change", () => setTrait(model, name, input.checked));
+  const input = h("input", { type: "checkbox", id: `${id}-${name}`, on: { change: () => setTrait(model, name, input.checked) } });
   return { input, draw: () => (input.checked = model.get(name)) };
 }
 

@@ -1,18 +1,21 @@
-"""The live account as panels read it: positions at the mark price, liquidation prices, the holdings for an order."""
+"""The live account as panels read it, and what an order would do to it: value, fees, margin, position."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
 from ...products import Product
-from .draft import DEFAULT_LEVERAGE, ZERO, Holdings, PriceLevel
-from .preview import current_liquidation
+from ..base_panel.number_format import in_units, money, percent, signed, trimmed
+from .draft import DEFAULT_LEVERAGE, ZERO, Draft, Holdings, PriceLevel, TicketInputs, walk
+from .validation import margin_needed
 
 if TYPE_CHECKING:
     from ...session import Session
+
 
 Row = Mapping[str, Any]
 UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
@@ -44,8 +47,39 @@ class AccountStreams:
 
     def holdings(self, product: Product, positions: Sequence[Row] | None = None) -> Holdings:
         """Return what the account holds in a product; `positions` are those of another mark price."""
+        wallet, default = self.wallet_row, no_holdings(product)
+        if not wallet:
+            return default
         rows = self.positions.rows() if positions is None else positions
-        return holdings_of(product, self._products, self.wallet_row, rows, self.orders.rows(), self.leverages.rows())
+        maker, taker = wallet.get("maker_fee_rate"), wallet.get("taker_fee_rate")
+        own: Row = row_of(rows, product.symbol) or {}
+        setting: Row = row_of(self.leverages.rows(), product.symbol) or {}
+        open_orders = [one for one in self.orders.rows() if one["symbol"] == product.symbol]
+        # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
+        resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
+        isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
+        return Holdings(
+            known=True,
+            available=wallet["available"],
+            cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in rows), ZERO),
+            others_maintenance=_maintenance(product, self._products, rows),
+            maker=product.maker_fee_rate if maker is None else maker,
+            taker=product.taker_fee_rate if taker is None else taker,
+            liquidating=wallet.get("status") == "LIQUIDATING",
+            hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
+            isolated=isolated,
+            assigned=own.get("assigned_margin") or ZERO,
+            leverage=setting.get("leverage") or own.get("leverage") or default.leverage,
+            long=own.get("long_size") or ZERO,
+            long_value=own.get("long_entry_value") or ZERO,
+            short=abs(own.get("short_size") or ZERO),
+            short_value=abs(own.get("short_entry_value") or ZERO),
+            client_ids=frozenset(int(one["client_order_id"]) for one in open_orders if one.get("client_order_id")),
+            buys=_opening(resting, "BUY"),
+            sells=_opening(resting, "SELL"),
+            reducing_buys=_reducing(resting, "BUY"),
+            reducing_sells=_reducing(resting, "SELL"),
+        )
 
     def liquidation(self, product: Product, mark: Decimal, positions: Sequence[Row] | None = None) -> Decimal | None:
         """Return the estimated liquidation price of the position in a product, None without one."""
@@ -57,46 +91,9 @@ def row_of(rows: Iterable[Row], symbol: str) -> Any:
     return next((one for one in rows if one["symbol"] == symbol), None)
 
 
-def holdings_of(
-    product: Product, products: Mapping[str, Product], wallet: Row, positions: Sequence[Row], orders: Iterable[Row],
-    leverages: Iterable[Row],
-) -> Holdings:  # fmt: skip
-    """Return the holdings in `product`; rows are those of `session.stream`, empty before the first data."""
-    default_leverage = min(DEFAULT_LEVERAGE, product.max_leverage)
-    if not wallet:
-        return Holdings(leverage=default_leverage)
-    own: Row = row_of(positions, product.symbol) or {}
-    setting: Row = row_of(leverages, product.symbol) or {}
-    open_orders = [one for one in orders if one["symbol"] == product.symbol]
-    # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
-    resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
-    isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
-    return Holdings(
-        known=True,
-        available=wallet["available"],
-        cross_equity=wallet["equity"] - sum((isolated_equity(one) for one in positions), ZERO),
-        others_maintenance=_maintenance(product, products, positions),
-        maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
-        taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
-        liquidating=wallet.get("status") == "LIQUIDATING",
-        hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
-        isolated=isolated,
-        assigned=own.get("assigned_margin") or ZERO,
-        leverage=setting.get("leverage") or own.get("leverage") or default_leverage,
-        long=own.get("long_size") or ZERO,
-        long_value=own.get("long_entry_value") or ZERO,
-        short=abs(own.get("short_size") or ZERO),
-        short_value=abs(own.get("short_entry_value") or ZERO),
-        client_ids=frozenset(int(one["client_order_id"]) for one in open_orders if one.get("client_order_id")),
-        buys=_opening(resting, "BUY"),
-        sells=_opening(resting, "SELL"),
-        reducing_buys=_reducing(resting, "BUY"),
-        reducing_sells=_reducing(resting, "SELL"),
-    )
-
-
-def _rate(own: Decimal | None, default: Decimal) -> Decimal:
-    return default if own is None else own
+def no_holdings(product: Product) -> Holdings:
+    """Return what is known before the account's first data."""
+    return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
 
 
 def net_size(row: Row) -> Decimal:
@@ -123,10 +120,8 @@ def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterab
     total = ZERO
     for row in rows:
         other = products.get(row["symbol"])
-        if other is None or other.symbol == product.symbol or row["margin_mode"] == "ISOLATED" or not other.tiers:
-            continue
-        for size in (row["long_size"], abs(row["short_size"])):
-            if size:
+        if other is not None and other.symbol != product.symbol and row["margin_mode"] != "ISOLATED" and other.tiers:
+            for size in (row["long_size"], abs(row["short_size"])):
                 total += margin.maintenance_margin(size * (row["mark_price"] or ZERO), other.tiers)
     return total
 
@@ -146,3 +141,158 @@ def _reducing(orders: Iterable[Row], side: str) -> Decimal:
     """Return the quantity of the resting orders of a side that only reduce."""
     found = (one["remaining"] for one in orders if str(one["side"]).startswith(side) and _reduces(one))
     return sum((remaining or ZERO for remaining in found), ZERO)
+
+
+def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> dict[str, Any]:
+    """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    sign = draft.sign
+    levels = market.opposite(sign)
+    taken, value = walk(levels, quantity, worst, sign)
+    rests = draft.effective_tif in ("GTC", "POST_ONLY") and not draft.market
+    # Without a book an order is shown as if it fills at its worst price; so is a TWAP, whose parts trade in time.
+    filled = quantity if rests or not levels or (draft.kind.tif and not draft.market) else taken
+    notional = value + (filled - taken) * worst
+    fee = value * holdings.taker + (filled - taken) * worst * (holdings.maker if rests else holdings.taker)
+    after = _position_after(draft, holdings, filled, notional)
+    mark = market.mark or worst
+    preview: dict[str, Any] = {
+        "notional": notional,
+        "price": notional / filled if filled else worst,
+        "worst_price": worst if draft.market else None,
+        "fills_now": taken,
+        "fills": filled,
+        "fee": fee,
+        "margin": ZERO if draft.reduce_only else max(ZERO, margin_needed(inputs, filled, worst)),
+        "available": holdings.available,
+        "leverage": holdings.leverage,
+        "realized_pnl": after["realized"],
+        "size_before": holdings.size,
+        "size_after": after["size"],
+        "entry_after": after["entry"],
+        "effect": after["effect"],
+        "maker": holdings.maker,
+        "taker": holdings.taker,
+        "funding_rate": market.funding_rate,
+        "funding": None if market.funding_rate is None else -after["size"] * mark * market.funding_rate,
+        "liquidation_before": current_liquidation(product, holdings, mark),
+        "liquidation_price": None,
+    }
+    if holdings.known:
+        preview["liquidation_price"] = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
+    return preview
+
+
+def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
+    """Return the leg or net position after the whole fill: size, entry price, realised PnL, effect in words."""
+    sign = draft.sign
+    if holdings.hedge:
+        on_long = (sign > 0) != draft.reduce_only
+        size, entry_value = (holdings.long, holdings.long_value) if on_long else (-holdings.short, holdings.short_value)
+    else:
+        size = holdings.size
+        entry_value = holdings.long_value if size > 0 else holdings.short_value
+    entry = entry_value / abs(size) if size else ZERO
+    price = value / quantity if quantity else ZERO
+    closing = min(abs(size), quantity) if size * sign < 0 else ZERO
+    realized = closing * (price - entry) * (1 if size > 0 else -1)
+    after = size + sign * quantity
+    if not after:
+        entry_after = None
+    elif closing and abs(size) > quantity:
+        entry_after = entry
+    elif closing:
+        entry_after = price
+    else:
+        entry_after = (entry_value + value) / abs(after)
+    found = {"size": after, "entry": entry_after, "realized": realized, "before": size}
+    return {**found, "effect": _effect(size, after)}
+
+
+def _effect(before: Decimal, after: Decimal) -> str:
+    name = "long" if after > 0 else "short"
+    if not before:
+        return f"opens a {name} of {trimmed(abs(after))}" if after else "leaves no position"
+    old = "long" if before > 0 else "short"
+    if not after:
+        return f"closes the {old} of {trimmed(abs(before))}"
+    if before * after < 0:
+        return f"turns the {old} of {trimmed(abs(before))} into a {name} of {trimmed(abs(after))}"
+    word = "adds to" if abs(after) > abs(before) else "reduces"
+    return f"{word} the {old}: {trimmed(abs(before))} → {trimmed(abs(after))}"
+
+
+def _liquidation_price(
+    product: Product, holdings: Holdings, after: Mapping[str, Any], fee: Decimal, mark: Decimal, added: Decimal
+) -> Decimal | None:
+    """Return the estimated liquidation price after the whole fill, None when there is none."""
+    size, entry = after["size"], after["entry"]
+    if not product.tiers:
+        return None
+    if holdings.hedge:
+        long, short = (abs(size), holdings.short) if size > 0 else (holdings.long, abs(size))
+        long_value = abs(size) * entry if size > 0 else holdings.long_value
+        short_value = holdings.short_value if size > 0 else abs(size) * (entry or ZERO)
+    else:
+        long, short = max(size, ZERO), max(-size, ZERO)
+        long_value, short_value = long * (entry or ZERO), short * (entry or ZERO)
+    if not (long or short):
+        return None
+    if holdings.isolated:
+        # Reducing releases the assigned margin in proportion; opening adds what the order takes, less its fee.
+        share = ZERO if abs(size) >= abs(after["before"]) else holdings.assigned * abs(size) / abs(after["before"])
+        collateral = share or holdings.assigned + max(added - fee, ZERO)
+    else:
+        collateral = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
+    entries = (long_value / long if long else ZERO, short_value / short if short else ZERO)
+    price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], collateral, product.tiers)
+    return None if price is None or price <= 0 else price
+
+
+def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> Decimal | None:
+    """Return the estimated liquidation price of the position as it is, None when there is none."""
+    size = holdings.long or -holdings.short
+    if not size or not holdings.known:
+        return None
+    value = holdings.long_value if size > 0 else holdings.short_value
+    now = {"size": size, "entry": value / abs(size), "realized": ZERO, "before": size}
+    return _liquidation_price(product, holdings, now, ZERO, mark, ZERO)
+
+
+def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | None) -> list[list[str]]:
+    """Return the preview as rows of name, value and note."""
+    if not preview:
+        return []
+    tick = product.tick_size
+    rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
+    if "slices" in preview:
+        slices, quantity, interval_ms = preview["slices"]
+        each = f"{trimmed(quantity)} {product.base_currency}, one every {timedelta(milliseconds=interval_ms)}"
+        rows.append(["Orders", str(slices), f"of about {each}"])
+    if preview["worst_price"] is not None:
+        worst = f"at worst {in_units(preview['worst_price'], tick)}"
+        rows.append(["Price (est.)", in_units(preview["price"], tick), worst])
+    if preview["fills_now"]:
+        rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
+    tier = f"taker {percent(preview['taker'], 3)}, maker {percent(preview['maker'], 3)}"
+    rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", tier])
+    available = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
+    rows.append(["Margin", f"{money(preview['margin'])} USDC", available])
+    rows.append(["Position", preview["effect"], ""])
+    if preview["realized_pnl"]:
+        rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
+    for name, (trigger, pnl) in preview.get("exits", {}).items():
+        about = f"at {in_units(trigger, tick)}, after fees"
+        if preview["margin"]:
+            about += f", {percent(pnl / preview['margin'], 1)} of the margin"
+        rows.append([f"At {name.replace('_', ' ')} (est.)", f"{signed(pnl)} USDC", about])
+    price, before = preview["liquidation_price"], preview["liquidation_before"]
+    shown = "none" if price is None else in_units(price, tick)
+    if before is not None:
+        shown = f"{in_units(before, tick)} → {shown}"
+    distance = f"{percent(abs(price - mark) / mark, 1)} from mark" if price is not None and mark else ""
+    rows.append(["Liquidation (est.)", shown, distance])
+    if preview["funding"] is not None:
+        about = f"for the position after the order, at {percent(preview['funding_rate'], 4)} of its value"
+        rows.append(["Next funding (est.)", f"{signed(preview['funding'], 4)} USDC", about])
+    return rows

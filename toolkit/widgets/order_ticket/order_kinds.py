@@ -1,35 +1,23 @@
-"""Kinds of one order: limit and market, which may carry a take-profit and a stop-loss, and stop, which is an exit."""
+"""Kinds of orders: limit and market, which may carry exits; stop, which is one; scale and TWAP, which split up."""
 
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...checks import SLIPPAGE_UNIT, default_slippage, slippage_bound, slippage_width
+from ...errors import InputError
 from ...numerals import plain_decimal
-from ...orders import Bracket, Order
+from ...orders import MAX_SLICES, Bracket, Order, Twap, scale, twap
 from ...products import Product
-from ..base_panel.number_format import trimmed
-from .buying_power import account_rules
-from .draft import Draft, KindRules, Problem, TicketInputs, Validation, in_base
-from .form import FormField, FormRow, TicketFields
-from .order_tracker import OrderTracker
-from .preview import preview_order
-from .validation import (
-    best_prices,
-    client_id_problems,
-    exit_order,
-    exit_results,
-    make_order,
-    max_quantity,
-    missing,
-    read_quantity,
-    reference_price,
-    rule_problems,
-    with_exit_prices,
-)  # fmt: skip
+from ..base_panel.number_format import WIDE, trimmed
+from ..order_ticket import validation as rules
+from .draft import ZERO, Draft, FormField, FormRow, KindRules, Problem, TicketFields, TicketInputs, Validation, in_base
+from .holdings import preview_order
+from .order_tracker import OrderTracker, TwapTracker
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -82,16 +70,14 @@ class OrderKind(KindRules):
         draft, market = inputs.draft, inputs.market
         problems: list[Problem] = []
         worst = self.worst_price(inputs)
-        quantity = read_quantity(inputs, worst)
+        quantity = rules.read_quantity(inputs, worst)
         if isinstance(quantity, Problem):
             problems.append(quantity)
             quantity = None
         if not draft.market and not draft.price:
-            problems.append(missing("price", "a price is needed", best_prices(market)))
-        reference = reference_price(draft, market)
-        draft, unread = with_exit_prices(draft, inputs.product, reference, plain_decimal(quantity))
-        inputs = inputs._replace(draft=draft)
-        return ReadDraft(inputs, make_order(inputs, quantity or ""), quantity, worst, problems + unread)
+            problems.append(rules.missing("price", "a price is needed", rules.best_prices(market)))
+        inputs, unread = rules.with_exit_prices(inputs, plain_decimal(quantity))
+        return ReadDraft(inputs, rules.make_order(inputs, quantity or ""), quantity, worst, problems + unread)
 
     def validate(self, inputs: TicketInputs) -> Validation:
         """Return every problem of the draft, its order and its preview."""
@@ -100,21 +86,21 @@ class OrderKind(KindRules):
     def check_one(self, read: ReadDraft) -> Validation:
         """Check one order by the pre-trade rules and those of the account."""
         inputs, quantity, worst, problems = read.inputs, read.quantity, read.worst, read.problems
-        broken = rule_problems(inputs, read.order)
+        broken = rules.rule_problems(inputs, read.order)
         # An unreadable quantity is reported already; the rules would only repeat it.
         problems += [one for one in broken if quantity is not None or one.field != "quantity"]
-        problems += client_id_problems(inputs)
+        problems += rules.client_id_problems(inputs)
         if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
             return Validation(tuple(problems), read.order)
         amount = Decimal(quantity)
         if worst is not None and inputs.holdings.known:
-            problems += account_rules(inputs, amount, worst)
+            problems += rules.account_rules(inputs, amount, worst)
         return Validation(tuple(problems), read.order, {} if worst is None else self.preview(inputs, amount, worst))
 
     def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
         """Return what the order would do, with what is expected at its exits."""
         found = preview_order(inputs, amount, worst)
-        return {**found, "exits": exit_results(inputs.draft, found, inputs.holdings.taker)}
+        return {**found, "exits": rules.exit_results(inputs.draft, found, inputs.holdings.taker)}
 
     def worst_price(self, inputs: TicketInputs) -> Decimal | None:
         """Return the worst price at which it may trade, None while that is not known: its limit, or the slippage's."""
@@ -135,7 +121,7 @@ class OrderKind(KindRules):
         None without a price or the account's data.
         """
         worst = self.worst_price(inputs)
-        return max_quantity(inputs, worst) if worst and inputs.holdings.known else None
+        return rules.max_quantity(inputs, worst) if worst and inputs.holdings.known else None
 
     def request(self, order: Any) -> Any:
         """Return what `session.prepare` takes for an order that `validate` has made."""
@@ -182,22 +168,22 @@ class StopKind(OrderKind):
         draft, market = inputs.draft, inputs.market
         text, trigger = draft.trigger_price, plain_decimal(draft.trigger_price)
         worst = plain_decimal(draft.price) or trigger
-        quantity = read_quantity(inputs, worst) if draft.quantity else "0"
+        quantity = rules.read_quantity(inputs, worst) if draft.quantity else "0"
         problems = [quantity] if isinstance(quantity, Problem) else []
         size = "0" if isinstance(quantity, Problem) else quantity or "0"
         if not text:
-            problems.append(missing("trigger_price", "a trigger price is needed"))
+            problems.append(rules.missing("trigger_price", "a trigger price is needed"))
         now = {"MARK_PRICE": market.mark, "LAST_PRICE": market.last, "INDEX_PRICE": market.index}[draft.trigger_by]
         # A stop triggers where the market moves against the position, a take-profit where it moves with it.
         stops = trigger is None or now is None or (trigger > now) == (draft.sign > 0)
         kind = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
         tif: Any = draft.effective_tif
         order = dataclasses.replace(
-            exit_order(inputs, size, text or "0", kind, draft.side),
+            rules.exit_order(inputs, size, text or "0", kind, draft.side),
             price=draft.price or None, tif=tif, slippage=(draft.slippage or None) if draft.market else None,
         )  # fmt: skip
         if text:
-            problems += rule_problems(inputs, order)
+            problems += rules.rule_problems(inputs, order)
         problems += self._position_problems(inputs, plain_decimal(size))
         amount = plain_decimal(size) or inputs.holdings.reducible(draft.sign)
         if problems or worst is None or not amount:
@@ -224,3 +210,170 @@ class StopKind(OrderKind):
     def price_words(self, draft: Draft) -> str:
         """Return price and trigger in words."""
         return f"{super().price_words(draft)} when {draft.trigger_price or '…'} is reached"
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralOrders:
+    """The orders to check: of a scale all of them, of a TWAP the first one, because the others are like it."""
+
+    legs: tuple[Order, ...]
+    words: str
+    twap: Twap | None = None
+
+    @property
+    def entry(self) -> Order:
+        """The first order."""
+        return self.legs[0]
+
+    @property
+    def total(self) -> Decimal:
+        """Quantity of all orders."""
+        if self.twap is not None:
+            return Decimal(self.twap.quantity)
+        return sum((Decimal(one.quantity) for one in self.legs), ZERO)
+
+    def describe(self) -> str:
+        """Return the orders in words."""
+        return self.words
+
+
+class Several(OrderKind):
+    """A kind of several orders. Each of them keeps the rules of a single one."""
+
+    exits = False
+    most: ClassVar[int]
+    """Largest number of orders."""
+
+    def count_field(self) -> FormField:
+        """Return the field of the number of orders."""
+        return FormField("count", "Orders", f"2 to {self.most}", "numeric")
+
+    @abstractmethod
+    def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> SeveralOrders | Problem:
+        """Return the orders, which are like `entry`. Raises InputError."""
+
+    def validate(self, inputs: TicketInputs) -> Validation:
+        """Check each order alone, and the account's rules for all of them together."""
+        read = self.read(inputs)
+        draft = read.inputs.draft
+        if plain_decimal(read.quantity) is None or not (draft.market or plain_decimal(draft.price) is not None):
+            return self.check_one(read)
+        made = self._made(read)
+        if isinstance(made, Problem):
+            read.problems.append(made)
+            return self.check_one(read)
+        inputs, problems, worst = read.inputs, read.problems, read.worst
+        for leg in made.legs:
+            found = rules.rule_problems(inputs, leg)
+            if found:
+                words = [(one, f"each order: {one.message}") for one in found]
+                problems += [dataclasses.replace(one, choices=(), message=text) for one, text in words]
+                break
+        if problems or worst is None:
+            return Validation(tuple(problems), made)
+        if inputs.holdings.known:
+            problems += rules.account_rules(inputs, made.total, worst)
+        preview = self.preview(inputs, made.total, worst)
+        if made.twap is not None:
+            slices, step = made.twap.slices, inputs.product.step_size
+            even = (made.total / slices).quantize(step / 10, context=WIDE)
+            preview["slices"] = (slices, even, made.twap.interval_ms)
+        return Validation(tuple(problems), made, preview)
+
+    def _made(self, read: ReadDraft) -> SeveralOrders | Problem:
+        draft = read.inputs.draft
+        text = draft.count
+        count = int(text) if text.isdecimal() and text.isascii() and len(text) < 5 else 0
+        if not 2 <= count <= self.most:
+            return Problem("count", "orders", f"the number of orders {text!r} must be 2 to {self.most}")
+        for name in ("take_profit", "stop_loss"):
+            if getattr(draft, name):
+                words = f"a {self.name.lower()} has no {name.replace('_', ' ')}; leave it empty"
+                return Problem(name, "bracket", words)
+        try:
+            return self.make(draft, read.inputs.product, read.quantity or "", read.order.entry, count)
+        except InputError as error:
+            name = {"duration": "duration", "slices": "count"}.get(error.field or "", "quantity")
+            return Problem(name, error.rule or self.name, str(error))
+
+
+class ScaleKind(Several):
+    """`count` limit orders at evenly spaced prices from `price` to `last_price`, in one request."""
+
+    name, label, most = "SCALE", "Scale", 20
+
+    def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
+        """Return both ends, the number of orders, and what a limit order has."""
+        first = fields.price.but(label="First price (USDC)")
+        last = FormField("last_price", "Last price", "last price")
+        return [(first,), (last, self.count_field()), (fields.quantity,), (fields.tif, fields.reduce_only)]
+
+    def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> SeveralOrders | Problem:
+        """Return the orders of the ladder, e.g. "BUY 0.05 BTCUSDC in 5 orders from 60000.0 to 59000.0"."""
+        last = draft.last_price
+        if not last:
+            return rules.missing("last_price", "a last price is needed")
+        if plain_decimal(last) is None:
+            return Problem("last_price", "decimal text", f"last price {last!r} is not a plain decimal text")
+        legs = scale(
+            product, draft.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
+            tif=entry.tif, reduce_only=entry.reduce_only,
+        )  # fmt: skip
+        total = sum(Decimal(one.quantity) for one in legs)
+        words = f"{entry.side} {total} {product.symbol} in {count} orders from {legs[0].price} to {legs[-1].price}"
+        return SeveralOrders(tuple(legs), words if entry.tif == "GTC" else f"{words} {entry.tif}")
+
+    def worst_price(self, inputs: TicketInputs) -> Decimal | None:
+        """Return the end of the ladder that is worse for the trader."""
+        draft = inputs.draft
+        ends = [one for one in map(plain_decimal, (draft.price, draft.last_price)) if one is not None]
+        return (max(ends) if draft.sign > 0 else min(ends)) if ends else None
+
+    def request(self, order: Any) -> list[Order]:
+        """Return all orders: they are one request."""
+        return list(order.legs)
+
+    def price_words(self, draft: Draft) -> str:
+        """Return both ends in words."""
+        return f"{super().price_words(draft)} to {draft.last_price or '…'}"
+
+
+class TwapKind(Several):
+    """`count` equal orders evenly over `duration`. The first one is signed now, the others when they are due."""
+
+    name, label, price, tif, most = "TWAP", "TWAP", "optional", "IOC", MAX_SLICES
+
+    def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
+        """Return the limit of each order, the time, the number of orders, and what a market order has."""
+        duration = FormField("duration", "Over (30m, 4h, …)", "30m", keyboard="")
+        rows: list[FormRow] = [(fields.optional_price,), (duration, self.count_field()), (fields.quantity,)]
+        return [*rows, *fields.slippage_row(draft), (fields.reduce_only, None)]
+
+    def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> SeveralOrders:
+        """Return the TWAP with its first child order."""
+        made = twap(
+            product.symbol, entry.side, quantity, draft.duration, slices=count, price=entry.price,
+            slippage=entry.slippage, reduce_only=entry.reduce_only is not None,
+        )  # fmt: skip
+        first = made.due(product, 1)
+        # Where there are more orders than steps, the rule is named by `check`.
+        child = (made if first else made.check(product)).child(first)
+        return SeveralOrders((child,), f"{made.describe()}; the first of {child.quantity} now", made)
+
+    def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
+        """Return the effect of all child orders. Little of it fills now, so none is shown."""
+        return {**super().preview(inputs, amount, worst), "fills_now": ZERO}
+
+    def request(self, order: Any) -> Order:
+        """Return the first child order, which is signed now."""
+        entry: Order = order.entry
+        return entry
+
+    def track(self, order: Any, prepared: Prepared) -> TwapTracker:
+        """Return the tracker of the TWAP."""
+        return TwapTracker(order.twap)
+
+
+_ALL: tuple[OrderKind, ...] = (LimitKind(), MarketKind(), StopKind(), ScaleKind(), TwapKind())
+KINDS = {kind.name: kind for kind in _ALL}
+"""`order_type` → its kind, in the order of the buttons."""

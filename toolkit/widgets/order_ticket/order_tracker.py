@@ -54,8 +54,7 @@ class OrderTracker:
         """Name of its entry in `session.intents()`."""
         from ...client.orders.intents import intent_id
 
-        prepared = self.prepared
-        return intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
+        return intent_id(self.prepared.environment.name, self.prepared.signer, self.prepared.nonce)
 
     def send(self, session: Any, prepared: Prepared) -> Receipt:
         """Send the request."""
@@ -91,12 +90,7 @@ class OrderTracker:
     @property
     def status(self) -> str:
         """Status of the main order: one of the names above."""
-        status = _last_status(self.events_of(0))
-        if status:
-            return status
-        if self.failed:
-            return self.failed
-        return SENT if self.receipt is None else ACCEPTED
+        return _last_status(self.events_of(0)) or self.failed or (SENT if self.receipt is None else ACCEPTED)
 
     @property
     def filled(self) -> Decimal:
@@ -106,9 +100,9 @@ class OrderTracker:
     @property
     def average_price(self) -> Decimal | None:
         """Average price of its fills, None without one."""
-        fills = [(one["fill_price"], one["fill_quantity"]) for one in self.events_of(0) if one.get("fill_quantity")]
-        quantity = sum((size for _, size in fills), Decimal(0))
-        return sum((price * size for price, size in fills), Decimal(0)) / quantity if quantity else None
+        fills = [one for one in self.events_of(0) if one.get("fill_quantity")]
+        value = sum((one["fill_price"] * one["fill_quantity"] for one in fills), Decimal(0))
+        return value / sum(one["fill_quantity"] for one in fills) if fills else None
 
     def words(self) -> str:
         """Return the status in one sentence."""
@@ -130,16 +124,16 @@ class OrderTracker:
 
     def view(self) -> dict[str, Any]:
         """Return what the front end draws."""
-        status = self.status
+        status, receipt, client_ids = self.status, self.receipt, self.prepared.client_ids
         return {
             "summary": self.summary,
             "status": status,
             "words": self.words(),
             "steps": _steps(status),
-            "clientIds": [str(one) for one in self.prepared.client_ids],
-            "orderId": str((self.receipt.order_id if self.receipt is not None else None) or ""),
-            "txHash": self.receipt.tx_hash if self.receipt is not None else "",
-            "children": [self._child(position) for position in range(1, len(self.prepared.client_ids))],
+            "clientIds": [str(one) for one in client_ids],
+            "orderId": str((receipt and receipt.order_id) or ""),
+            "txHash": receipt.tx_hash if receipt is not None else "",
+            "children": [self._child(position) for position in range(1, len(client_ids))],
         }
 
     def _child(self, position: int) -> str:

@@ -10,10 +10,8 @@ function render({ model, el }) {
     const quotes = h("div", { class: "tk-quotes" });
     const quoteButtons = ["bid", "ask", "mark", "last"].map((name) => {
       const value = h("strong");
-      const button = h("button", { type: "button", class: "tk-quote" }, h("span", {}, name), value);
-      button.addEventListener("click", () => {
-        if (button.dataset.price && form().picksPrice) setTrait(model, "price", button.dataset.price);
-      });
+      const pick = () => button.dataset.price && form().picksPrice && setTrait(model, "price", button.dataset.price);
+      const button = h("button", { type: "button", class: "tk-quote", on: { click: pick } }, h("span", {}, name), value);
       quotes.append(button);
       return { name, button, value };
     });
@@ -25,8 +23,7 @@ function render({ model, el }) {
 
     // The settings of the product. Each is reviewed and signed like an order.
     const leverage = h("input", { type: "text", inputmode: "decimal", id: `${id}-leverage`, autocomplete: "off" });
-    const setLeverage = h("button", { type: "button", class: "tk-small" }, "Set");
-    setLeverage.addEventListener("click", () => model.send({ do: "leverage", leverage: leverage.value }));
+    const setLeverage = smallButton("Set", () => model.send({ do: "leverage", leverage: leverage.value }));
     leverage.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter") {
@@ -34,13 +31,11 @@ function render({ model, el }) {
         setLeverage.click();
       }
     });
-    const mode = h("button", { type: "button", class: "tk-small" });
-    mode.addEventListener("click", () => model.send({ do: "marginMode", mode: model.get("view").isolated ? "CROSS" : "ISOLATED" }));
+    const mode = smallButton("", () => model.send({ do: "marginMode", mode: model.get("view").isolated ? "CROSS" : "ISOLATED" }));
     const settings = h("div", { class: "tk-settings" }, h("label", { for: leverage.id }, "Leverage"), leverage, setLeverage, mode);
-    const share = h("input", { type: "range", min: "0", max: "100", step: "5", value: "0", id: `${id}-share`, "aria-label": "Share of what is available, in percent" });
+    const slid = { input: () => setText(shareText, `${share.value} %`), change: () => model.send({ do: "share", percent: Number(share.value) }) };
+    const share = h("input", { type: "range", min: "0", max: "100", step: "5", value: "0", id: `${id}-share`, "aria-label": "Share of what is available, in percent", on: slid });
     const shareText = h("output", { for: share.id, class: "tk-note" }, "");
-    share.addEventListener("input", () => setText(shareText, `${share.value} %`));
-    share.addEventListener("change", () => model.send({ do: "share", percent: Number(share.value) }));
     // Fields are made when a kind of order first shows them, and kept: what was typed is there when they are shown again.
     const fields = new Map();
     const messages = { other: h("div", { class: "tk-message", id: `${id}-other-message`, "aria-live": "off" }) };
@@ -108,8 +103,7 @@ function render({ model, el }) {
     const outcome = h("p", { class: "tk-outcome", role: "status", "aria-live": "polite" }, outcomeHead, outcomeRest);
     const summary = h("p", { class: "tk-note" });
     const children = h("ul", { class: "tk-children" });
-    const ask = h("button", { type: "button", class: "tk-small" }, "Ask the venue");
-    ask.addEventListener("click", () => model.send({ do: "ask" }));
+    const ask = smallButton("Ask the venue", () => model.send({ do: "ask" }));
     const tracker = h("div", { class: "tk-tracker", tabindex: "-1", role: "group", "aria-label": "Last order", hidden: true }, summary, steps, outcome, children, ask);
     body.append(banner, quotes, formElement, review.element, tracker);
 
@@ -139,12 +133,11 @@ function render({ model, el }) {
     };
     const problemLine = () => h("div", {}, h("span"));
     const chip = (line) => {
-      const button = h("button", { type: "button", class: "tk-chip" });
-      button.addEventListener("click", () => {
+      const take = ({ currentTarget: button }) => {
         const { field, rule } = line.problem;
         model.send({ do: "take", field, rule, label: button.textContent, place: [...line.children].indexOf(button) - 1 });
-      });
-      return button;
+      };
+      return smallButton("", take, { class: "tk-chip" });
     };
     const drawProblem = (line, one) => {
       line.problem = one;

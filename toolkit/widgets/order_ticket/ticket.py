@@ -14,13 +14,10 @@ from ..base_panel import static_view
 from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
-from .form import Amount
-from .holdings import AccountStreams, holdings_of
-from .order_kinds import OrderKind
+from .draft import Amount, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
+from .holdings import AccountStreams, no_holdings, preview_view
+from .order_kinds import KINDS, OrderKind
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
-from .preview import preview_view
-from .several_orders import KINDS
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -194,8 +191,7 @@ class OrderTicket(ReviewedPanel):
     def take_share(self, percent: int) -> None:
         """Set the quantity to this share of what the margin (reduce-only: the position) allows, in whole steps."""
         with self._guard:
-            inputs = self._inputs()
-        largest = self._kind.largest_quantity(inputs)
+            largest = self._kind.largest_quantity(self._inputs())
         if largest is None:
             raise InputError("a share needs a price and the account's data", field="price", rule="required", value=None)
         quantity = self._product.round_quantity(largest * min(max(percent, 0), 100) / 100, "down")
@@ -238,10 +234,8 @@ class OrderTicket(ReviewedPanel):
     def _checked_order(self) -> Any:
         """Return the order if it may be signed now; raises as `submit` does."""
         if self.status == UNKNOWN:
-            raise LimitReached(
-                "the outcome of the last order is unknown; ask the venue first, or it may be placed twice",
-                limit="unknown outcome",
-            )
+            message = "the outcome of the last order is unknown; ask the venue first, or it may be placed twice"
+            raise LimitReached(message, limit="unknown outcome")
         super()._check_review()
         validation = self._validate()
         if validation.problems:
@@ -293,14 +287,9 @@ class OrderTicket(ReviewedPanel):
 
     def _market(self) -> TicketMarket:
         ticker = self._ticker.value
-        return TicketMarket(
-            mark=ticker.get("mark_price"),
-            last=ticker.get("last") or None,
-            index=ticker.get("oracle_price"),
-            funding_rate=ticker.get("funding_rate"),
-            bids=self._book.bids(DEPTH),
-            asks=self._book.asks(DEPTH),
-        )
+        bids, asks = self._book.bids(DEPTH), self._book.asks(DEPTH)
+        mark, index, rate = (ticker.get(name) for name in ("mark_price", "oracle_price", "funding_rate"))
+        return TicketMarket(mark, ticker.get("last") or None, index, rate, bids, asks)
 
     def _validate(self) -> Validation:
         with self._guard:
@@ -312,7 +301,7 @@ class OrderTicket(ReviewedPanel):
 
     def _inputs(self) -> TicketInputs:
         product = self._product
-        self._holdings = self._account.holdings(product) if self._account else holdings_of(product, {}, {}, (), (), ())
+        self._holdings = self._account.holdings(product) if self._account else no_holdings(product)
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:

@@ -1,23 +1,26 @@
 """The steps by which kinds of orders check a draft: the rules it breaks, the values that would pass, its preview.
 
-Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`. Those that need the account are in
-`buying_power`.
+Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`, and those of the account: margin, limits and
+positions, as the venue checks them before an order adds risk.
+Source: docs/assumptions.md, "Money on the venue" and "Widgets".
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
+from ... import margin
 from ...checks import Failure, check_order
+from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
-from .buying_power import cover, max_affordable_steps
-from .draft import MAX_CLIENT_ID, Choice, Draft, Problem, TicketInputs, TicketMarket, in_base, meant
+from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, walk
 
 FIELDS = {
     "ordPx": "price",
@@ -34,6 +37,8 @@ FIELDS = {
     "tpslTriggerType": "trigger_by",
 }
 """Wire name → field of the ticket."""
+MICRO = Decimal("0.000001")
+MAX_CLIENT_ID = 2**63 - 1
 EXITS = {"take_profit": 1, "stop_loss": -1}
 """Field → +1 if it lies in the direction of the position's profit."""
 
@@ -74,20 +79,17 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
     draft, product, covered = inputs.draft, inputs.product, cover(inputs.holdings, inputs.draft.sign)
     prices = {name: getattr(inputs.market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = plain_decimal(draft.price) if not draft.market else None
-    problems: list[Problem] = []
-    for failure in check_order(product, order.to_items(product)[0], **prices, cover=covered):
-        if failure.field == "ordPx" and not draft.price:
-            continue  # reported as missing
-        problems.append(_problem(failure, FIELDS, draft))
+    failures = check_order(product, order.to_items(product)[0], **prices, cover=covered)
+    # An empty price is reported as missing.
+    problems = [_problem(one, FIELDS, draft) for one in failures if one.field != "ordPx" or draft.price]
     # The triggers are compared with the entry price only if that is valid itself.
     if any(one.field == "price" for one in problems):
         entry = None
     for leg in order.legs[1:]:
         name = "take_profit" if leg.reduce_only == "TP_FROM_POSITION" else "stop_loss"
         fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
-        for failure in check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry):
-            if failure.field in fields:
-                problems.append(_problem(failure, fields, draft))
+        failures = check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry)
+        problems += [_problem(one, fields, draft) for one in failures if one.field in fields]
     if isinstance(order, Bracket) and draft.reduce_only:
         message = "an order with take profit or stop loss opens a position, so it can't be reduce-only"
         choice = Choice("without reduce-only", {"reduce_only": False})
@@ -97,11 +99,8 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
 
 def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:
     name = fields.get(failure.field, failure.field)
-    choices = [Choice(value, {name: value}) for value in failure.nearest]
-    if name in EXITS:
-        choices = [Choice(value, {name: value, "exit_as": "price"}) for value in failure.nearest]
-    if name == "quantity":
-        choices = [in_base(value) for value in failure.nearest]
+    unit = {"quantity_as": "base"} if name == "quantity" else {"exit_as": "price"} if name in EXITS else {}
+    choices = [Choice(value, {name: value, **unit}) for value in failure.nearest]
     if failure.rule == "decimal text":
         choices += meant(name, str(getattr(draft, name, "")))
     return Problem(name, failure.rule, failure.message, tuple(choices))
@@ -115,13 +114,11 @@ def client_id_problems(inputs: TicketInputs) -> list[Problem]:
     number = _client_number(text)
     if not 0 < number <= MAX_CLIENT_ID:
         return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
-    if number in holdings.client_ids:
-        message = f"client id {text} is in use by an open order"
-        free = number + 1
-        while free in holdings.client_ids:
-            free += 1
-        return [Problem("client_id", "unique", message, (Choice(str(free), {"client_id": str(free)}),))]
-    return []
+    if number not in holdings.client_ids:
+        return []
+    free = str(next(one for one in itertools.count(number) if one not in holdings.client_ids))
+    message = f"client id {text} is in use by an open order"
+    return [Problem("client_id", "unique", message, (Choice(free, {"client_id": free}),))]
 
 
 def _client_number(text: str) -> int:
@@ -147,9 +144,8 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
     price = reference_price(draft, inputs.market)
     if price is None or worst is None or price <= 0 or worst <= 0:
-        # An empty price field is reported as such.
         if not draft.market and not draft.price:
-            return None
+            return None  # an empty price field is reported as such
         return Problem("quantity", "price", f"{text} can't be converted to a quantity without a price")
     if unit == "notional":
         return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
@@ -199,15 +195,14 @@ def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Proble
     return Problem(name, "required", message, choices, missing=True)
 
 
-def with_exit_prices(
-    draft: Draft, product: Product, reference: Decimal | None, quantity: Decimal | None
-) -> tuple[Draft, list[Problem]]:
-    """Return the draft with trigger prices, rounded to the nearest tick, in place of percent or PnL.
+def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[TicketInputs, list[Problem]]:
+    """Return the inputs with trigger prices, rounded to the nearest tick, in place of percent or PnL.
 
-    Percent is the distance from `reference`, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
+    Percent is the distance from the price, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
     """
+    draft, reference = inputs.draft, reference_price(inputs.draft, inputs.market)
     if draft.exit_as == "price":
-        return draft, []
+        return inputs, []
     problems: list[Problem] = []
     prices: dict[str, Any] = {}
     for name, way in EXITS.items():
@@ -223,12 +218,12 @@ def with_exit_prices(
             problems.append(Problem(name, "price", f"{what} needs the order's price and quantity first", missing=True))
         else:
             width = reference * number / 100 if draft.exit_as == "percent" else number / (quantity or Decimal(1))
-            price = product.round_price(reference + draft.sign * way * width, "nearest")
+            price = inputs.product.round_price(reference + draft.sign * way * width, "nearest")
             if price <= 0:
                 problems.append(Problem(name, "price above 0", f"{what} lies beyond a price of 0"))
             else:
                 prices[name] = format(price, "f")
-    return dataclasses.replace(draft, **prices), problems
+    return inputs._replace(draft=dataclasses.replace(draft, **prices)), problems
 
 
 def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> dict[str, tuple[Decimal, Decimal]]:
@@ -240,3 +235,177 @@ def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> di
             moved = draft.sign * (trigger - preview["price"]) * preview["fills"]
             found[name] = (trigger, moved - preview["fee"] - taker * trigger * preview["fills"])
     return found
+
+
+def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
+    """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
+    draft, market, holdings = inputs.draft, inputs.market, inputs.holdings
+    if draft.reduce_only:
+        # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
+        valued = (market.last or market.mark or worst) if draft.market else worst
+        return _reduce_only_rules(inputs, quantity, valued)
+    if quantity <= cover(holdings, draft.sign):
+        return []
+    if holdings.liquidating:
+        return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
+    need = _need_of(inputs, quantity, worst)
+    problems = _position_limits(inputs, need) + _growth_problems(inputs, need)
+    margin_micro = need.margin_micro(inputs)
+    if margin_micro > _micro(holdings.available):
+        problems.append(_margin_problem(inputs, quantity, worst, Decimal(margin_micro) / 10**6))
+    return problems
+
+
+def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) -> list[Problem]:
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
+    held = holdings.reducible(draft.sign)
+    name = "long" if draft.sign < 0 else "short"
+    if held <= 0:
+        other = "SELL" if draft.sign > 0 else "BUY"
+        choices = [Choice("not reduce-only", {"reduce_only": False})]
+        if holdings.size * draft.sign > 0:
+            choices.insert(0, Choice(other.lower(), {"side": other}))
+        message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
+        return [Problem("reduce_only", "position", message, tuple(choices))]
+    # Only an order that may rest shares the position with the reduce-only orders already in the book.
+    free = held
+    if draft.effective_tif in ("GTC", "POST_ONLY"):
+        free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
+    if free <= 0:
+        message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
+        return [Problem("reduce_only", "covered", message)]
+    choice = in_base(format(free, "f"), trimmed(free))
+    if quantity > free:
+        message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
+        return [Problem("quantity", "position", message, (choice,))]
+    if quantity < free and price * quantity < product.min_order_value:
+        below = f"is below minOrderValue {trimmed(product.min_order_value)}, and does not close the whole position"
+        message = f"order value {trimmed(price * quantity)} {below}"
+        return [Problem("quantity", "minOrderValue", message, (choice,))]
+    return []
+
+
+def rounded_up(amount: Decimal) -> Decimal:
+    """Return an amount in USDC rounded up to a micro-USDC."""
+    return amount.quantize(MICRO, ROUND_CEILING, WIDE)
+
+
+def cover(holdings: Holdings, sign: int) -> Decimal:
+    """Return how much an order without reduce-only closes before it opens anything."""
+    return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
+
+
+def _micro(amount: Decimal) -> int:
+    """Return an amount of USDC in micro-USDC."""
+    return round(amount * 10**6)
+
+
+class _Need(NamedTuple):
+    """What an order needs by the rule of the venue; `taken` (steps) and `paid` (ticks × steps) trade immediately."""
+
+    standing: Standing
+    rule: Need
+    taken: int
+    paid: int
+
+    def margin_micro(self, inputs: TicketInputs) -> int:
+        """Return the available margin that the order takes, micro-USDC: initial margin, fees, immediate losses."""
+        rule, holdings, unit = self.rule, inputs.holdings, inputs.product.unit
+        need = rule.margin - self.standing.initial() - rule.freed + rule.loss
+        if not self.taken:
+            return need
+        fee = rounded_up(Decimal(self.paid * unit) * max(holdings.maker, holdings.taker, ZERO) / 10**6)
+        # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
+        return need + _micro(fee) + (self.taken + 1) + (self.taken if holdings.isolated else 0)
+
+
+def _standing(inputs: TicketInputs, mark: int) -> Standing:
+    """Return what the account holds in the ticket's product, in the integers of the venue's rule."""
+    holdings, product = inputs.holdings, inputs.product
+    step_value = mark * product.unit
+    longs, shorts = (round(size / product.step_size) for size in (holdings.long, holdings.short))
+    buys, sells = (sum(_micro(price * size) for price, size in one) for one in (holdings.buys, holdings.sells))
+    pnl = (longs - shorts) * step_value - _micro(holdings.long_value) + _micro(holdings.short_value)
+    equity = _micro(holdings.assigned) + pnl if holdings.isolated else None
+    leverage = int(holdings.leverage * 100)
+    return Standing(longs, shorts, buys, sells, step_value, leverage, holdings.hedge, equity)
+
+
+def _need_of(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> _Need:
+    """Return what an order needs, by the venue's own rule."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    tick, step, sign = product.tick_size, product.step_size, draft.sign
+    steps, limit, mark = round(quantity / step), round(worst / tick), round((market.mark or worst) / tick)
+    standing = _standing(inputs, mark)
+    taken, paid = walk(market.opposite(sign), quantity, worst, sign)
+    orders = holdings.buys if sign > 0 else holdings.sells
+    resting = ((round(size / step), round(price / tick)) for price, size in orders)
+    uncovered = uncovered_value(resting, standing.cover(sign)) * product.unit
+    taken_steps, paid_ticks = round(taken / step), round(paid / tick / step)
+    rule = need_of(standing, sign, steps, limit, mark, product.unit, taken_steps, paid_ticks, uncovered)
+    return _Need(standing, rule, taken_steps, paid_ticks)
+
+
+def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
+    product, holdings = inputs.product, inputs.holdings
+    notional = Decimal(need.rule.reach) / 10**6
+    if notional > product.max_position_notional:
+        most = f"maxPositionNtnl {money(product.max_position_notional)} of {product.symbol}"
+        message = f"position and orders would reach {money(notional)} USDC, above {most}"
+        return [Problem("quantity", "maxPositionNtnl", message)]
+    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers and notional > 0 else None
+    if limit is None or holdings.leverage <= limit:
+        return []
+    allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
+    return [Problem("quantity", "maxLeverage", f"at a notional of {money(notional)} USDC {allowed}")]
+
+
+def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
+    """Report an isolated position that would be below its maintenance margin after it has grown."""
+    product, standing, sign = inputs.product, need.standing, inputs.draft.sign
+    equity = grown_equity(standing, sign, need.taken, need.paid * product.unit)
+    if equity is None or not product.tiers:
+        return []
+    legs = (standing.longs + (need.taken if sign > 0 else 0), standing.shorts + (need.taken if sign < 0 else 0))
+    values = (Decimal(size * standing.step_value) / 10**6 for size in legs)
+    maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
+    if equity > _micro(maintenance):
+        return []
+    have, advice = money(Decimal(equity) / 10**6), "add margin to it before it grows"
+    message = (
+        f"the isolated position would have {have} USDC and need {money(maintenance)} of maintenance margin; {advice}"
+    )
+    return [Problem("quantity", "maintenance margin", message)]
+
+
+def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
+    """Return the available margin in USDC that an order takes, 0 for what the position covers.
+
+    That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
+    """
+    if quantity <= cover(inputs.holdings, inputs.draft.sign):
+        return ZERO
+    return Decimal(_need_of(inputs, quantity, worst).margin_micro(inputs)) / 10**6
+
+
+def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, need: Decimal) -> Problem:
+    product, holdings = inputs.product, inputs.holdings
+    steps = max_affordable_steps(inputs, int(quantity / product.step_size), worst)
+    choices: tuple[Choice, ...] = ()
+    available = f"{money(holdings.available)} USDC is available at {trimmed(holdings.leverage)}x"
+    message = f"margin: the order needs {money(need)} USDC, {available}"
+    text = product.quantity_text(steps)
+    if steps > 0 and Decimal(text) * worst >= product.min_order_value:
+        choices = (in_base(text, f"at most {text}"),)
+        message += f"; at most {text}"
+    return Problem("quantity", "available margin", message, choices)
+
+
+def max_affordable_steps(inputs: TicketInputs, limit: int, worst: Decimal) -> int:
+    """Return the largest number of steps below `limit` whose margin is available, by bisection."""
+    low, high = 0, limit
+    while low < high - 1:
+        middle = (low + high) // 2
+        fits = margin_needed(inputs, inputs.product.step_size * middle, worst) <= inputs.holdings.available
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -1,71 +1,54 @@
-const HISTORIES = { fills: "Fills", orders: "Order history", funding: "Funding" };
+const HISTORIES = { Fills: "fills", "Order history": "orders", Funding: "funding" };
 
 function render({ model, el }) {
   return renderPanel(model, el, (view) => (view.symbol ? `${view.symbol} positions and orders` : "Positions and orders"), (body, id, { note, root }) => {
     root.classList.add("tk-blotter");
     const num = (key, name, signed) => ({ key, name, num: true, signed });
     const text = (key, name, signed) => ({ key, name, signed });
-    const confirmed = (row, label, question, message) => confirmButton(() => label, () => question(row.item), () => model.send({ ...message(row.item), confirmed: true }));
-    const named = (button, name, off) => {
-      button.dataset.name = name;
-      if (!button.classList.contains("tk-armed")) setAttribute(button, "aria-label", name);
-      setOff(button, off);
-    };
     let off = false;
+    /** The buttons of each row: { label, name, off, shown } with `ask` and `send` for one that asks first, with `press` for another. */
+    const actionsOf = (...acts) => ({
+      make: (row) => (row.buttons = acts.map(({ label, ask, send, press }) => (ask
+        ? confirmButton(label, () => ask(row.item), () => model.send({ ...send(row.item), confirmed: true }))
+        : smallButton(label, (event) => press(event.currentTarget, row.item))))),
+      draw: (row, one) => acts.forEach((act, index) => {
+        const button = row.buttons[index];
+        button.dataset.name = act.name(one);
+        if (!button.classList.contains("tk-armed")) setAttribute(button, "aria-label", button.dataset.name);
+        setOff(button, off || (act.off && act.off(one)));
+        if (act.shown) setVisible(button, act.shown(one));
+      }),
+    });
 
     const positions = dataTable("Positions", [
       text("symbol", "Product"), text("side", "Side", true), num("size", "Size"), num("entry", "Entry"), num("mark", "Mark"), num("liquidation", "Liq. price"),
       num("margin", "Margin"), num("pnl", "PnL", true), num("roi", "Return", true), num("funding", "Funding", true), text("leverage", "Leverage"), text("exits", "TP / SL"),
     ], {
       empty: "No positions.",
-      actions: {
-        make: (row) => {
-          row.edit = h("button", { type: "button", class: "tk-small" }, "Edit");
-          row.edit.addEventListener("click", () => editor.open(row.edit, row.item, "position"));
-          row.close = confirmed(row, "Close", (one) => `Close ${one.size} at market?`, (one) => ({ do: "close", symbol: one.symbol, size: one.size }));
-          return [row.edit, row.close];
-        },
-        draw: (row, one) => {
-          named(row.close, `Close the ${one.symbol} position at market`, off);
-          named(row.edit, `Edit the ${one.symbol} position: close a part, take profit, stop loss`, off || !one.one);
-        },
-      },
+      actions: actionsOf(
+        { label: "Edit", name: (one) => `Edit the ${one.symbol} position: close a part, take profit, stop loss`, press: (button, one) => editor.open(button, one, "position"), off: (one) => !one.one },
+        { label: "Close", name: (one) => `Close the ${one.symbol} position at market`, ask: (one) => `Close ${one.size} at market?`, send: (one) => ({ do: "close", symbol: one.symbol, size: one.size }) },
+      ),
     });
-    const all = confirmButton(() => "Cancel all", () => "Cancel all?", () => model.send({ do: "cancelAll", confirmed: true }));
+    const all = confirmButton("Cancel all", () => "Cancel all?", () => model.send({ do: "cancelAll", confirmed: true }));
+    const orderWords = (one) => `order ${one.id}: ${one.side.slice(2)} ${one.quantity} ${one.symbol} at ${one.price}`;
     const orders = dataTable("Open orders", [text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("price", "Price"), num("quantity", "Remaining / total")], {
       empty: "No open orders.",
       buttons: [all],
-      actions: {
-        make: (row) => {
-          row.amend = h("button", { type: "button", class: "tk-small" }, "Amend");
-          row.amend.addEventListener("click", () => editor.open(row.amend, row.item, "order"));
-          row.cancel = confirmed(row, "Cancel", () => "Cancel order?", (one) => ({ do: "cancel", order_id: one.id }));
-          return [row.amend, row.cancel];
-        },
-        draw: (row, one) => {
-          const words = `order ${one.id}: ${one.side.slice(2)} ${one.quantity} ${one.symbol} at ${one.price}`;
-          named(row.cancel, `Cancel ${words}`, off);
-          named(row.amend, `Amend ${words}`, off);
-        },
-      },
+      actions: actionsOf(
+        { label: "Amend", name: (one) => `Amend ${orderWords(one)}`, press: (button, one) => editor.open(button, one, "order") },
+        { label: "Cancel", name: (one) => `Cancel ${orderWords(one)}`, ask: () => "Cancel order?", send: (one) => ({ do: "cancel", order_id: one.id }) },
+      ),
     });
+    const parentWords = (one) => `the ${one.kind} of ${one.filled} ${one.symbol}`;
+    const act = (name) => (one) => ({ do: "parent", parent: one.id, act: name });
     const parents = dataTable("Orders over time", [
       text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("filled", "Filled / total"), num("average", "Average"), num("orders", "Orders"), text("next", "Next"), text("status", "Status"), text("message", "Message"),
     ], {
-      actions: {
-        make: (row) => {
-          const act = (label, question, name) => confirmed(row, label, () => question, (one) => ({ do: "parent", parent: one.id, act: name }));
-          [row.resume, row.cancel] = [act("Continue", "Continue now?", "resume"), act("Cancel", "Cancel the rest?", "cancel")];
-          return [row.resume, row.cancel];
-        },
-        draw: (row, one) => {
-          const words = `the ${one.kind} of ${one.filled} ${one.symbol}`;
-          named(row.resume, `Continue ${words}`, off);
-          named(row.cancel, `Cancel ${words}`, off);
-          setVisible(row.resume, one.idle);
-          setVisible(row.cancel, one.open);
-        },
-      },
+      actions: actionsOf(
+        { label: "Continue", name: (one) => `Continue ${parentWords(one)}`, ask: () => "Continue now?", send: act("resume"), shown: (one) => one.idle },
+        { label: "Cancel", name: (one) => `Cancel ${parentWords(one)}`, ask: () => "Cancel the rest?", send: act("cancel"), shown: (one) => one.open },
+      ),
     });
     const histories = {
       fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),
@@ -73,27 +56,18 @@ function render({ model, el }) {
       funding: dataTable("Funding", [text("time", "Time"), text("symbol", "Product"), text("side", "Side"), num("size", "Size"), num("rate", "Rate"), num("amount", "Amount", true)], { empty: "No funding yet." }),
     };
     const filter = h("input", { type: "text", id: `${id}-filter`, placeholder: "Filter", "aria-label": "Filter all tables", autocomplete: "off" });
-    filter.addEventListener("keydown", (event) => event.stopPropagation());
+    keepKeys(filter);
     filter.addEventListener("input", () => {
       for (const one of [positions, orders, parents, ...Object.values(histories)]) one.filter(filter.value);
       drawTables();
     });
-    const tabs = h("div", { class: "tk-switch", role: "group", "aria-label": "History" });
-    const tabButtons = Object.entries(HISTORIES).map(([name, label]) => {
-      const button = h("button", { type: "button", class: "tk-small" }, label);
-      button.addEventListener("click", () => {
-        model.set("history", name);
-        model.save_changes();
-      });
-      tabs.append(button);
-      return { name, button };
-    });
+    const tabs = switchGroup("History", (label) => setTrait(model, "history", HISTORIES[label]));
     const editor = makeEditor(model, id);
     const review = reviewPart(model, id, root, () => editor.focus(), () => (editor.close(), true));
     const notice = h("p", { class: "tk-notice", role: "status", "aria-live": "polite" });
     const boxes = Object.fromEntries(Object.entries(histories).map(([name, one]) => [name, h("div", {}, ...one.parts)]));
     const parentBox = h("div", { class: "tk-part" }, ...parents.parts);
-    body.append(filter, review.element, editor.element, ...positions.parts, ...orders.parts, parentBox, tabs, ...Object.values(boxes), notice);
+    body.append(filter, review.element, editor.element, ...positions.parts, ...orders.parts, parentBox, tabs.group, ...Object.values(boxes), notice);
 
     const drawTables = () => {
       const view = model.get("view");
@@ -104,7 +78,8 @@ function render({ model, el }) {
       const shown = view.history || "fills";
       histories[shown].draw({ fills: view.fills, orders: view.events, funding: view.funding }[shown] || [], view.loaded);
       for (const [name, box] of Object.entries(boxes)) setVisible(box, name === shown);
-      for (const { name, button } of tabButtons) setAttribute(button, "aria-pressed", String(name === shown));
+      const labels = Object.keys(HISTORIES);
+      tabs.draw(labels, labels.filter((label) => HISTORIES[label] === shown));
     };
     return (view, lock) => {
       off = Boolean(lock) || view.readOnly;
@@ -124,25 +99,21 @@ function render({ model, el }) {
 function makeEditor(model, id) {
   const title = h("p", { class: "tk-question", id: `${id}-editing` });
   const fields = h("div", { class: "tk-edit-fields" });
-  const shut = h("button", { type: "button", class: "tk-small" }, "Done");
+  const shut = smallButton("Done", () => close());
   const element = h("div", { class: "tk-edit", role: "group", "aria-labelledby": title.id, hidden: true }, title, fields, shut);
   let from = null;
   const close = () => {
     element.hidden = true;
-    const target = from && from.isConnected ? from : element.closest(".tk").querySelector(".tk-title");
-    if (target.tagName === "H3") target.tabIndex = -1;
-    target.focus();
+    focusOrTitle(from && from.isConnected ? from : null, element);
     from = null;
   };
   const line = (name, label, value, button, send) => {
     const input = h("input", { type: "text", id: `${id}-edit-${name}`, inputmode: "decimal", autocomplete: "off", spellcheck: "false" });
     input.value = value;
-    const press = h("button", { type: "button", class: "tk-small", "aria-label": button.includes(" ") ? button : `${button} ${label.toLowerCase()}` }, button);
-    press.addEventListener("click", () => send(input.value.trim()));
+    const press = smallButton(button, () => send(input.value.trim()), { "aria-label": button.includes(" ") ? button : `${button} ${label.toLowerCase()}` });
     input.addEventListener("keydown", (event) => event.key === "Enter" && send(input.value.trim()));
     return h("div", { class: "tk-edit-line" }, h("label", { for: input.id }, label), input, press);
   };
-  shut.addEventListener("click", close);
   element.addEventListener("keydown", (event) => {
     event.stopPropagation();
     if (event.key === "Escape") close();
@@ -162,11 +133,7 @@ function makeEditor(model, id) {
         );
       } else {
         setText(title, `${one.symbol} ${one.side} ${one.size}`);
-        const shares = [25, 50, 75].map((share) => {
-          const press = h("button", { type: "button", class: "tk-small" }, `Close ${share} %`);
-          press.addEventListener("click", () => model.send({ do: "reduce", symbol: one.symbol, share }));
-          return press;
-        });
+        const shares = [25, 50, 75].map((share) => smallButton(`Close ${share} %`, () => model.send({ do: "reduce", symbol: one.symbol, share })));
         const exit = (name, label) => line(name, label, one[name], "Set", (price) => model.send({ do: "setExit", symbol: one.symbol, kind: name, price }));
         fields.replaceChildren(
           h("div", { class: "tk-edit-line" }, ...shares), line("part", "Quantity to close", "", "Close this much", (quantity) => model.send({ do: "reduce", symbol: one.symbol, quantity })),

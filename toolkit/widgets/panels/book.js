@@ -5,11 +5,8 @@ function render({ model, el }) {
       h("span", {}, "Price (USDC)"), h("span", {}, "Quantity"), h("span", {}, "Total"),
     );
     const asks = h("div", { class: "tk-asks", role: "list", "aria-label": "Asks, highest first" });
-    const middle = h("div", { class: "tk-mid" });
-    const mid = h("strong");
-    const spread = h("span", { class: "tk-note" });
-    const mark = h("span", { class: "tk-note" });
-    middle.append(mid, spread, mark);
+    const [mid, spread, mark] = [h("strong"), h("span", { class: "tk-note" }), h("span", { class: "tk-note" })];
+    const middle = h("div", { class: "tk-mid" }, mid, spread, mark);
     const bids = h("div", { class: "tk-bids", role: "list", "aria-label": "Bids, highest first" });
     body.append(h("div", { class: "tk-book" }, head, asks, middle, bids));
 

@@ -81,13 +81,10 @@ class OrderBook(_MarketPanel):
 
     def _snapshot(self) -> str:
         view = self.view
-        rows = [("▼ ask", *one[:2]) for one in view["asks"][:5][::-1]] + [
-            ("▲ bid", *one[:2]) for one in view["bids"][:5]
-        ]
-        note = f"mid {view['mid']}, spread {view['spread']}"
-        return static_view.heading(view["symbol"], note) + static_view.table(
-            ("side", "price", "quantity"), rows, "no orders"
-        )
+        rows = [("▼ ask", *one[:2]) for one in view["asks"][:5][::-1]]
+        rows += [("▲ bid", *one[:2]) for one in view["bids"][:5]]
+        head = static_view.heading(view["symbol"], f"mid {view['mid']}, spread {view['spread']}")
+        return head + static_view.table(("side", "price", "quantity"), rows, "no orders")
 
 
 def _ladder(product: Product, levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
@@ -112,16 +109,11 @@ class Trades(_MarketPanel):
         self.refresh()
 
     def _make_view(self) -> dict[str, Any]:
-        rows = [
-            [
-                f"{one['time']:%H:%M:%S}",
-                side_text(one["side"]),
-                in_units(one["price"], self._product.tick_size),
-                in_units(one["quantity"], self._product.step_size),
-            ]
-            for one in reversed(self.live.rows(SHOWN_TRADES))
-        ]
-        return {"symbol": self._product.symbol, "base": self._product.base_currency, "rows": rows}
+        product, rows = self._product, []
+        for one in reversed(self.live.rows(SHOWN_TRADES)):
+            price, quantity = in_units(one["price"], product.tick_size), in_units(one["quantity"], product.step_size)
+            rows.append([f"{one['time']:%H:%M:%S}", side_text(one["side"]), price, quantity])
+        return {"symbol": product.symbol, "base": product.base_currency, "rows": rows}
 
     def _lines(self) -> Iterable[str]:
         last = self.live.last
@@ -129,8 +121,7 @@ class Trades(_MarketPanel):
         return (f"{self._product.symbol}: {text}",)
 
     def _snapshot(self) -> str:
-        rows = [(one[0], one[1], one[2], one[3]) for one in self.view["rows"][:10]]
-        table = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
+        table = static_view.table(("time (UTC)", "taker", "price", "quantity"), self.view["rows"][:10], "no trades yet")
         return static_view.heading(f"{self.view['symbol']} trades") + table
 
 
@@ -157,15 +148,17 @@ class Depth(_MarketPanel):
         reach = max(abs(levels[-1][0] - mid) for levels in sides.values()) or product.tick_size
         totals = {name: sum((quantity for _, quantity in levels), Decimal(0)) for name, levels in sides.items()}
         tick, step, base = product.tick_size, product.step_size, product.base_currency
-        edges = [in_units(mid - reach, tick), in_units(mid, tick), in_units(mid + reach, tick)]
+        words = [
+            f"{in_units(totals[name], step)} {base} {reaches} to {in_units(sides[name][-1][0], tick)}"
+            for name, reaches in (("bids", "bid down"), ("asks", "asked up"))
+        ]
         return {
             "symbol": product.symbol,
             "mid": in_units(mid, tick),
             "most": float(max(totals.values())),
             **{name: _steps_from(levels, mid, reach) for name, levels in sides.items()},
-            "edges": edges,
-            "words": f"{in_units(totals['bids'], step)} {base} bid down to {in_units(sides['bids'][-1][0], tick)},"
-            f" {in_units(totals['asks'], step)} {base} asked up to {in_units(sides['asks'][-1][0], tick)}",
+            "edges": [in_units(price, tick) for price in (mid - reach, mid, mid + reach)],
+            "words": ", ".join(words),
         }
 
     def _lines(self) -> Iterable[str]:

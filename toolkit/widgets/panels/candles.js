@@ -16,8 +16,9 @@ function render({ model, el }) {
     const bar = h("div", { class: "tk-tools" });
     const readout = h("p", { class: "tk-readout", "aria-live": "off" });
     const host = h("div", { class: "tk-chart", tabindex: "0", role: "group" });
-    const details = h("details", { class: "tk-more" }, h("summary", {}, "Candles as a table"));
-    const { table, body: lines } = makeTable("Latest candles, newest first", [{ name: "Time (UTC)" }, ...["Open", "High", "Low", "Close", "Volume"].map((name) => ({ name, num: true }))]);
+    const details = h("details", { class: "tk-more", on: { toggle: () => drawTable() } }, h("summary", {}, "Candles as a table"));
+    const numbers = ["Open", "High", "Low", "Close", "Volume"].map((name) => ({ name, num: true }));
+    const { table, draw: drawRows } = makeTable("Latest candles, newest first", [{ name: "Time (UTC)", head: true }, ...numbers]);
     details.append(h("div", { class: "tk-scroll", tabindex: "0", role: "region", "aria-label": "Candles" }, table));
     const main = h("div", {}, bar, readout, host, details);
     const review = reviewPart(model, id, root, () => host.focus(), () => (host.focus(), true));
@@ -25,34 +26,16 @@ function render({ model, el }) {
 
     const drawing = makeChart(host, colors, model, () => !body.disabled && !model.get("lock") && !model.get("view").readOnly);
     ends.push(drawing.stop, colors.watch(() => drawing.paint()));
-    const intervals = h("div", { class: "tk-switch", role: "group", "aria-label": "Length of a candle" });
-    const studies = h("div", { class: "tk-switch", role: "group", "aria-label": "Indicators" });
-    const zoom = h("div", { class: "tk-switch", role: "group", "aria-label": "View" });
-    for (const [text, name, call] of [["−", "Zoom out", () => drawing.zoom(1.5)], ["+", "Zoom in", () => drawing.zoom(1 / 1.5)], ["⇥", "Latest candle", () => drawing.latest()]]) {
-      zoom.append(h("button", { type: "button", class: "tk-small", "aria-label": name, title: name, on: { click: call } }, text));
-    }
-    bar.append(intervals, studies, zoom);
-    const toggles = (parent, names, chosen, press) => {
-      const buttons = fitRows(parent, names.length, () => {
-        const button = h("button", { type: "button", class: "tk-small" });
-        button.addEventListener("click", () => press(button.textContent));
-        return button;
-      });
-      names.forEach((name, index) => {
-        setText(buttons[index], name);
-        setAttribute(buttons[index], "aria-pressed", String(chosen.includes(name)));
-      });
-    };
-    const set = (name, value) => {
-      model.set(name, value);
-      model.save_changes();
-    };
-
-    const toggleStudy = (name) => {
+    const intervals = switchGroup("Length of a candle", (name) => setTrait(model, "interval", name));
+    const studies = switchGroup("Indicators", (name) => {
       const chosen = model.get("indicators") || [];
-      set("indicators", chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
-    };
-
+      setTrait(model, "indicators", chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
+    });
+    const zoom = switchGroup("View").group;
+    for (const [text, name, call] of [["−", "Zoom out", () => drawing.zoom(1.5)], ["+", "Zoom in", () => drawing.zoom(1 / 1.5)], ["⇥", "Latest candle", () => drawing.latest()]]) {
+      zoom.append(smallButton(text, call, { "aria-label": name, title: name }));
+    }
+    bar.append(intervals.group, studies.group, zoom);
     let picked = null;
     host.addEventListener("keydown", (event) => {
       const last = drawing.rows().length - 1;
@@ -80,28 +63,20 @@ function render({ model, el }) {
       setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
     };
     drawing.onHover(drawReadout);
-    details.addEventListener("toggle", () => drawTable());
     const drawTable = () => {
       if (!details.open) return;
       const places = model.get("view").places || 0;
       const shown = drawing.rows().slice(-TABLE_ROWS).reverse();
-      const elements = fitRows(lines, shown.length, () => h("tr", {}, h("th", { scope: "row" }), ...Array.from({ length: 5 }, () => h("td", { class: "tk-num" }))));
-      shown.forEach((row, index) => {
-        setText(elements[index].children[0], clock(row[0]));
-        for (const place of [1, 2, 3, 4]) setText(elements[index].children[place], priceText(row[place], places));
-        setText(elements[index].children[5], String(row[5]));
-      });
+      drawRows(shown.map(([time, open, high, low, close, volume]) => [clock(time), ...[open, high, low, close].map((price) => priceText(price, places)), volume]));
     };
     let lastDrawn = -REDRAW_MS;
     let later = 0;
     const drawPanel = (view, lock) => {
-      setSignedText(note, `${view.last || ""} ${view.change || ""}`);
-      const kind = direction(view.change);
-      toggleClass(note, "tk-up", kind === "up");
-      toggleClass(note, "tk-down", kind === "down");
-      toggles(intervals, view.intervals || [], [model.get("interval")], (name) => set("interval", name));
+      setText(note, `${view.last || ""} ${view.change || ""}`);
+      colourBy(note, view.change);
+      intervals.draw(view.intervals || [], [model.get("interval")]);
       const chosen = model.get("indicators") || [];
-      toggles(studies, [...new Set([...OFFERED, ...chosen])], chosen, toggleStudy);
+      studies.draw([...new Set([...OFFERED, ...chosen])], chosen);
       // A canvas is drawn whole: four times a second are enough to watch, and cost a third.
       clearTimeout(later);
       const due = lastDrawn + REDRAW_MS - performance.now();
@@ -305,8 +280,7 @@ function makeChart(host, colors, model, mayMove) {
   }, true);
   host.addEventListener("pointermove", (event) => {
     if (!state.drag) {
-      const over = near(event);
-      host.style.cursor = over ? "ns-resize" : "";
+      host.style.cursor = near(event) ? "ns-resize" : "";
       return;
     }
     const price = candles.coordinateToPrice(at(event));

@@ -9,9 +9,10 @@ import ipywidgets
 from ...guards import no_keys
 from ..base_panel.panel import Panel
 from ..order_ticket.ticket import OrderTicket
+from .account_sheets import Account
+from .blotter import Blotter
 from .book_and_trades import OrderBook, Trades
 from .candle_chart import Candles
-from .portfolio import Account, Blotter
 
 if TYPE_CHECKING:
     from ...session import Session

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...client.io.flow import Fetch
 from ...client.io.transport import read_envelope
 from ...errors import InputError, ToolkitError
+from ...numerals import time_text
 from ..base_panel import static_view
 from ..base_panel.number_format import change, money, percent
 from ..base_panel.panel import Panel, module
@@ -49,10 +49,8 @@ class Board:
         envelope = read_envelope(reply, f"GET {BOARD_PATH}")
         if envelope.code != 0:
             raise InputError(f"there is no class here: {envelope.message}", field="venue", rule="a class")
-        self.rows: list[dict[str, Any]]
-        self.news: list[dict[str, Any]]
-        self.time: int
-        self.rows, self.news, self.time = (envelope.data[name] for name in ("rows", "news", "time"))
+        data: dict[str, Any] = envelope.data
+        self.rows, self.news, self.time = data["rows"], data["news"], data["time"]
         self.state, self.reason = "live", ""
 
     @property
@@ -114,13 +112,8 @@ class Leaderboard(Panel):
 
     def _make_view(self) -> dict[str, Any]:
         live = self.live
-        return {
-            "time": f"{datetime.fromtimestamp(live.time / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
-            "rows": [_row(row) for row in live.rows],
-            "news": [
-                [f"{datetime.fromtimestamp(one['time'] / 1000, UTC):%H:%M}", one["text"]] for one in live.news[::-1]
-            ],
-        }
+        news = [[time_text(one["time"])[11:16], one["text"]] for one in live.news[::-1]]
+        return {"time": time_text(live.time), "rows": [_row(row) for row in live.rows], "news": news}
 
     def _lines(self) -> Iterable[str]:
         rows = self.view["rows"]
@@ -134,18 +127,9 @@ class Leaderboard(Panel):
         return head + static_view.records(columns, self.view["rows"], "no students")
 
 
-def _exact(value: float) -> Decimal:
-    return Decimal(repr(value))
+_SHOWN: Any = {"rank": str, "equity": money, "return": change, "drawdown": percent, "fees": money, "trades": str}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": row["name"],
-        "rank": str(row["rank"]),
-        "name": row["name"],
-        "equity": money(_exact(row["equity"])),
-        "return": change(_exact(row["return"])),
-        "drawdown": percent(_exact(row["drawdown"])),
-        "fees": money(_exact(row["fees"])),
-        "trades": str(row["trades"]),
-    }
+    numbers = {name: show(Decimal(repr(row[name]))) for name, show in _SHOWN.items()}
+    return {"id": row["name"], "name": row["name"], **numbers}

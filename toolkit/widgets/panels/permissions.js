@@ -2,8 +2,7 @@ function render({ model, el }) {
   return renderPanel(model, el, () => "Who may act for this account", (body, id, { note }) => {
     const { table, body: lines } = makeTable("Who may act for this account", ["Who", "Address", "May", "Until", "Fee cap", ""].map((name) => ({ name })));
     const empty = h("p", { class: "tk-empty" }, "Only the master wallet.");
-    const reload = h("button", { type: "button", class: "tk-small" }, "Reload");
-    reload.addEventListener("click", () => model.send({ do: "reload" }));
+    const reload = smallButton("Reload", () => model.send({ do: "reload" }));
     const notice = h("p", { class: "tk-notice", role: "status", "aria-live": "polite" });
     body.append(h("div", { class: "tk-wide" }, table), empty, h("div", { class: "tk-sub" }, notice, reload));
     return (view, lock) => {
@@ -12,7 +11,7 @@ function render({ model, el }) {
       setVisible(table, list.length);
       setVisible(empty, !list.length);
       const make = (one) => {
-        const button = confirmButton(() => "Revoke", () => `Revoke ${one.name}?`, () => model.send({ do: "revoke", who: one.full, confirmed: true }));
+        const button = confirmButton("Revoke", () => `Revoke ${one.name}?`, () => model.send({ do: "revoke", who: one.full, confirmed: true }));
         button.dataset.name = `Revoke ${one.kind} ${one.name} ${one.address}`;
         button.setAttribute("aria-label", button.dataset.name);
         const row = h("tr", {}, h("th", { scope: "row" }), h("td", { title: one.full }), h("td", { class: "tk-wrap" }), h("td"), h("td"), h("td", { class: "tk-act" }, button));
@@ -20,11 +19,8 @@ function render({ model, el }) {
         return row;
       };
       drawKeyed(lines, list, (one) => `${one.kind} ${one.full} ${one.name}`, make, (cells, one, row) => {
-        setText(cells[0], `${one.kind} ${one.name}${one.own ? " (this session)" : ""}`);
-        setText(cells[1], one.of ? `${one.address} of ${one.of}` : one.address);
-        setText(cells[2], one.may);
-        setText(cells[3], one.until);
-        setText(cells[4], one.cap);
+        const texts = [`${one.kind} ${one.name}${one.own ? " (this session)" : ""}`, one.of ? `${one.address} of ${one.of}` : one.address, one.may, one.until, one.cap];
+        texts.forEach((text, index) => setText(cells[index], text));
         setVisible(row.button, one.revocable);
         setOff(row.button, !view.master || Boolean(lock));
       });

@@ -34,17 +34,16 @@ function render({ model, el }) {
       });
       (view.tables || []).forEach((one, place) => {
         if (!made[place]) {
-          const { table, body: lines } = makeTable(one.title, one.columns.map((name, index) => ({ name, num: index > 0 })));
+          const { table, draw } = makeTable(one.title, one.columns.map((name, index) => ({ name, num: index > 0, signed: true })));
           const empty = h("p", { class: "tk-empty" });
           tables.append(h("div", { class: "tk-sub" }, h("h4", {}, one.title)), h("div", { class: "tk-scroll", tabindex: "0", role: "group", "aria-label": one.title }, table), empty);
-          made[place] = { table, lines, empty };
+          made[place] = { table, draw, empty };
         }
-        const { table, lines, empty } = made[place];
+        const { table, draw, empty } = made[place];
         setVisible(table, one.rows.length);
         setVisible(empty, !one.rows.length);
         setText(empty, view.loaded ? "None." : "Not loaded yet.");
-        const cells = fitRows(lines, one.rows.length, () => h("tr", {}, ...one.columns.map((_, index) => h("td", index ? { class: "tk-num" } : {}))));
-        one.rows.forEach((row, index) => row.forEach((text, column) => setSignedText(cells[index].children[column], text)));
+        draw(one.rows);
       });
     };
   });

@@ -298,3 +298,25 @@ def test_a_post_only_order_is_refused_where_it_would_match_an_order_of_its_own_a
     backtest({"on_book": on_book}, {"BTCUSDC": data})
     assert [order.state for order in placed] == ["NEW", "REJECTED"]
     assert "POST_ONLY at 60000.5 would match the best bid 60000.5" in placed[1].reason
+
+
+def test_orders_of_which_one_cancels_the_other_do_so_and_all_legs_of_a_bracket_are_listed() -> None:
+    class Both(Strategy):
+        timer_ms = 100
+        calls = 0
+
+        def on_timer(self, ctx: Any) -> None:
+            self.calls += 1
+            if self.calls == 1:
+                ctx.one_cancels_other(
+                    ctx.buy("BTCUSDC", "0.01", "60002"),  # takes from the book
+                    ctx.buy("BTCUSDC", "0.01", "59000"),
+                    ctx.sell("BTCUSDC", "0.01", "61000"),
+                )
+                ctx.buy("BTCUSDC", "0.01", "59500", tp="61000", sl="59000")
+            ctx.record(open=len(ctx.orders()))
+
+    result = backtest(Both(), {"BTCUSDC": events_of(*BOOK, END)}, funding=None, latency=("10ms", "10ms"))
+    first = result.orders.sort_values("order_id").head(3)
+    assert sorted(first["status"]) == ["CANCELED", "CANCELED", "FILLED"]
+    assert result.records["open"].tolist()[:3] == [6, 3, 3], "the entry of the bracket with its two legs stays"

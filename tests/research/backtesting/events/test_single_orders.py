@@ -13,10 +13,9 @@ import pytest
 from tests.research.backtesting.events.recorded import MS, START, events_of, random_market
 from toolkit.errors import InputError
 from toolkit.research import Strategy, backtest, data
-from toolkit.research.data.books import BookUpdates
 from toolkit.research.data.event_array import EVENT, Kind
 from toolkit.research.data.events import Events
-from toolkit.research.data.single_orders import has_single_orders, with_levels
+from toolkit.research.data.order_books import BookUpdates, has_single_orders, with_levels
 
 MAKER = {"tif": "POST_ONLY"}
 

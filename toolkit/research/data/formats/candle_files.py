@@ -125,12 +125,8 @@ def _first_wrong(path: Path, column: str, values: Any, wrong: Any, expected: str
     rows = np.flatnonzero(wrong)
     if len(rows):
         got = str(values.iloc[int(rows[0])])
-        raise InputError(
-            f"{path}, row {rows[0] + 1}: expected {expected} in the column {column}; got {got!r}",
-            field=column,
-            rule=expected,
-            value=got,
-        )
+        text = f"{path}, row {rows[0] + 1}: expected {expected} in the column {column}; got {got!r}"
+        raise InputError(text, field=column, rule=expected, value=got)
 
 
 def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -152,13 +148,9 @@ def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> di
         found = {name: found[name] for name in ("time", "symbol", "rate") if name in found}
     missing = [name for name in (("time", "rate") if "rate" in found else WANTED) if name not in found]
     if missing:
-        raise InputError(
-            f"{path}, line 1: expected a column for {', '.join(missing)}; it has {', '.join(names)}. Name them, for"
-            f" example columns={{{missing[0]!r}: {names[0]!r}}}",
-            field="columns",
-            rule="known",
-            nearest=tuple(names),
-        )
+        text = f"{path}, line 1: expected a column for {', '.join(missing)}; it has {', '.join(names)}"
+        example = f"Name them, for example columns={{{missing[0]!r}: {names[0]!r}}}"
+        raise InputError(f"{text}. {example}", field="columns", rule="known", nearest=tuple(names))
     return {name: found[name] for name in NAMES if name in found and (name != "rate" or "close" not in found)}
 
 
@@ -187,22 +179,21 @@ def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] =
         rows = msgspec.json.decode(source.read())
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(f"{source.path}: expected a JSON list of lists; {error}", field="path") from None
-    made: dict[str, list[Any]] = {name: [] for name in names}
+    made: list[list[Any]] = []
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         try:
             if not isinstance(row, list) or len(row) < len(names):
                 raise ValueError("too few values")
             named = zip(names, row, strict=False)
             values = [str(value or "") if name in texts else _number(name, value) for name, value in named]
-            values[0] = to_ns(int(row[0]))
+            made.append([to_ns(int(row[0])), *values[1:]])
         except (ValueError, TypeError, OverflowError):
             expected = f"a list of {len(names)} values ({', '.join(names)})"
             source.damaged(1, b"", f"{expected} as item {number}, not {str(row)[:SHOWN]}")
-            continue
-        for name, value in zip(names, values, strict=True):
-            made[name].append(value)
     source.close_notes()
-    return {name: pd.Series(values, dtype="str" if name in texts else None) for name, values in made.items()}
+    columns = zip(*made, strict=True) if made else [[] for _ in names]
+    pairs = zip(names, columns, strict=True)
+    return {name: pd.Series(list(values), dtype="str" if name in texts else None) for name, values in pairs}
 
 
 def _number(name: str, value: Any) -> float:

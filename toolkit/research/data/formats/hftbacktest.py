@@ -20,19 +20,9 @@ from .text_files import DAMAGE, TextFile
 
 EXCHANGE, LOCAL, BUY, SELL = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 KINDS = {
-    1: Kind.DEPTH,
-    2: Kind.TRADE,
-    3: Kind.CLEAR,
-    4: Kind.SNAPSHOT,
-    10: Kind.ADD,
-    11: Kind.CANCEL,
-    12: Kind.MODIFY,
-    13: Kind.FILL,
-    100: Kind.INDEX,
-    101: Kind.MARK,
-    102: Kind.FUNDING,
-    103: Kind.QUOTE,
-    104: Kind.QUOTE,
+    **dict(enumerate((Kind.DEPTH, Kind.TRADE, Kind.CLEAR, Kind.SNAPSHOT), 1)),
+    **dict(enumerate((Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL), 10)),
+    **dict(enumerate((Kind.INDEX, Kind.MARK, Kind.FUNDING, Kind.QUOTE, Kind.QUOTE), 100)),
 }
 """Their numbers of event types; those from 100 on are what their converters write for Binance."""
 UNREADABLE = (
@@ -96,11 +86,8 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
         prices, identity = [rows[:, 4], rows[:, 5]], 0
         times = [_scaled(rows[:, column]) for column in (1, 2)]
     else:
-        raise InputError(
-            f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}",
-            field="path",
-            rule="fields",
-        )
+        text = f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}"
+        raise InputError(text, field="path", rule="fields")
     columns = {"exchange_ns": times[0], "local_ns": times[1], "price": prices[0], "quantity": prices[1]}
     return flags, {**columns, "id": identity}
 

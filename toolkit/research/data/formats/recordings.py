@@ -49,9 +49,8 @@ def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events
         found[symbol] = Events(made.array, symbol=symbol, source=f"{path} (recording)", notes=notes)
     if not found:
         there = ", ".join(recording.channels) or "nothing"
-        raise InputError(
-            f"{path}: expected a recording with order_book or trades; it has {there}", field="path", value=str(path)
-        )
+        text = f"{path}: expected a recording with order_book or trades; it has {there}"
+        raise InputError(text, field="path", value=str(path))
     return found
 
 

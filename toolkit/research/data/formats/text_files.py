@@ -16,17 +16,16 @@ from contextlib import contextmanager, nullcontext
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ....client.io.progress import Progress
 from ....errors import InputError
 from ....extras import need
+from ....progress import Progress
 
-Damaged = Literal["raise", "skip"]
 SHOWN = 80
 """Characters of a damaged line in its error."""
 CHUNK = 1 << 20
@@ -44,24 +43,19 @@ DAY = r"(19|20)\d\d[01]\d[0-3]\d"
 class TextFile:
     """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .zip with one member).
 
-    `skip` leaves damaged lines out, counted in `notes`, in place of raising InputError at the first one.
+    `skips` leaves damaged lines out, counted in `notes`, in place of raising InputError at the first one.
     """
 
     def __init__(
-        self,
-        path: Path,
-        columns: Mapping[str, str] | None = None,
-        *,
-        damaged: Damaged = "raise",
-        progress: bool | None = None,
+        self, path: Path, columns: Mapping[str, str] | None = None, *, skips: bool = False, progress: bool | None = None
     ) -> None:
         self.path = path
         self.columns = columns
         """Our name → the file's, of a table's columns that can't be guessed."""
+        self.skips = skips
         self.notes: list[str] = []
         self.begins = 1
         """Line of the first row of a table."""
-        self.skips = damaged == "skip"
         self._shown = progress
         self._damaged = 0
         self._first = ""
@@ -197,9 +191,8 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
     """
     first, number = first_line(source)
     if not first:
-        raise InputError(
-            f"{source.path}, line 1: expected a header line; the file is empty", field="path", value=str(source.path)
-        )
+        text = f"{source.path}, line 1: expected a header line; the file is empty"
+        raise InputError(text, field="path", value=str(source.path))
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         try:
@@ -212,21 +205,16 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
             wanted = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
             if wanted:
                 source.damaged(int(wanted[2]), b"", f"{wanted[1]} fields as in the first line, not {wanted[3]}")
-            raise InputError(
-                f"{source.path}: expected a CSV file with the same fields on each line; {str(error).strip()}",
-                field="path",
-                value=str(source.path),
-            ) from None
+            text = f"{source.path}: expected a CSV file with the same fields on each line; {str(error).strip()}"
+            raise InputError(text, field="path", value=str(source.path)) from None
     for line in re.findall(r"Skipping line (\d+)", " ".join(str(one.message) for one in raised)):
         source.damaged(int(line), b"", "as many fields as in the first line")
     if not isinstance(table.index, pd.RangeIndex):  # lines with more fields: pandas takes the first for an index
         if table.index.nlevels > 1 or (table.iloc[:, -1] != "").any():
-            more = table.shape[1] + table.index.nlevels
-            raise InputError(
-                f"{source.path}, line {number + 1}: expected {table.shape[1]} fields as in the first line, not {more}",
-                field="path",
-                rule="columns",
-            )
+            fields = table.shape[1]
+            more = f"{fields} fields as in the first line, not {fields + table.index.nlevels}"
+            text = f"{source.path}, line {number + 1}: expected {more}"
+            raise InputError(text, field="path", rule="columns")
         table = table.reset_index().iloc[:, :-1].set_axis(table.columns, axis=1)  # the lines end with a delimiter
     table.columns = pd.Index([str(name).strip() for name in table.columns])
     table.index = pd.RangeIndex(len(table))
@@ -260,28 +248,24 @@ def convert(
     integers that their texts stand for. Rows with other texts are damaged, see `TextFile`.
     """
     made: dict[str, NDArray[Any]] = {}
-    wrong: dict[str, NDArray[np.bool_]] = {}
-    expected: dict[str, str] = {}
+    wrong: dict[str, tuple[NDArray[np.bool_], str]] = {}
     for name in times:
-        made[name], wrong[name] = times_of(table[name])
-        expected[name] = A_TIME
+        made[name], bad = times_of(table[name])
+        wrong[name] = bad, A_TIME
     for name in (*numbers, *optional):
         made[name] = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype="float64")
-        wrong[name] = ~np.isfinite(made[name])
-        if name in optional:
-            wrong[name] &= (table[name] != "").to_numpy()
-        expected[name] = "a number"
+        may_be = (table[name] == "").to_numpy() if name in optional else np.zeros(len(table), dtype=bool)
+        wrong[name] = ~np.isfinite(made[name]) & ~may_be, "a number"
     for name, codes in (choices or {}).items():
         found = table[name].map(dict(codes))
-        wrong[name] = found.isna().to_numpy()
+        wrong[name] = found.isna().to_numpy(), " or ".join(codes)
         made[name] = found.fillna(0).to_numpy(dtype="int64")
-        expected[name] = " or ".join(codes)
-    bad = np.logical_or.reduce(list(wrong.values()))
 
     def describe(row: int) -> str:
-        name = next(name for name, rows in wrong.items() if rows[row])
-        return f"{expected[name]} in the column {name}, not {str(table[name].iloc[row])[:SHOWN]!r}"
+        name, expected = next((name, expected) for name, (rows, expected) in wrong.items() if rows[row])
+        return f"{expected} in the column {name}, not {str(table[name].iloc[row])[:SHOWN]!r}"
 
+    bad = np.logical_or.reduce([rows for rows, _ in wrong.values()])
     left = _without(source, table.assign(**made), bad, describe)
     source.close_notes()
     return left

@@ -9,7 +9,7 @@ import pytest
 import toolkit
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.panels.position_risk import SHOCKS
+from toolkit.widgets.panels.account_sheets import SHOCKS
 
 
 def number(text: str) -> Decimal:
@@ -29,7 +29,7 @@ def test_the_next_funding_payment_is_what_the_venue_settles(session: Session, ve
     own = next(one for one in widget.view["tables"] if one["title"] == "My payments")
     assert len(own["rows"]) == len(paid) == 1
     settled = next(one for one in widget.view["tables"] if one["title"] == "Settled rates")
-    assert len(settled["rows"]) == min(24, len(session.funding_rate_history("BTCUSDC")))
+    assert len(settled["rows"]) == min(24, len(session.info.funding_rate_history("BTCUSDC")))
 
 
 def test_depth_is_the_cumulative_book(session: Session) -> None:

@@ -5,39 +5,90 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from heapq import heappush
 from itertools import count
-from random import Random
 from typing import Any
 
-from ....orders import Bracket, Order
+from ....errors import InputError
+from ....orders import Order
 from ....products import whole_units
 from ....venue.engine.core import Core
 from ....venue.model.accounts import VenueOrder
 from ....venue.model.history import OrderEvent
+from ....venue.risk import account_margin
 from ...account_data import OrderHandle
 from ...data.event_array import MS
-from ...market_data import BookSnapshot
+from ...data.order_books import Levels
+from ...market_data import BarHistory, BookSnapshot
 from ...strategy import Strategy
-from ..bar_matching import BarMatcher
-from ..broker import ADDRESS, SimulatedBroker
-from ..models import BarLiquidity, FixedLatency, RatioSlippage
-from ..symbol_state import NEVER, SymbolState
-from .impact import Impact
-from .latency import RequestLatency
-from .market import HistoricalMarket, Resting
+from ..bar_matching import ADDRESS, NEVER, SymbolState
+from ..broker import RunSettings, SimulatedBroker
+from ..models import BarModels
+from .recorded_market import HistoricalMarket, Resting
+from .request_latency import RequestLatency
 
 Happening = tuple[int, int, str, Any]
 """Something that takes place at a time: (Unix ns, number, kind, payload); numbers order those of one time."""
 
 
-class EventMatcher(BarMatcher):
-    """The account's counterparty: the recorded book and trades.
+class Impact:
+    """What was taken from recorded levels; half of what is missing is back after `half_life_ns` (None: no impact)."""
 
-    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
+    def __init__(self, half_life_ns: int | None) -> None:
+        self._half_life_ns = half_life_ns
+        self._taken: dict[tuple[int, int, int], tuple[float, int]] = {}
+
+    def take(self, code: int, side: int, price: int, steps: int, time_ns: int) -> None:
+        """Note that `steps` of a level (side +1: bids) were taken."""
+        if self._half_life_ns is not None:
+            key = code, side, price
+            self._taken[key] = self._missing(key, time_ns) + steps, time_ns
+
+    def left(self, code: int, side: int, levels: Levels, time_ns: int) -> Levels:
+        """Return levels with what is still missing subtracted; a level may have 0 left."""
+        if not self._taken:
+            return levels
+        return tuple(
+            (price, max(0, total - round(self._missing((code, side, price), time_ns)))) for price, total in levels
+        )
+
+    def _missing(self, key: tuple[int, int, int], time_ns: int) -> float:
+        taken, since_ns = self._taken.get(key, (0.0, 0))
+        if not taken or not self._half_life_ns:
+            return 0.0
+        missing: float = taken * 0.5 ** (max(0, time_ns - since_ns) / self._half_life_ns)
+        return missing
+
+
+class EventBroker(SimulatedBroker):
+    """One account on the core in front of recorded markets: the recorded book and trades are its counterparty.
+
+    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns` of the
+    exchange and `local_ns` of the strategy, `happenings` (heap of what is on its way), `known_steps` (code → signed
+    position as the strategy knows it).
     """
 
-    markets: Mapping[int, HistoricalMarket]
-    impact: Impact
-    now_ns = 0
+    def __init__(
+        self,
+        core: Core,
+        states: Sequence[SymbolState],
+        settings: RunSettings,
+        strategy: Strategy,
+        markets: Mapping[int, HistoricalMarket],
+        latency: RequestLatency,
+        impact: Impact,
+        partial_fills: bool,
+    ) -> None:
+        super().__init__(core, states, BarModels(), settings, strategy)
+        self.markets = markets
+        self.impact = impact
+        self.requests = latency
+        self.partial_fills = partial_fills
+        self.happenings: list[Happening] = []
+        self.numbers = count()
+        self.now_ns = self.local_ns = 0
+        self.resting: dict[int, Resting] = {}
+        self.known_steps = dict.fromkeys(self.by_code, 0)
+        for state in states:
+            state.volume_left = 0  # the house trades nothing of its own, only what was recorded
 
     def update_wake_prices(self) -> None:
         """Note when a process of the core is due."""
@@ -51,7 +102,7 @@ class EventMatcher(BarMatcher):
             with self._exit_quotes():
                 self.core.run_hooks()
         self.update_wake_prices()
-        self.on_change()
+        self.deliver_events()
 
     def set_prices(self, state: SymbolState, rank: int) -> None:
         """Set mark, index and last price to those of a rank: as recorded, else the mid for mark and index."""
@@ -104,54 +155,12 @@ class EventMatcher(BarMatcher):
 
     def _quotes_for_exit(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
         """Quote the recorded levels in which triggers and liquidations can close a position."""
-        if not (self.account.waiting or self.core.state.liquidations or self._may_be_liquidated()):
-            return []
+        if not (self.account.waiting or self.core.state.liquidations):
+            wallet = account_margin.wallet(self.core, self.account)
+            isolated = any(position.mode for position in self.account.positions.values())
+            if wallet.equity > 2 * wallet.maintenance and not isolated:  # far from a liquidation
+                return []
         return self._offer(state, side, steps)
-
-    def _may_be_liquidated(self) -> bool:
-        from ....venue.risk import account_margin
-
-        wallet = account_margin.wallet(self.core, self.account)
-        return wallet.equity <= 2 * wallet.maintenance or any(
-            position.mode for position in self.account.positions.values()
-        )
-
-
-class EventBroker(SimulatedBroker):
-    """One account on the core in front of recorded markets.
-
-    Attributes: `happenings` (heap of what is on its way), `open_handles` (client id → order not known to be done),
-    `known_steps` (code → signed position as the strategy knows it).
-    """
-
-    matcher: EventMatcher
-
-    def __init__(
-        self,
-        core: Core,
-        states: Sequence[SymbolState],
-        markets: Mapping[int, HistoricalMarket],
-        latency: RequestLatency,
-        impact: Impact,
-        strategy: Strategy,
-        *,
-        partial_fills: bool,
-    ) -> None:
-        liquidity, slippage, fixed = BarLiquidity(), RatioSlippage(), FixedLatency()
-        super().__init__(core, states, liquidity, slippage, fixed, Random(0), strategy)
-        self.matcher = EventMatcher(core, self.account, states, liquidity, slippage, self._deliver_events)
-        self.matcher.markets, self.matcher.impact = markets, impact
-        self.markets = markets
-        self.requests = latency
-        self.partial_fills = partial_fills
-        self.happenings: list[Happening] = []
-        self.numbers = count()
-        self.local_ns = 0
-        self.resting: dict[int, Resting] = {}
-        self.open_handles: dict[int, OrderHandle] = {}
-        self.known_steps = dict.fromkeys(self.by_code, 0)
-        for state in states:
-            state.volume_left = 0  # the house trades nothing of its own, only what was recorded
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
         """Let something take place at a time."""
@@ -161,30 +170,16 @@ class EventBroker(SimulatedBroker):
         """Send a request, which arrives after the order latency."""
         self.schedule(self.local_ns + self.requests.order(self.local_ns), kind, (state, payload))
 
-    def submit(self, order: Order | Bracket) -> OrderHandle:
-        """Send an order or a bracket; it arrives after the order latency."""
-        handle = super().submit(order)
-        for leg in order.legs[1:]:
-            if leg.cl_ord_id in self.placed:
-                self.open_handles[leg.cl_ord_id] = self.placed[leg.cl_ord_id]
-        return handle
-
-    def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
-        """Send an order that has a client id and a quantity of `steps`."""
-        handle = super().submit_steps(state, order, steps)
-        self.open_handles[handle.cl_ord_id] = handle
-        return handle
-
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Process a request that has arrived, with the recorded last price; see `SimulatedBroker`."""
         state.market.last = self._recorded_last(state) or state.market.last
         super().process_request(state, kind, payload)
         self.join_queues()
 
-    def advance_to(self, time_ns: int) -> None:
+    def advance_ns(self, time_ns: int) -> None:
         """Bring the core to a time."""
-        self.matcher.now_ns = time_ns
-        self.matcher.advance_to(time_ns // MS)
+        self.now_ns = time_ns
+        self.advance_to(time_ns // MS)
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
         super()._place(state, placed, steps)
@@ -193,7 +188,7 @@ class EventBroker(SimulatedBroker):
 
     def _recorded_last(self, state: SymbolState) -> int:
         market = self.markets[state.code]
-        return market.last_trade(market.rank_at(self.matcher.now_ns))
+        return market.last_trade(market.rank_at(self.now_ns))
 
     def join_queues(self) -> None:
         """Put the orders that have come into the book into their queues, and forget those that have left it."""
@@ -202,7 +197,7 @@ class EventBroker(SimulatedBroker):
             if order.priority and order.id not in resting:
                 market = self.markets[order.product]
                 entry = resting[order.id] = Resting(order.side, order.price, order.leaves)
-                market.join(entry, market.rank_at(self.matcher.now_ns))
+                market.join(entry, market.rank_at(self.now_ns))
         if len(resting) > len(orders) or any(key not in orders for key in resting):
             self.resting = {key: entry for key, entry in resting.items() if key in orders}
 
@@ -215,7 +210,7 @@ class EventBroker(SimulatedBroker):
                 entry.found = market.next_fill(entry, market.rank_at(until_ns), self.partial_fills)
             if entry.found is not None:
                 # of two orders filled at one instant the better price comes first, then the older order
-                found = market.time_of(entry.found[0]), entry.found[0], -entry.price * entry.side, key
+                found = market.times[entry.found[0]], entry.found[0], -entry.price * entry.side, key
                 if found[0] <= until_ns and (first is None or found < first):
                     first = found
         return (first[0], first[3]) if first else None
@@ -225,21 +220,21 @@ class EventBroker(SimulatedBroker):
         entry, order = self.resting[key], self.account.orders[key]
         assert entry.found is not None
         steps, entry.found = min(entry.found[1], order.leaves), None
-        self.advance_to(time_ns)
+        self.advance_ns(time_ns)
         state = self.by_code[order.product]
         last = state.market.last
         self.core.open_step()
-        self.matcher.house.hit(order.product, -order.side, order.price, steps)
+        self.house.hit(order.product, -order.side, order.price, steps)
         state.market.last = last
         entry.leaves = order.leaves
-        self.matcher.stale = True
-        self.matcher.settle_changes()
+        self.stale = True
+        self.settle_changes()
         self.join_queues()
         self.record_balances(time_ns // MS)
 
-    def _deliver_events(self) -> None:
+    def deliver_events(self) -> None:
         """Send the new order events and funding payments of the account, which arrive after the answer latency."""
-        now_ns = self.matcher.now_ns
+        now_ns = self.now_ns
         history = self.core.state.history
         events = history.order_events.by_account.get(ADDRESS, ())
         payments = history.funding_payments.by_account.get(ADDRESS, ())
@@ -252,32 +247,35 @@ class EventBroker(SimulatedBroker):
             self.schedule(arrives, "funding", history.funding_payments.records[number])
         self._delivered_events, self._delivered_payments = len(events), len(payments)
 
-    def deliver(self, kind: str, record: Any) -> None:
-        """Hand an order event or a funding payment to the strategy."""
-        deliver = self._deliver_order_event if kind == "event" else self._deliver_payment
-        deliver(record)
-
-    def _deliver_order_event(self, event: OrderEvent) -> None:
+    def deliver_order_event(self, event: OrderEvent) -> None:
         if event.exec_id:
             self.known_steps[event.product] += event.side * event.fill_quantity
-        super()._deliver_order_event(event)
-        placed = self.open_handles.get(event.client_id)
-        if placed is not None and placed.done:
-            del self.open_handles[event.client_id]
+        super().deliver_order_event(event)
 
     def receive_books(self, time_ns: int) -> None:
         """Bring the books that the strategy sees to a time of its clock."""
         for market in self.markets.values():
             market.receive(time_ns)
 
-    def book_snapshot(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
-        """Return the book as the strategy has received it."""
-        market = self.markets[state.code]
-        cursor, sides = market.feed_cursor, []
+    def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
+        """Return the book as the strategy has received it; sides are empty before the first message."""
+        cursor, sides = self.markets[state.code].feed_cursor, []
         (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
         for side in (1, -1):
-            levels = self.matcher.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
+            levels = self.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
             sides.append(
                 tuple((price * tick / per_tick, total * step / per_step) for price, total in levels if total > 0)
             )
-        return BookSnapshot(state.symbol, self.local_ns // MS, sides[0], sides[1])
+        return BookSnapshot(state.symbol, self.local_ns // MS, *sides)
+
+    def history(self, state: SymbolState) -> BarHistory:
+        """Raise InputError: events have no bars."""
+        raise InputError("there are no bars in a backtest on events; keep what on_trade receives", field="bars")
+
+    def price(self, state: SymbolState) -> float:
+        """Return the mid of the book as received, USDC; NaN before both sides are known."""
+        return self.book(state, 1).mid
+
+    def position_steps(self, code: int) -> int:
+        """Return the signed position of which the strategy has had the fills."""
+        return self.known_steps[code]

@@ -1,13 +1,18 @@
-"""What `sign` and `verify` share: JSON lines in, JSON lines out, one answer for each line."""
+"""What commands share: JSON lines in and out (`sign`, `verify`), aligned tables, text within the terminal's width."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ..environments import PRESETS
+from ..errors import InputError
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +28,6 @@ def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
     A line that can't be answered gives {"error": …, "field": …}; the others still go through. Returns the exit code:
     1 if there was such a line, else 0.
     """
-    import msgspec
-
-    from ..errors import InputError
-
     failed = False
     for line in _lines():
         if not line.strip():
@@ -43,10 +44,23 @@ def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
 def _lines() -> Iterator[bytes]:
     binary = getattr(sys.stdin, "buffer", None)
     if binary is not None:
-        yield from iter(binary.readline, b"")
-        return
-    for line in iter(sys.stdin.readline, ""):
-        yield line.encode("utf-8", "surrogatepass")
+        return iter(binary.readline, b"")
+    return (line.encode("utf-8", "surrogatepass") for line in iter(sys.stdin.readline, ""))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
+    """Return rows of cells as lines with columns; those marked in `right` are aligned to the right."""
+    columns = []
+    for cells, numeric in zip(zip(*rows, strict=True), right or [False] * len(rows[0]), strict=True):
+        width = max(map(len, cells))
+        columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def wrapped(text: str, head: str = "   ", *, least: int = 80, margin: int = 0) -> None:
+    """Print text after its head, within the width of the terminal."""
+    width = max(least, min(120, shutil.get_terminal_size((100, 24)).columns)) - margin
+    print(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head)), flush=True)
 
 
 def _write_line(line: bytes) -> None:
@@ -55,5 +69,4 @@ def _write_line(line: bytes) -> None:
         binary.write(line + b"\n")
         binary.flush()
     else:
-        sys.stdout.write(line.decode() + "\n")
-        sys.stdout.flush()
+        print(line.decode(), flush=True)

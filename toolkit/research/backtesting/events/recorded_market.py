@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....venue.simulation.queues import QueueEntry, QueueModel
-from ...data.books import BookCursor, BookUpdates, Levels, feed_times
 from ...data.event_array import EventArray, Kind, whole_units_of
-from ...data.single_orders import OrderFills
+from ...data.order_books import BookCursor, BookUpdates, Levels, OrderFills, feed_times
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]
@@ -40,8 +39,8 @@ class HistoricalMarket:
 
     Every message of the book and every trade has a rank: its place in the order in which the exchange processed them.
 
-    Attributes: `updates`, `feed` (the book by the exchange's clock, and as the strategy receives it), `start_ns`,
-    `end_ns` (of the first and last event, on either clock).
+    Attributes: `updates`, `feed` (the book by the exchange's clock, and as the strategy receives it), `times` (Unix ns
+    of every rank), `start_ns`, `end_ns` (of the first and last event, on either clock).
     """
 
     queue: QueueModel | None
@@ -125,10 +124,6 @@ class HistoricalMarket:
     def rank_at(self, time_ns: int) -> int:
         """Return the rank up to which the exchange has processed everything at a time, which is included."""
         return bisect_right(self.times, time_ns) - 1
-
-    def time_of(self, rank: int) -> int:
-        """Return the time of the message or trade of a rank, Unix ns."""
-        return self.times[rank]
 
     def messages_until(self, rank: int) -> int:
         """Return how many messages of the book have been processed up to a rank."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from heapq import heappop
 from random import Random
@@ -12,28 +12,34 @@ import numpy as np
 import pandas as pd
 
 from ....errors import InputError
-from ....products import Amount
 from ....venue.engine.core import Core
+from ....venue.model.genesis import default_products
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
 from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind
 from ...data.events import Events
-from ...data.single_orders import as_levels, has_single_orders, with_levels
+from ...data.order_books import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
-from ..build_results import build_results
+from ..bar_matching import ReceivedBars, SymbolState
+from ..broker import RunSettings
+from ..context import BacktestContext
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
-from ..symbol_state import SymbolState
-from .broker import EventBroker
-from .context import EventContext
-from .impact import Impact
-from .latency import request_latency, to_ns
-from .market import FAR, HistoricalMarket
+from ..listing import make_core
+from ..run_source import build_results
+from .event_broker import EventBroker, Impact
+from .recorded_market import FAR, HistoricalMarket
+from .request_latency import request_latency, to_ns
 
 EXACT = "exact"
 POINTS = 10_000
 """Most rows of the equity curve."""
+CHUNK = 65_536
+"""Messages of the feed that are made ready at a time."""
+Message = tuple[int, int, int, int, int, int]
+"""A change of the book (0) or a trade (1): Unix ns, number of its symbol, which of the two, ticks, steps, taker."""
+LAST: Message = FAR, 0, 0, 0, 0, 0
 
 
 class EventSettings(TypedDict, total=False):
@@ -64,16 +70,10 @@ def events_by_symbol(data: Any) -> Mapping[str, Events] | None:
 def backtest_events(
     strategy: StrategyLike,
     data: Mapping[str, Events],
-    make_core: Callable[..., Core],
-    *,
-    capital: Amount,
-    products: Mapping[str, Any] | None,
-    leverage: Amount | None,
-    fees: tuple[Amount, Amount] | None,
-    funding: Any,
+    settings: RunSettings,
     latency: Any,
-    seed: int,
     progress: bool,
+    *,
     feed_latency: str | float | None = None,
     queue: str | QueueModel = "risk-averse",
     partial_fills: bool = False,
@@ -99,27 +99,26 @@ def backtest_events(
     _check_queue(queue, data)
     feed_ns = None if feed_latency is None else to_ns(feed_latency, "feed_latency")
     spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
-    core = make_core(spans, _products(data, products), seed, min(int(span.opened[0]) for span in spans.values()))
-    states = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, data, strict=True)]
-    markets = {
-        state.code: _market(state, data[state.symbol], feed_ns).for_run(
-            None if queue == EXACT else queue_model(queue, state.step)
-        )
-        for state in states
-    }
-    requests = request_latency(latency, next(iter(data.values())), Random(seed))
-    recovery = Impact(
-        None if impact is None or impact is False else to_ns("10s" if impact is True else impact, "impact")
-    )
-    broker = EventBroker(core, states, markets, requests, recovery, wanted, partial_fills=partial_fills)
-    settlements = funding_schedule(core, spans, _funding(core, data, funding))
-    driver = _Driver(broker, settlements)
-    broker.open_account(capital, leverage, fees)
-    driver.run(progress)
-    settings = {
-        "seed": seed,
-        "capital": str(capital),
-        "funding": funding if isinstance(funding, str | float | int | None) else "given",
+    start = min(int(span.opened[0]) for span in spans.values())
+    core = make_core(spans, _products(data, settings.products), settings.seed, start)
+    states, markets, received = [], {}, ReceivedBars(data)
+    for code, (symbol, events) in zip(core.products, data.items(), strict=True):
+        state = SymbolState(core, core.products[code], symbol, received)
+        model = None if queue == EXACT else queue_model(queue, state.step)
+        states.append(state)
+        markets[code] = _market(state, events, feed_ns).for_run(model)
+    requests = request_latency(latency, next(iter(data.values())), Random(settings.seed))
+    half_life = "10s" if impact is True else impact
+    recovery = Impact(None if half_life is None or half_life is False else to_ns(half_life, "impact"))
+    broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
+    broker.settlements = funding_schedule(core, spans, _funding(core, data, settings.funding))
+    run = _EventRun(broker)
+    broker.open_account(settings)
+    run.run(progress)
+    shown = {
+        "seed": settings.seed,
+        "capital": str(settings.capital),
+        "funding": settings.funding if isinstance(settings.funding, str | float | int | None) else "given",
         "latency": repr(requests),
         "feed_latency": "recorded" if feed_ns is None else f"{feed_ns / MS:g} ms",
         "queue": queue if isinstance(queue, str) else repr(queue),
@@ -127,61 +126,62 @@ def backtest_events(
         "impact": str(impact) if impact else None,
     }
     marks = {state.symbol: _marks(state, markets[state.code]) for state in states}
-    return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), driver.end_ns // MS + 1, settings)
+    return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), run.end_ns // MS + 1, shown)
 
 
-class _Driver:
+class _EventRun:
     """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
 
-    def __init__(self, broker: EventBroker, settlements: list[FundingSettlement]) -> None:
+    def __init__(self, broker: EventBroker) -> None:
         self.broker = broker
-        self.settlements = settlements
-        strategy = broker.strategy
-        self.ctx = EventContext(broker, strategy.timer_ms)
-        self.wants_timer = overrides(strategy, "on_timer")
-        self.on_timer = timer_call(strategy, self.ctx)
+        self.ctx = BacktestContext(broker, 0)
+        self.ctx.timer_ms = broker.strategy.timer_ms
+        self.states = list(broker.states.values())
+        self.on_timer = timer_call(broker.strategy, self.ctx)
         self.start_ns = min(market.start_ns for market in broker.markets.values())
         self.end_ns = max(market.end_ns for market in broker.markets.values())
         self.mark_ns = broker.core.state.config.price_interval * MS
-        self.feeds = [
-            _Feed(state, broker.markets[state.code], overrides(strategy, "on_book"), overrides(strategy, "on_trade"))
-            for state in broker.states.values()
-        ]
 
     def run(self, progress: bool) -> None:
         """Run through all the data."""
         broker = self.broker
         for state in broker.states.values():
-            broker.matcher.set_prices(state, broker.markets[state.code].first_priced)
-        broker.advance_to(self.start_ns)
+            broker.set_prices(state, broker.markets[state.code].first_priced)
+        broker.advance_ns(self.start_ns)
         self._at(self.start_ns)
         broker.run(lambda: self._run_all(progress))
 
     def _run_all(self, progress: bool) -> None:
-        broker, ctx, happenings = self.broker, self.ctx, self.broker.happenings
-        settlements, feeds = self.settlements, self.feeds
-        if self.wants_timer:
+        broker, ctx, happenings, settlements = self.broker, self.ctx, self.broker.happenings, self.broker.settlements
+        if overrides(broker.strategy, "on_timer"):
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
-        bar = _progress(self.end_ns - self.start_ns) if progress else None
+        feed = _feed(broker)
+        message = next(feed, LAST)
+        bar = None
+        if progress:
+            from tqdm.auto import tqdm
+
+            form = "{l_bar}{bar}| {elapsed}<{remaining}"
+            bar = tqdm(desc="backtest", total=self.end_ns - self.start_ns, bar_format=form)
         while not ctx.stopped:
-            due = happenings[0][0] if happenings else FAR
-            feed = min(feeds, key=_next_of)
-            time = min(due, feed.next, settlements[-1].time * MS if settlements else FAR, self.end_ns)
-            if broker.account.waiting:
-                time = min(time, self._next_trade())
+            due, received = happenings[0][0] if happenings else FAR, message[0]
+            time = min(due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns)
+            if broker.account.waiting:  # a waiting trigger must see the next trade
+                time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
             if broker.resting:
                 filled = broker.next_fill(time)
                 if filled is not None:
                     broker.fill(*filled)
                     continue
-            if time >= self.end_ns and due > self.end_ns and feed.next > self.end_ns:
+            if time >= self.end_ns and due > self.end_ns and received > self.end_ns:
                 break
             if settlements and settlements[-1].time * MS <= time:
                 self._settle(settlements.pop())
-            elif feed.next <= time:
-                self._at(feed.next)
-                feed.deliver(broker)
+            elif received <= time:
+                self._at(received)
+                self._deliver(*message)
+                message = next(feed, LAST)
             elif due <= time:
                 self._process(*heappop(happenings))
             else:
@@ -190,6 +190,18 @@ class _Driver:
                 bar.update(time - self.start_ns - bar.n)
         if bar is not None:
             bar.close()
+
+    def _deliver(self, time_ns: int, number: int, is_trade: int, price: int, steps: int, side: int) -> None:
+        """Hand a change of the book or a trade to the strategy."""
+        broker, ctx = self.broker, self.ctx
+        state = self.states[number]
+        broker.receive_books(time_ns)
+        if not is_trade:
+            broker.strategy.on_book(ctx, broker.book(state))
+            return
+        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
+        amounts = price * tick / per_tick, steps * step / per_step
+        broker.strategy.on_trade(ctx, Trade(state.symbol, ctx.now, "BUY" if side > 0 else "SELL", *amounts))
 
     def _at(self, time_ns: int) -> None:
         self.broker.local_ns, self.ctx.now = time_ns, time_ns // MS
@@ -204,89 +216,62 @@ class _Driver:
         elif kind in ("event", "funding"):
             self._at(time_ns)
             broker.receive_books(time_ns)
-            broker.deliver(kind, payload)
+            deliver = broker.deliver_order_event if kind == "event" else broker.deliver_payment
+            deliver(payload)
         elif kind == "mark":
             self._mark(time_ns)
             broker.schedule(time_ns + self.mark_ns, "mark", None)
         else:
             state, what = payload
-            broker.advance_to(time_ns)
+            broker.advance_ns(time_ns)
             broker.process_request(state, kind, what)
 
     def _mark(self, time_ns: int) -> None:
         """Set the prices of all symbols, and let triggers and liquidations follow."""
         broker = self.broker
-        broker.advance_to(time_ns)
+        broker.advance_ns(time_ns)
         for state in broker.states.values():
-            broker.matcher.set_prices(state, broker.markets[state.code].rank_at(time_ns))
-        broker.matcher.stale = True
-        broker.matcher.settle_changes()
+            broker.set_prices(state, broker.markets[state.code].rank_at(time_ns))
+        broker.stale = True
+        broker.settle_changes()
         broker.join_queues()
         broker.record_balances(time_ns // MS)
 
     def _settle(self, settlement: FundingSettlement) -> None:
-        self._mark(max(settlement.time * MS, self.broker.matcher.now_ns))
-        self.broker.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+        self._mark(max(settlement.time * MS, self.broker.now_ns))
+        self.broker.settle_funding(settlement.code, settlement.premium, settlement.time)
         self.broker.record_balances(settlement.time)
-
-    def _next_trade(self) -> int:
-        """Return the time of the next trade, which a waiting trigger must see; Unix ns."""
-        return min(market.next_trade(self.broker.matcher.now_ns) for market in self.broker.markets.values())
 
     def _see_trade(self, time_ns: int) -> None:
         """Let waiting triggers see the trades of one instant."""
         broker = self.broker
-        broker.advance_to(time_ns)
+        broker.advance_ns(time_ns)
         for state in broker.states.values():
             for price in broker.markets[state.code].trades_at(time_ns):
                 state.market.last = price
                 broker.core.triggers[state.code].see_trade(price)
-                broker.matcher.settle_changes()
+                broker.settle_changes()
         broker.join_queues()
 
 
-class _Feed:
-    """The messages and trades of one symbol that the strategy wants, by its own clock."""
+def _feed(broker: EventBroker) -> Iterator[Message]:
+    """Yield the changes of books and the trades that the strategy wants, by its own clock.
 
-    def __init__(self, state: SymbolState, market: HistoricalMarket, books: bool, trades: bool) -> None:
-        self.state = state
-        self.market = market
-        self._books: list[int] = market.feed.times.tolist() if books else []
-        times, prices, steps, sides = market.feed_trades if trades else (np.zeros(0, dtype=np.int64),) * 4
-        self._times: list[int] = times.tolist()
-        self._trades = list(zip(prices.tolist(), steps.tolist(), sides.tolist(), strict=True))
-        self._book = self._trade = 0
-        self.next = 0
-        self._find_next()
-
-    def _find_next(self) -> None:
-        book = self._books[self._book] if self._book < len(self._books) else FAR
-        trade = self._times[self._trade] if self._trade < len(self._times) else FAR
-        self._is_book, self.next = book <= trade, min(book, trade)
-
-    def deliver(self, broker: EventBroker) -> None:
-        """Hand the next message or trade to the strategy."""
-        state, ctx = self.state, broker.ctx
-        broker.receive_books(self.next)
-        if self._is_book:
-            self._book += 1
-            # several messages of one instant are one change of the book
-            while self._book < len(self._books) and self._books[self._book] == self.next:
-                self._book += 1
-            self._find_next()
-            broker.strategy.on_book(ctx, broker.book_snapshot(state))
-            return
-        price, steps, side = self._trades[self._trade]
-        self._trade += 1
-        self._find_next()
-        taker = "BUY" if side > 0 else "SELL"
-        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
-        trade = Trade(state.symbol, ctx.now, taker, price * tick / per_tick, steps * step / per_step)
-        broker.strategy.on_trade(ctx, trade)
-
-
-def _next_of(feed: _Feed) -> int:
-    return feed.next
+    At one instant: by symbol, the book before the trades; several messages of the book are one change.
+    """
+    parts = [np.zeros((0, 6), dtype=np.int64)]
+    for number, market in enumerate(broker.markets.values()):
+        if overrides(broker.strategy, "on_book"):
+            times = np.unique(market.feed.times)
+            rest = np.zeros((len(times), 4), dtype=np.int64)
+            parts.append(np.column_stack([times, np.full(len(times), number), rest]))
+        if overrides(broker.strategy, "on_trade"):
+            times, *trades = market.feed_trades
+            parts.append(np.column_stack([times, np.full(len(times), number), np.ones(len(times), "int64"), *trades]))
+    table = np.concatenate(parts).astype(np.int64)
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    for first in range(0, len(table), CHUNK):  # not all at once: as Python's numbers they take more memory
+        yield from zip(*table[first : first + CHUNK].T.tolist(), strict=True)
 
 
 def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
@@ -296,25 +281,19 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
         return
     for symbol, events in data.items():
         if not has_single_orders(events):
-            raise InputError(
+            text = (
                 f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
-                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}",
-                field="queue",
-                rule="single orders",
-                value=queue,
-                nearest=EXAMPLES,
+                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}"
             )
+            raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
 
 
 def _span(symbol: str, events: Events) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
     array = events.array
     if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
-        raise InputError(
-            f"{symbol}: the events have no order book; load its files together with the trades, as a list",
-            field="data",
-            rule="a book",
-        )
+        text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"
+        raise InputError(text, field="data", rule="a book")
     prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD))]
     prices = prices[prices > 0]
     start = int(array["exchange_ns"].min()) // MS
@@ -325,8 +304,6 @@ def _span(symbol: str, events: Events) -> Bars:
 
 def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
-    from ....venue.model.genesis import default_products
-
     known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
     found: dict[str, Any] = dict(given or {})
     for symbol, events in data.items():
@@ -342,26 +319,21 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
 
 
 def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
-    key = "market", state.product.tick_size, state.product.step_size, feed_ns
+    """Return the market of a recording on the grid of its product, computed once."""
+    tick, step = state.product.tick_size, state.product.step_size
+    if events.tick_size % tick:
+        text = (
+            f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
+            f" tick_size {tick}"
+        )
+        raise InputError(text, field="products", rule="tick_size", value=str(tick))
+    key = "market", tick, step, feed_ns
     if key not in events.cache:
-        gridded: EventArray = _on_grid(state, events)
+        gridded: EventArray = Events(events.array, symbol=state.symbol, tick_size=tick, step_size=step)
         gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
         events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
     found: HistoricalMarket = events.cache[key]
     return found
-
-
-def _on_grid(state: SymbolState, events: Events) -> Events:
-    tick = state.product.tick_size
-    if events.tick_size % tick:
-        raise InputError(
-            f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
-            f" tick_size {tick}",
-            field="products",
-            rule="tick_size",
-            value=str(tick),
-        )
-    return Events(events.array, symbol=state.symbol, tick_size=tick, step_size=state.product.step_size)
 
 
 def _funding(core: Core, data: Mapping[str, Events], given: Any) -> Any:
@@ -398,10 +370,3 @@ def _marks(state: SymbolState, market: HistoricalMarket) -> Bars:
     closes[closes == 0] = market.marks_at(market.first_priced)[0]
     closes *= state.tick
     return Bars(state.symbol, interval, opened, closes, closes, closes, closes, np.zeros(len(closes)))
-
-
-def _progress(total_ns: int) -> Any:
-    from tqdm.auto import tqdm
-
-    form = "{l_bar}{bar}| {elapsed}<{remaining}"
-    return tqdm(desc="backtest", total=total_ns, bar_format=form)

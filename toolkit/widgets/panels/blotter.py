@@ -1,39 +1,28 @@
-"""Widgets of an account: positions, open orders and histories with buttons, and the wallet."""
+"""The blotter: the account's positions and open orders with buttons, and its histories, as plain texts."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...client.parent_orders.parents import status_of
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, money, percent, short, signed, trimmed
-from ..base_panel.panel import Panel, can_sign, confirmed, module
+from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
+from ..base_panel.panel import can_sign, confirmed, module
 from ..base_panel.review import ReviewedPanel, order_row
-from ..order_ticket.holdings import AccountStreams, row_of
-from .blotter_rows import (
-    event_row,
-    exits_of,
-    fill_row,
-    funding_row,
-    is_untriggered,
-    legs,
-    open_order_row,
-    parent_row,
-    position_row,
-    size_text,
-)
+from ..order_ticket.holdings import UNTRIGGERED, AccountStreams, net_size, pnl_of, row_of
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
     from ...session import Session
+
 
 FILLS = 12
 PARENTS = 5
@@ -44,6 +33,10 @@ HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)
 _MAKERS = {"take_profit": take_profit, "stop_loss": stop}
+Row = Mapping[str, Any]
+EXITS = {"TP_FROM_POSITION": "take_profit", "SL_FROM_POSITION": "stop_loss"}
+_KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "REDUCE_ONLY": "reduce-only"}
+_TICK = Decimal("0.0001")
 
 
 class Blotter(ReviewedPanel):
@@ -68,12 +61,13 @@ class Blotter(ReviewedPanel):
         self._account = AccountStreams(session, self._products)
         self.positions, self.orders = self._account.positions, self._account.orders
         self.fills, self.tickers = stream.fills(), stream.tickers()
-        self._events, self._funding = stream.order_history(), stream.funding()
+        self._funding = stream.funding()
+        self._histories = {"fills": self.fills, "orders": stream.order_history(), "funding": self._funding}
         self._parents: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self.notice = ""
         """The result of the last command, in words."""
         self._follow(self.positions, self.orders)
-        others = (self.fills, self.tickers, self._events, self._funding, self._account.wallet, self._account.leverages)
+        others = (self.tickers, *self._histories.values(), self._account.wallet, self._account.leverages)
         self._follow(*others, needed=False)
         self.observe(self._on_change, "history")
         self.refresh()
@@ -99,9 +93,8 @@ class Blotter(ReviewedPanel):
 
         Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
-        row = row_of(self.positions.rows(), symbol)
-        sizes = [] if row is None else legs(row)
-        if row is None or not sizes:
+        row, sizes = self._position(symbol)
+        if not sizes:
             message = f"there is no position in {symbol} to close"
             raise InputError(message, field="symbol", rule="position", value=symbol)
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
@@ -132,19 +125,17 @@ class Blotter(ReviewedPanel):
         """
         self._start_review()
         row, size = self._single(symbol)
-        product = self._products.find(symbol)
+        product, whole = self._products.find(symbol), trimmed(abs(size))
         if not quantity:
             if share is None or not 0 < share <= 100:
                 raise InputError(f"share {share} must be 1 to 100 percent", field="share", rule="share", value=share)
             quantity = format(product.round_quantity(abs(size) * share / 100, "down"), "f")
         part = Decimal(product.steps(quantity)) * product.step_size
         if not 0 < part <= abs(size):
-            raise InputError(
-                f"quantity {quantity} must be above 0 and at most the position's {trimmed(abs(size))}",
-                field="quantity", rule="position", value=quantity, nearest=(trimmed(abs(size)),),
-            )  # fmt: skip
+            message = f"quantity {quantity} must be above 0 and at most the position's {whole}"
+            raise InputError(message, field="quantity", rule="position", value=quantity, nearest=(whole,))
         order = close_position(symbol, part if size > 0 else -part, hedge=row["position_mode"] == "HEDGE")
-        return self._begin_review(order, f"Close {quantity} of the {trimmed(abs(size))} {symbol}", "close", symbol)
+        return self._begin_review(order, f"Close {quantity} of the {whole} {symbol}", "close", symbol)
 
     def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
         """Start the review of a position's take_profit or stop_loss at the trigger `price`; "" cancels it.
@@ -170,11 +161,15 @@ class Blotter(ReviewedPanel):
         text = f"Cancel the {words} of {symbol} at {waiting[1]}"
         return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
 
+    def _position(self, symbol: str) -> tuple[Any, list[Decimal]]:
+        """Return a position with the sizes of its legs, none without a position."""
+        row = row_of(self.positions.rows(), symbol)
+        return row, [] if row is None else legs(row)
+
     def _single(self, symbol: str) -> tuple[Mapping[str, Any], Decimal]:
         """Return a position of one leg, and its size."""
-        row = row_of(self.positions.rows(), symbol)
-        sizes = [] if row is None else legs(row)
-        if row is None or len(sizes) != 1:
+        row, sizes = self._position(symbol)
+        if len(sizes) != 1:
             which = "no position" if not sizes else "a long and a short position"
             raise InputError(f"there is {which} in {symbol}", field="symbol", rule="position", value=symbol)
         return row, sizes[0]
@@ -222,7 +217,7 @@ class Blotter(ReviewedPanel):
         """Return the parent orders that are open, and the last ones that have ended; read once a second."""
         if time.monotonic() - self._parents[0] > PARENTS_SECONDS:
             runner = self._session._parents
-            found = [parent_row(one, status_of(one, runner)) for one in runner.plans()]
+            found = [parent_row(one, runner.status(one)) for one in runner.plans()]
             shown = [one for one in found if self._only in (None, one["symbol"])]
             ended = [one for one in shown if not one["open"]][-PARENTS:]
             rows = [one for one in reversed(shown) if one["open"] or one in ended]
@@ -233,41 +228,53 @@ class Blotter(ReviewedPanel):
         return [one for one in rows if self._only is None or one["symbol"] == self._only]
 
     def _make_view(self) -> dict[str, Any]:
-        env = self._session.environment
-        orders = self.orders.rows()
+        orders, account = self.orders.rows(), self._account
+        rows = account.marked_positions(self.tickers)
+        histories: dict[str, list[Any]] = {"fills": [], "events": [], "funding": []}
+        name, make, count = _HISTORIES[self.history]
+        latest = self._shown(self._histories[self.history].rows())
+        # With its place in the history, which is part of its id.
+        histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
             "symbol": self._only or "",
-            "positions": self._position_rows(orders),
+            "positions": [self._position_row(one, rows, orders) for one in self._shown(rows)],
             "orders": [open_order_row(one) for one in self._shown(orders)],
             "parents": self._parent_rows(),
             "history": self.history,
-            "fills": [fill_row(one) for one in self._latest(self.fills, FILLS)] if self.history == "fills" else [],
-            "events": self._numbered(self._events, event_row) if self.history == "orders" else [],
-            "funding": self._numbered(self._funding, funding_row) if self.history == "funding" else [],
-            "mainnet": env.is_mainnet,
+            **histories,
+            "mainnet": self._session.environment.is_mainnet,
             "readOnly": not can_sign(self._session),
             "notice": self.notice,
             "review": self._review_view(),
         }
 
-    def _latest(self, live: Any, count: int) -> list[Any]:
-        return self._shown(live.rows())[: -count - 1 : -1]
-
-    def _numbered(self, live: Any, make: Any) -> list[dict[str, Any]]:
-        """Return the latest rows of a history, each with its place in it as its id."""
-        rows = self._shown(live.rows())
-        return [make(len(rows) - place, one) for place, one in enumerate(rows[: -HISTORY - 1 : -1])]
-
-    def _position_rows(self, orders: list[Any]) -> list[dict[str, Any]]:
-        rows, funding = self._account.marked_positions(self.tickers), self._funding.rows()
-        found = []
-        for one in self._shown(rows):
-            symbol, mark = one["symbol"], one["mark_price"]
-            product = self._products.get(symbol)
-            liquidation = self._account.liquidation(product, mark, rows) if product is not None and mark else None
-            paid = sum((row["amount"] or _ZERO for row in funding if row["symbol"] == symbol), _ZERO)
-            found.append(position_row(one, product, mark, liquidation, paid, exits_of(symbol, orders)))
-        return found
+    def _position_row(self, row: Row, rows: list[Any], orders: list[Any]) -> dict[str, Any]:
+        product, mark, size = self._products.get(row["symbol"]), row["mark_price"], net_size(row)
+        liquidation = self._account.liquidation(product, mark, rows) if product is not None and mark else None
+        # What it received, negative: paid, in the funding history.
+        payments = [one["amount"] or _ZERO for one in self._funding.rows() if one["symbol"] == row["symbol"]]
+        funding, exits = sum(payments, _ZERO), exits_of(row["symbol"], orders)
+        value = row["long_entry_value"] + row["short_entry_value"]
+        held = row["long_size"] + abs(row["short_size"])
+        pnl = pnl_of(row, mark) if mark else row["unrealized_pnl"]
+        needed = value / row["leverage"] if row["leverage"] else None
+        tick = product.tick_size if product is not None else _TICK
+        return {
+            "symbol": row["symbol"],
+            "side": "▲ long" if size > 0 else "▼ short" if size < 0 else "▲▼ hedged",
+            "size": size_text(row),
+            "entry": in_units(value / held, tick) if held else MISSING,
+            "mark": in_units(mark, tick),
+            "liquidation": in_units(liquidation, tick),
+            "margin": money(row["assigned_margin"] if row["margin_mode"] == "ISOLATED" else needed),
+            "pnl": signed(pnl),
+            "roi": change(pnl / needed) if needed else "",
+            "funding": signed(funding) if funding else MISSING,
+            "leverage": f"{trimmed(row['leverage'])}x {str(row['margin_mode']).lower()}",
+            "exits": " / ".join(grouped(Decimal(exits[one][1])) if one in exits else "–" for one in EXITS.values()),
+            **{name: exits.get(name, ("", ""))[1] for name in EXITS.values()},
+            "one": len(legs(row)) == 1,
+        }
 
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
@@ -277,68 +284,127 @@ class Blotter(ReviewedPanel):
     def _snapshot(self) -> str:
         positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}
         orders = {"symbol": "product", "side": "", "kind": "", "price": "", "quantity": "remaining / total"}
-        return (
-            static_view.heading("Positions")
-            + static_view.records(positions, self.view["positions"], "no positions")
-            + static_view.heading("Open orders")
-            + static_view.records(orders, self.view["orders"], "no open orders")
-        )
+        held = static_view.records(positions, self.view["positions"], "no positions")
+        resting = static_view.records(orders, self.view["orders"], "no open orders")
+        return static_view.heading("Positions") + held + static_view.heading("Open orders") + resting
 
 
-class Account(Panel):
-    """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
+def is_untriggered(row: Row) -> bool:
+    """Return whether an order waits for its trigger."""
+    return bool(row["status"] == UNTRIGGERED)
 
-    _esm = module("base_panel/common.js", "panels/sheet.js")
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session, "account")
-        self.live = session.stream.account()
-        self.positions = session.stream.positions()
-        self._follow(self.live, self.positions)
-        self.refresh()
+def legs(row: Row) -> list[Decimal]:
+    """Return the sizes of a position's legs, negative for a short one."""
+    return [one for one in (row["long_size"], -abs(row["short_size"])) if one]
 
-    def _make_view(self) -> dict[str, Any]:
-        wallet = self.live.value
-        equity, available, balance = (wallet.get(name) for name in ("equity", "available", "balance"))
-        used = equity - available if equity is not None and available is not None else None
-        share = used / equity if used is not None and equity and equity > 0 else _ZERO
-        held = self.positions.rows()
-        pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
-        isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
-        fees = [percent(wallet.get(name), 3) for name in ("maker_fee_rate", "taker_fee_rate")]
-        env, status = self._session.environment, str(wallet.get("status") or MISSING)
-        name = short(str(self._session.account or ""))
-        unusual = status not in ("NORMAL", MISSING)
-        return {
-            "title": "Account",
-            "note": " · ".join([name, env.name, *([status] if unusual else [])]),
-            "danger": env.is_mainnet or unusual,
-            "meter": {
-                "name": "Margin in use",
-                "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
-                "words": f"{percent(share, 1)} of equity is in use as margin",
-            },
-            "account": name,
-            "environment": env.name,
-            "mainnet": env.is_mainnet,
-            "status": status,
-            "rows": [
-                ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
-                ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
-                ["Balance", money(balance), "cash, excluding isolated margins"],
-                *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
-                ["Margin in use", money(used), "used by positions and orders"],
-                ["Available", money(available), "for new positions and orders"],
-                ["Withdrawable", money(wallet.get("withdrawable")), "excluding unrealised PnL"],
-                ["Fees", " / ".join(fees), "maker / taker"],
-            ],
-        }
 
-    def _lines(self) -> Iterable[str]:
-        wallet = self.live.value
-        equity, available = money(wallet.get("equity")), money(wallet.get("available"))
-        return (f"{short(str(self._session.account or ''))}: equity {equity}, available {available} USDC",)
+def size_text(row: Row) -> str:
+    """Return the size of a position, of hedged ones both legs."""
+    return " / ".join(map(trimmed, legs(row))) or trimmed(Decimal(0))
 
-    def _snapshot(self) -> str:
-        view = self.view
-        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(view["rows"])
+
+def exits_of(symbol: str, orders: Iterable[Row]) -> dict[str, tuple[str, str]]:
+    """Return order id and trigger price of the waiting take-profit and stop-loss of a position."""
+    own = [one for one in orders if one["symbol"] == symbol and is_untriggered(one)]
+    named = ((EXITS.get(str(one["reduce_only"])), one) for one in own)
+    return {name: (str(one["order_id"]), format(one["trigger_price"], "f")) for name, one in named if name}
+
+
+def open_order_row(row: Row) -> dict[str, Any]:
+    """Return an open order."""
+    option = _KINDS.get(str(row["reduce_only"]), "")
+    trigger = row.get("trigger_price")
+    # A trigger order is known by what it does to the position; its time in force says nothing more.
+    if trigger and option:
+        words = [option, "limit" if row["price"] else ""]
+    else:
+        words = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").lower().replace("_", " "), option]
+    price = grouped(row["price"]) if row["price"] else "" if trigger else "market"
+    if trigger:
+        price = f"{price} when {grouped(trigger)}".strip()
+    moves = trigger or row["price"]
+    whole = not row["quantity"]
+    return {
+        "id": str(row["order_id"]),
+        "symbol": row["symbol"],
+        "side": side_text(row["side"]),
+        "kind": " ".join(word for word in words if word),
+        "price": price,
+        "quantity": "whole position" if whole else f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}",
+        "move": format(moves, "f") if moves else "",
+        "total": "" if whole else format(row["quantity"], "f"),
+    }
+
+
+def parent_row(plan: Any, status: str) -> dict[str, Any]:
+    """Return a parent order."""
+    twap, price = plan.twap, plan.average_price
+    running = status == "RUNNING" and plan.done < twap.slices
+    return {
+        "id": plan.id,
+        "symbol": twap.symbol,
+        "side": side_text(twap.side),
+        "kind": "twap" + (" reduce-only" if twap.reduce_only else ""),
+        "filled": f"{trimmed(plan.filled)} / {trimmed(Decimal(twap.quantity))}",
+        "average": MISSING if price is None else mean_text(price, 4),
+        "orders": f"{plan.done} / {twap.slices}",
+        "next": f"{datetime.fromtimestamp(plan.due_ms / 1000, UTC):%H:%M:%S}" if running else "",
+        "status": status.lower(),
+        "message": plan.message,
+        "open": status in ("RUNNING", "INTERRUPTED"),
+        "idle": status == "INTERRUPTED",
+    }
+
+
+def fill_row(_: int, row: Row) -> dict[str, Any]:
+    """Return a fill."""
+    fee = (row["open_fee"] or _ZERO) + (row["close_fee"] or _ZERO)
+    return {
+        "time": f"{row['time']:%H:%M:%S}",
+        "symbol": row["symbol"],
+        "side": side_text(row["side"]),
+        "price": grouped(row["price"]),
+        "quantity": trimmed(row["quantity"]),
+        "fee": money(fee, 4),
+        "pnl": signed(row.get("realized_pnl")) if row.get("realized_pnl") else "",
+        "id": f"{row['exec_id']}/{row['order_id']}",
+    }
+
+
+def event_row(place: int, row: Row) -> dict[str, Any]:
+    """Return an event of an order."""
+    filled = row.get("fill_quantity")
+    what = f"{trimmed(filled)} at {grouped(row['fill_price'])}" if filled else str(row.get("reason") or "")
+    return {
+        "time": f"{row['time']:%H:%M:%S}" if row["time"] else "",
+        "symbol": row["symbol"],
+        "side": side_text(row["side"]),
+        "order": str(row["order_id"]),
+        "status": str(row["status"]).removeprefix("ORDER_STATUS_").lower().replace("_", " "),
+        "price": grouped(row["price"]) if row["price"] else "market",
+        "quantity": trimmed(row["quantity"]),
+        "what": what,
+        "id": f"{place}/{row['order_id']}",
+    }
+
+
+def funding_row(place: int, row: Row) -> dict[str, Any]:
+    """Return a funding payment."""
+    return {
+        "time": f"{row['time']:%m-%d %H:%M}" if row["time"] else "",
+        "symbol": row["symbol"],
+        "side": str(row["side"] or "").lower(),
+        "size": trimmed(row["size"]),
+        "rate": MISSING if row["funding_rate"] is None else f"{row['funding_rate'] * 100:.4f} %".replace("-", "−"),
+        "amount": signed(row["amount"], 4),
+        "id": f"{place}/{row['symbol']}",
+    }
+
+
+_HISTORIES = {
+    "fills": ("fills", fill_row, FILLS),
+    "orders": ("events", event_row, HISTORY),
+    "funding": ("funding", funding_row, HISTORY),
+}
+"""History → its name in the view, what makes a row of it, and how many are shown."""

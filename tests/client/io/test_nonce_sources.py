@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.client.io import nonce_sources as nonces
+from toolkit.client.io.nonce_sources import NonceSource
 from toolkit.errors import InputError, NotSent
-from toolkit.protocol import nonces
-from toolkit.protocol.nonces import NonceSource
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 NOW = 1_767_225_600_000
@@ -77,7 +77,7 @@ def test_threads_share_a_sequence(tmp_path: Path) -> None:
 
 TAKE = f"""
 import sys
-from toolkit.protocol.nonces import NonceSource
+from toolkit.client.io.nonce_sources import NonceSource
 source = NonceSource({ADDRESS!r}, sys.argv[1])
 for _ in range(300):
     print(source.next({NOW}))

@@ -1,19 +1,19 @@
-"""Widgets of what an open position may cost: the funding of a product, and the account's liquidation prices."""
+"""Widgets of the account's money: its wallet, the funding of a product, and the liquidation prices of its positions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
 from ...errors import ToolkitError
+from ...numerals import time_text
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, in_units, money, percent, signed, trimmed
+from ..base_panel.number_format import MISSING, change, in_units, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, module
 from ..order_ticket.holdings import AccountStreams, isolated_equity, net_size, row_of
-from .blotter_rows import funding_row, legs, size_text
+from .blotter import funding_row, legs, size_text
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -23,6 +23,65 @@ SETTLED = 24
 SHOCKS = tuple(Decimal(one) / 100 for one in (-50, -30, -20, -10, -5, 5, 10, 20, 30, 50))
 _ZERO = Decimal(0)
 _YEAR_SECONDS = 365 * 24 * 3600
+
+
+class Account(Panel):
+    """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
+
+    _esm = module("base_panel/common.js", "panels/sheet.js")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, "account")
+        self.live = session.stream.account()
+        self.positions = session.stream.positions()
+        self._follow(self.live, self.positions)
+        self.refresh()
+
+    def _make_view(self) -> dict[str, Any]:
+        wallet = self.live.value
+        equity, available, balance = (wallet.get(name) for name in ("equity", "available", "balance"))
+        used = equity - available if equity is not None and available is not None else None
+        share = used / equity if used is not None and equity and equity > 0 else _ZERO
+        held = self.positions.rows()
+        pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
+        isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
+        fees = [percent(wallet.get(name), 3) for name in ("maker_fee_rate", "taker_fee_rate")]
+        env, status = self._session.environment, str(wallet.get("status") or MISSING)
+        name = short(str(self._session.account or ""))
+        unusual = status not in ("NORMAL", MISSING)
+        return {
+            "title": "Account",
+            "note": " · ".join([name, env.name, *([status] if unusual else [])]),
+            "danger": env.is_mainnet or unusual,
+            "meter": {
+                "name": "Margin in use",
+                "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
+                "words": f"{percent(share, 1)} of equity is in use as margin",
+            },
+            "account": name,
+            "environment": env.name,
+            "mainnet": env.is_mainnet,
+            "status": status,
+            "rows": [
+                ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
+                ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
+                ["Balance", money(balance), "cash, excluding isolated margins"],
+                *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
+                ["Margin in use", money(used), "used by positions and orders"],
+                ["Available", money(available), "for new positions and orders"],
+                ["Withdrawable", money(wallet.get("withdrawable")), "excluding unrealised PnL"],
+                ["Fees", " / ".join(fees), "maker / taker"],
+            ],
+        }
+
+    def _lines(self) -> Iterable[str]:
+        wallet = self.live.value
+        equity, available = money(wallet.get("equity")), money(wallet.get("available"))
+        return (f"{short(str(self._session.account or ''))}: equity {equity}, available {available} USDC",)
+
+    def _snapshot(self) -> str:
+        view = self.view
+        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(view["rows"])
 
 
 class Funding(Panel):
@@ -47,34 +106,30 @@ class Funding(Panel):
             self._follow(*self._parts, needed=False)
         self.refresh()
 
-    def _next_settlement_ms(self) -> int:
-        step = self._product.funding_interval * 1000
-        return (self._session._runtime.now() // step + 1) * step
-
     def _load(self, settlement_ms: int) -> None:
         if settlement_ms == self._loaded_for:
             return
         self._loaded_for = settlement_ms
         start = settlement_ms - (SETTLED + 1) * self._product.funding_interval * 1000
-        frame = self._session.funding_rate_history(self._product.symbol, start, progress=False, exact=True)
+        frame = self._session.info.funding_rate_history(self._product.symbol, start=start, progress=False, exact=True)
         rows = frame.reset_index().tail(SETTLED).to_dict("records")
         self._settled = [(f"{one['time']:%m-%d %H:%M}", one["funding_rate"]) for one in reversed(rows)]
 
     def _make_view(self) -> dict[str, Any]:
-        product, ticker, due = self._product, self.live.value, self._next_settlement_ms()
+        product, ticker, now = self._product, self.live.value, self._session._runtime.now()
+        interval_ms = product.funding_interval * 1000
+        due = (now // interval_ms + 1) * interval_ms
         try:
             self._load(due)
         except ToolkitError as error:  # the running rate is shown all the same
             self._show_error(error)
         rate, mark = ticker.get("funding_rate"), ticker.get("mark_price")
-        held: Mapping[str, Any] | None = None
-        payments: list[dict[str, Any]] = []
-        if self._parts:
-            held = row_of(self._parts[0].rows(), product.symbol)
-            own = [one for one in self._parts[1].rows() if one["symbol"] == product.symbol]
-            payments = [funding_row(len(own) - place, one) for place, one in enumerate(own[: -SETTLED - 1 : -1])]
+        positions, paid = (part.rows() for part in self._parts) if self._parts else ([], [])
+        held = row_of(positions, product.symbol)
+        own = [one for one in paid if one["symbol"] == product.symbol][: -SETTLED - 1 : -1]
+        payments = [funding_row(place, one) for place, one in enumerate(own)]
         size = net_size(held) if held is not None else _ZERO
-        left = (due - self._session._runtime.now()) // 1000
+        left = (due - now) // 1000
         cost = None if rate is None or mark is None else -size * mark * rate
         yearly = None if rate is None else rate * _YEAR_SECONDS / product.funding_interval
         return {
@@ -82,7 +137,7 @@ class Funding(Panel):
             "rows": [
                 ["Running rate", percent(rate, 4), "settles at the end of the interval"],
                 ["A year at this rate", percent(yearly, 1), ""],
-                ["Settles in", f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}", _time_text(due)],
+                ["Settles in", f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}", f"{time_text(due)[:16]} UTC"],
                 ["Position", MISSING if not size else f"{trimmed(size)} {product.base_currency}", ""],
                 ["Next payment (est.)", "none" if not size else f"{signed(cost, 4)} USDC", "negative is paid"],
             ],
@@ -148,18 +203,17 @@ class LiquidationMap(Panel):
 
     def _snapshot(self) -> str:
         table = self.view["tables"][0]
-        return static_view.heading(self.view["title"]) + static_view.table(
-            table["columns"], table["rows"], "no positions"
-        )
+        head = static_view.heading(self.view["title"])
+        return head + static_view.table(table["columns"], table["rows"], "no positions")
 
 
 def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mapping[str, Any]) -> list[list[str]]:
     """Return equity and maintenance margin of the cross positions after a move of all marks, for each of SHOCKS."""
-    cross = [one for one in rows if one["margin_mode"] != "ISOLATED" and one["mark_price"]]
-    isolated = [one for one in rows if one["margin_mode"] == "ISOLATED" and one["mark_price"]]
+    marked = [one for one in rows if one["mark_price"]]
+    cross = [one for one in marked if one["margin_mode"] != "ISOLATED"]
     if not cross or wallet.get("equity") is None:
         return []
-    own = sum((isolated_equity(one) for one in isolated), _ZERO)
+    own = sum((isolated_equity(one) for one in marked), _ZERO)  # 0 of cross positions
     found = []
     for shock in SHOCKS:
         equity, needed = wallet["equity"] - own, _ZERO
@@ -169,15 +223,11 @@ def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mappin
             for size in legs(one):
                 value = abs(size) * one["mark_price"] * (1 + shock)
                 needed += margin.maintenance_margin(value, product.tiers) if product.tiers else _ZERO
-        gone = equity <= needed
         share = percent(needed / equity, 1) if equity > 0 else MISSING
-        found.append([change(shock, 0), money(equity), money(needed), share, "✖ liquidated" if gone else ""])
+        gone = "✖ liquidated" if equity <= needed else ""
+        found.append([change(shock, 0), money(equity), money(needed), share, gone])
     return found
 
 
 def _table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> dict[str, Any]:
     return {"title": title, "columns": list(columns), "rows": [list(row) for row in rows]}
-
-
-def _time_text(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
