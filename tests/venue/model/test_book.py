@@ -36,7 +36,7 @@ def test_a_ladder_is_a_sorted_dictionary_of_queues(side: int, script: list[tuple
         prices = sorted(model, reverse=side > 0)
         assert [level.price for level in ladder] == prices
         assert ladder.best == (prices[0] if prices else 0)
-        assert len(ladder) == len(prices)
+        assert len(ladder.levels) == len(prices)
         for level in ladder:
             assert [each.id for each in level.orders.values()] == [each.id for each in model[level.price]]
             assert level.total == sum(each.leaves for each in model[level.price])
