@@ -205,7 +205,7 @@ def _ledger_shape() -> str:
 
 FORMATS: Mapping[str, Format] = {
     "venue dump": Format(
-        "toolkit.venue.engine.codec", "MAGIC", lambda: shape(State), "venue-{}.dump", _write_dump
+        "toolkit.venue.engine.dump_format", "MAGIC", lambda: shape(State), "venue-{}.dump", _write_dump
     ),
     "venue journal": Format(
         "toolkit.venue.lab.journal_file",

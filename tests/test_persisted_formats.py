@@ -23,7 +23,7 @@ from toolkit.errors import InputError, JournalDamaged, VenueError
 from toolkit.research.analysis.results import Results
 from toolkit.research.data.recording import Recording
 from toolkit.research.selection.points import RecordFile, from_plain
-from toolkit.venue.engine import codec
+from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab import journal_file
 from toolkit.venue.lab.journal import Journal
@@ -164,18 +164,18 @@ def test_a_renamed_field_changes_the_hash_of_its_format() -> None:
 @pytest.mark.parametrize(("old", "new"), [(b"faucet_time", b"faucet_when"), (b"fee_parts", b"fee_party")])
 def test_a_dump_with_a_field_of_another_name_is_refused(old: bytes, new: bytes) -> None:
     """The first is in the accounts, the second in the orders of the history."""
-    body = path("venue dump").read_bytes()[codec._START :]
+    body = path("venue dump").read_bytes()[dump_format._START :]
     renamed = body.replace(bytes((0xA0 | len(old),)) + old, bytes((0xA0 | len(new),)) + new)
     assert renamed != body
     with pytest.raises(VenueError, match=r"State\.accounts|unknown field `fee_party`"):
-        Core.load(codec.joined([codec.MAGIC, renamed]))
+        Core.load(dump_format.joined([dump_format.MAGIC, renamed]))
 
 
 def test_a_dump_with_a_missing_part_is_refused() -> None:
-    parts = msgspec.msgpack.decode(path("venue dump").read_bytes()[codec._START :], type=dict[str, msgspec.Raw])
+    parts = msgspec.msgpack.decode(path("venue dump").read_bytes()[dump_format._START :], type=dict[str, msgspec.Raw])
     del parts["withdrawals"]
     with pytest.raises(VenueError, match=r"the fields of State\.withdrawals are not those of this one"):
-        Core.load(codec.joined([codec.MAGIC, msgspec.msgpack.encode(parts)]))
+        Core.load(dump_format.joined([dump_format.MAGIC, msgspec.msgpack.encode(parts)]))
 
 
 def test_a_journal_with_a_field_of_another_name_is_refused(tmp_path: Path) -> None:

@@ -80,7 +80,11 @@ def environment(
     address, so either of the two is enough there. Raises InputError for an unknown name, for an address that is not
     one, and for one of two addresses away from the local venue, where the other would stay that of the preset.
     """
-    chosen = name if isinstance(name, Environment) else _preset(name)
+    if not isinstance(name, Environment) and name not in PRESETS:
+        known = tuple(sorted(PRESETS))
+        said = f"environment {name!r} is not known; use one of {', '.join(known)}, or an Environment of your own"
+        raise InputError(said, field="environment", rule="known", value=name, nearest=known)
+    chosen = name if isinstance(name, Environment) else PRESETS[name]
     given = os.environ if variables is None else variables
     base = _address("base_url", base_url or given.get("TOOLKIT_BASE_URL") or "", "http")
     feed = _address("ws_url", ws_url or given.get("TOOLKIT_WS_URL") or "", "ws")
@@ -96,14 +100,6 @@ def environment(
             rule="both addresses",
         )
     return replace(chosen, base_url=base or chosen.base_url.rstrip("/"), ws_url=feed or chosen.ws_url.rstrip("/"))
-
-
-def _preset(name: str) -> Environment:
-    if name in PRESETS:
-        return PRESETS[name]
-    known = ", ".join(sorted(PRESETS))
-    said = f"environment {name!r} is not known; use one of {known}, or an Environment of your own"
-    raise InputError(said, field="environment", rule="known", value=name, nearest=tuple(sorted(PRESETS)))
 
 
 def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:

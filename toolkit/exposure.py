@@ -108,15 +108,7 @@ class Need(NamedTuple):
 
 
 def need_of(
-    standing: Standing,
-    side: int,
-    steps: int,
-    price: int,
-    mark: int,
-    unit: int,
-    taken: int,
-    paid: int,
-    uncovered: int,
+    standing: Standing, side: int, steps: int, price: int, mark: int, unit: int, taken: int, paid: int, uncovered: int
 ) -> Need:
     """Return what an order needs that its position does not cover.
 

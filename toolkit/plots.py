@@ -20,7 +20,7 @@ import pandas as pd
 from .errors import InputError, require
 from .guards import no_keys
 from .interchange import to_pandas
-from .pictures.panes import DARK, LIGHT, Candles, Columns, Level, Line, Pane, Theme, spacing_days
+from .pictures.panes import DARK, LIGHT, CandleSeries, Columns, HorizontalLine, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
 
 if TYPE_CHECKING:
@@ -73,13 +73,16 @@ def candles(
     time without candles stays empty.
     """
     frame = _by_time(_frame(klines, "klines", ("open", "high", "low", "close"), "session.klines"))
-    panes = [Pane(title or _candle_title(frame), [Candles(frame)], "price (USDC)", 3.2, plain=True)]
+    symbol, interval = _only(frame, "symbol"), _only(frame, "interval")
+    named = " · ".join(filter(None, (symbol, _span_name(int(interval)) if interval else ""))) or "Candles"
+    panes = [Pane(title or named, [CandleSeries(frame)], "price (USDC)", 3.2, plain=True)]
     if volume and ax is None:
         days = spacing_days(frame.index)
         rising = frame["close"].astype("float64") >= frame["open"].astype("float64")
         traded = frame["volume"].astype("float64").set_axis(frame.index + pd.Timedelta(days=days / 2))
         parts = [Columns(traded, days * 0.7, rising, 0.55)]
-        panes.append(Pane("", parts, f"volume{_base_unit(frame)}", limits=(0, None), plain=True))
+        unit = symbol.removesuffix("USDC") if symbol.endswith("USDC") else "base units"
+        panes.append(Pane("", parts, f"volume ({unit})", limits=(0, None), plain=True))
     shown = draw_all(panes, theme_named(theme), height=5.6 if volume else 4.6, ax=ax)
     return shown[0] if len(shown) == 1 else (shown[0], shown[1])
 
@@ -138,7 +141,7 @@ def equity(
     lowest = min(float(fall.min()) * 1.15 if len(fall) else 0.0, -0.01)
     change = values.iloc[-1] - values.iloc[0] if len(values) else 0.0
     note = (f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", "up" if change >= 0 else "down") if len(values) else None
-    start = [Level(float(values.iloc[0]), dashed=True)] if len(values) else []
+    start = [HorizontalLine(float(values.iloc[0]), dashed=True)] if len(values) else []
     below = Line(fall, role="down", width=1.1, steps=True, area=0.0, opacity=0.3)
     panes = (
         Pane(title or "Equity", (Line(values, width=1.7, steps=True), *start), "equity (USDC)", 2.6, note),
@@ -164,8 +167,9 @@ def funding(
     summed = values.groupby(level=0).sum()
     sums = Line(summed.cumsum(), "sum so far", steps=True)
     unit = "USDC, negative is paid" if paid else "% an interval"
-    parts = (Columns(summed, 0.55 * spacing_days(summed.index)), Level(0), sums)
-    pane = Pane(title or _funding_title(frame, paid), parts, f"funding ({unit})")
+    parts = (Columns(summed, 0.55 * spacing_days(summed.index)), HorizontalLine(0), sums)
+    what, symbol = "Funding paid and received" if paid else "Funding rate", _only(frame, "symbol")
+    pane = Pane(title or " · ".join(filter(None, (what, symbol))), parts, f"funding ({unit})")
     return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
 
@@ -183,7 +187,7 @@ def positions(
         Line(sizes[symbol], str(symbol), number, steps=True, area=0.0, opacity=0.14)
         for number, symbol in enumerate(sizes.columns)
     ]
-    pane = Pane(title or "Positions", (*lines, Level(0)), "size (base units, short below 0)")
+    pane = Pane(title or "Positions", (*lines, HorizontalLine(0)), "size (base units, short below 0)")
     return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
 
 
@@ -204,29 +208,12 @@ def _by_time(frame: pd.DataFrame) -> pd.DataFrame:
     return made[made.index.notna()].sort_index(kind="stable")
 
 
-def _candle_title(frame: pd.DataFrame) -> str:
-    symbol = _only(frame, "symbol")
-    interval = _only(frame, "interval")
-    return " · ".join(filter(None, (symbol, _span_name(int(interval)) if interval else ""))) or "Candles"
-
-
-def _funding_title(frame: pd.DataFrame, paid: bool) -> str:
-    what = "Funding paid and received" if paid else "Funding rate"
-    symbol = _only(frame, "symbol")
-    return f"{what} · {symbol}" if symbol else what
-
-
 def _only(frame: pd.DataFrame, column: str) -> str:
     """Return the one value of a column as text, "" where there is none or more than one."""
     if column not in frame.columns:
         return ""
     values = frame[column].dropna().unique()
     return str(values[0]) if len(values) == 1 else ""
-
-
-def _base_unit(frame: pd.DataFrame) -> str:
-    symbol = _only(frame, "symbol")
-    return f" ({symbol.removesuffix('USDC')})" if symbol.endswith("USDC") else " (base units)"
 
 
 def _span_name(seconds: int) -> str:

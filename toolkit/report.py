@@ -18,7 +18,7 @@ from . import plots
 from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
-from .pictures.panes import Columns, Level, Line, Marks, Pane
+from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 
@@ -112,13 +112,10 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
         for name, frame in sheets.items():
             numbered = frame.index.name is None and isinstance(frame.index, pd.RangeIndex)
             named = frame if numbered else frame.reset_index()
-            cells = {_headed(column, named[column]): _spreadsheet(named[column]) for column in named}
+            zoned = {column for column in named if getattr(named[column].dtype, "tz", None) is not None}
+            cells = {f"{name} (UTC)" if name in zoned else str(name): _spreadsheet(named[name]) for name in named}
             pd.DataFrame(cells).to_excel(writer, sheet_name=name[:31], index=False, freeze_panes=(1, 0))
     return target
-
-
-def _headed(column: Any, values: Any) -> str:
-    return f"{column} (UTC)" if getattr(values.dtype, "tz", None) is not None else str(column)
 
 
 def _spreadsheet(values: Any) -> Any:
@@ -220,7 +217,7 @@ def _ratio_pane(frame: pd.DataFrame) -> Pane:
         words = f"highest {highest:,.1f} %" if highest < 1_000 else "no equity left"
         note = (words, "down" if highest >= 95 else "faint")
     limits = (0, max(122, float(ratio.max()) * 1.05) if len(ratio) else 122)
-    return Pane("Margin ratio", (line, Level(100, "liquidation", "down")), "%", 1.3, note, limits)
+    return Pane("Margin ratio", (line, HorizontalLine(100, "liquidation", "down")), "%", 1.3, note, limits)
 
 
 def _fills_pane(frame: pd.DataFrame) -> Pane:
@@ -246,11 +243,11 @@ def _fills_pane(frame: pd.DataFrame) -> Pane:
 def _funding_pane(frame: pd.DataFrame, width: float) -> Pane:
     paid, title = frame["amount"].groupby(level=0).sum(), "Funding received (+) and paid (−)"
     if not len(paid):
-        return Pane(title, (Level(0),), "USDC", 1.1)
+        return Pane(title, (HorizontalLine(0),), "USDC", 1.1)
     room, total = float(paid.abs().max()) * 1.25, float(paid.sum())
     limits = (-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
     note = (f"{total:+,.2f}", "up" if total >= 0 else "down")
-    return Pane(title, (Columns(paid, width), Level(0)), "USDC", 1.1, note, limits)
+    return Pane(title, (Columns(paid, width), HorizontalLine(0)), "USDC", 1.1, note, limits)
 
 
 def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:

@@ -10,10 +10,10 @@ import asyncio
 import os
 from dataclasses import replace
 from functools import cached_property, partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
+from . import connecting, session_methods
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import RateLimiter
@@ -24,37 +24,10 @@ from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger, account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.reading import Catalogue
-from .connecting import (
-    NOBODY,
-    Sending,
-    accounts_listed,
-    check_following,
-    is_in_process,
-    keys_and_account,
-    new_venue,
-    prepared,
-    rate_limiter,
-    runtime_of,
-    sending_with_defaults,
-    what_if,
-    wrong_type,
-)
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
 from .errors import InputError
 from .guards import no_keys
-from .session_methods import (
-    AsyncIntents,
-    AsyncParentOrders,
-    AsyncProducts,
-    AsyncSessionMethods,
-    AsyncSessionPermissions,
-    Intents,
-    ParentOrders,
-    Products,
-    SessionMethods,
-    SessionPermissions,
-)  # fmt: skip
 from .wallet import Wallet
 
 if TYPE_CHECKING:
@@ -85,7 +58,7 @@ def connect(
     transport: AnyTransport | None = None,
     follow: str | Session | None = None,
     fork: str | None = None,
-    **sending: Unpack[Sending],
+    **sending: Unpack[connecting.Sending],
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
@@ -100,18 +73,20 @@ def connect(
 
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
-    if wrong := wrong_type(environment, wallet, account):
+    if wrong := connecting.wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
-    chosen = sending_with_defaults(sending)
+    chosen = connecting.sending_with_defaults(sending)
     ws_url, timeout = chosen["ws_url"], chosen["timeout"]
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
-    owns_venue = check_following(follow, fork, in_process and venue is None)
+    in_process = connecting.is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
+    owns_venue = connecting.check_following(follow, fork, in_process and venue is None)
     if owns_venue:
-        venue = new_venue(_reader(follow, timeout), chosen["when_stale"], seed=seed, clock=clock, market=market)
-    listed = None if in_process else partial(accounts_listed, env, transport, timeout)
-    wallet, address = keys_and_account(env, wallet, account, venue, listed)
+        venue = connecting.new_venue(
+            _reader(follow, timeout), chosen["when_stale"], seed=seed, clock=clock, market=market
+        )
+    listed = None if in_process else partial(connecting.accounts_listed, env, transport, timeout)
+    wallet, address = connecting.keys_and_account(env, wallet, account, venue, listed)
     session = Session(
         env,
         wallet=wallet,
@@ -121,10 +96,10 @@ def connect(
         control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         sending=chosen,
-        limiter=rate_limiter(chosen["rates"], local=in_process),
-        runtime=runtime_of(venue, clock),
+        limiter=connecting.rate_limiter(chosen["rates"], local=in_process),
+        runtime=connecting.runtime_of(venue, clock),
     )
-    return prepared(session, in_process and chosen["approve"], fork)
+    return connecting.prepared(session, in_process and chosen["approve"], fork)
 
 
 def _reader(follow: str | Session | None, timeout: float) -> Session | None:
@@ -132,8 +107,8 @@ def _reader(follow: str | Session | None, timeout: float) -> Session | None:
     if not isinstance(follow, str):
         return follow
     if "://" in follow:
-        return connect(base_url=follow, account=NOBODY, timeout=timeout)
-    return connect(follow, account=NOBODY, timeout=timeout)
+        return connect(base_url=follow, account=connecting.NOBODY, timeout=timeout)
+    return connect(follow, account=connecting.NOBODY, timeout=timeout)
 
 
 def ask(question: str) -> bool:
@@ -141,7 +116,7 @@ def ask(question: str) -> bool:
     return input(f"{question}\nSend it? Type yes: ").strip().lower() == "yes"
 
 
-class Session(SessionMethods):
+class Session(session_methods.SessionMethods):
     """One wallet in one environment. Made by `connect`.
 
     Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, in this process or
@@ -162,7 +137,7 @@ class Session(SessionMethods):
         owns_venue: bool,
         control_token: str | None = None,
         transport: Any,
-        sending: Sending,
+        sending: connecting.Sending,
         limiter: RateLimiter,
         runtime: Runtime,
     ) -> None:
@@ -275,24 +250,24 @@ class Session(SessionMethods):
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
 
     @cached_property
-    def permissions(self) -> SessionPermissions:
+    def permissions(self) -> session_methods.SessionPermissions:
         """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
-        return SessionPermissions(self)
+        return session_methods.SessionPermissions(self)
 
     @cached_property
-    def parent_orders(self) -> ParentOrders:
+    def parent_orders(self) -> session_methods.ParentOrders:
         """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
-        return ParentOrders(self)
+        return session_methods.ParentOrders(self)
 
     @cached_property
-    def intents(self) -> Intents:
+    def intents(self) -> session_methods.Intents:
         """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
-        return Intents(self)
+        return session_methods.Intents(self)
 
     @cached_property
-    def products(self) -> Products:
+    def products(self) -> session_methods.Products:
         """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
-        return Products(self)
+        return session_methods.Products(self)
 
     @cached_property
     def aio(self) -> AsyncSession:
@@ -310,7 +285,7 @@ class Session(SessionMethods):
         (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
         Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
         """
-        return what_if(self._local, self.account, symbol, shock)
+        return connecting.what_if(self._local, self.account, symbol, shock)
 
     def _find_account(self) -> None:
         """Ask the venue whose agent this session's key is, where that is not known yet."""
@@ -335,9 +310,7 @@ class Session(SessionMethods):
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -362,7 +335,7 @@ class Session(SessionMethods):
         return f"{where}, {who}, signs as {' and '.join(roles)}"
 
 
-class AsyncSession(AsyncSessionMethods):
+class AsyncSession(session_methods.AsyncSessionMethods):
     """The asynchronous twin of Session, reached as `session.aio`: same names, arguments and results, awaited."""
 
     _path = "session.aio"
@@ -417,24 +390,24 @@ class AsyncSession(AsyncSessionMethods):
         return AsyncInfo(self)
 
     @cached_property
-    def permissions(self) -> AsyncSessionPermissions:
+    def permissions(self) -> session_methods.AsyncSessionPermissions:
         """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
-        return AsyncSessionPermissions(self)
+        return session_methods.AsyncSessionPermissions(self)
 
     @cached_property
-    def parent_orders(self) -> AsyncParentOrders:
+    def parent_orders(self) -> session_methods.AsyncParentOrders:
         """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
-        return AsyncParentOrders(self)
+        return session_methods.AsyncParentOrders(self)
 
     @cached_property
-    def intents(self) -> AsyncIntents:
+    def intents(self) -> session_methods.AsyncIntents:
         """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
-        return AsyncIntents(self)
+        return session_methods.AsyncIntents(self)
 
     @cached_property
-    def products(self) -> AsyncProducts:
+    def products(self) -> session_methods.AsyncProducts:
         """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
-        return AsyncProducts(self)
+        return session_methods.AsyncProducts(self)
 
     @cached_property
     def stream(self) -> AsyncStream:
@@ -459,9 +432,7 @@ class AsyncSession(AsyncSessionMethods):
     async def __aenter__(self) -> AsyncSession:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:

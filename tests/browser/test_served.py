@@ -12,9 +12,9 @@ import pytest
 import toolkit
 from tests.browser.conftest import FLAGS, chromium
 from tests.browser.host import Host, expect, hosting
+from toolkit.classroom.class_routes import serving
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
-from toolkit.classroom.routes import serving
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.server import Served

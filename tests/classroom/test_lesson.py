@@ -18,10 +18,10 @@ import pytest
 import toolkit
 from toolkit import errors
 from toolkit.__main__ import main
-from toolkit.classroom import results
+from toolkit.classroom import class_results as results
+from toolkit.classroom.class_routes import serving
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
-from toolkit.classroom.routes import serving
 from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.server import Served
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 import toolkit
+from toolkit.classroom.class_routes import serving
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
-from toolkit.classroom.routes import serving
 from toolkit.venue.served.boundary import ServeSettings
 
 

@@ -19,7 +19,7 @@ from ..client.stream.local_book import LocalBook
 from ..client.stream.protocol import FeedProtocol
 from ..protocol.reads import feed as wire
 from ..protocol.reads.info_queries import ENDPOINTS
-from ..venue.engine.events import BookChange
+from ..venue.engine.changes import BookChange
 from ..venue.local import LocalVenue
 from . import Measurement, seconds
 

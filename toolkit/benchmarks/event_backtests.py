@@ -52,7 +52,7 @@ def given_events() -> Any:
     return data.load(path, format=guess_format(Path(path)), progress=False) if path else recorded_hour()
 
 
-class Maker(Strategy):
+class BestPriceMaker(Strategy):
     """Quotes at both best prices, decides each 100 ms and holds up to 0.1."""
 
     timer_ms = EVERY_MS
@@ -75,7 +75,7 @@ class Maker(Strategy):
 
 def ours(events: Any, queue: str, latency_ms: int) -> int:
     """Return the fills of the maker here."""
-    run = backtest(Maker(), {"BTCUSDC": events}, latency=(latency_ms, latency_ms), queue=queue, funding=None)
+    run = backtest(BestPriceMaker(), {"BTCUSDC": events}, latency=(latency_ms, latency_ms), queue=queue, funding=None)
     return len(run.fills)
 
 

@@ -32,6 +32,8 @@ LIMIT_USDC = 8_000
 AFTER_S = (0, 1, 5, 15, 60)
 """Seconds after a fill at which it is valued; 0 is the next full second."""
 ADDRESS = "0x" + "7" * 40
+BTC = 1
+"""Code of the product that is traded."""
 _PARTS = 60
 _SECOND = 1_000
 _HOUR = 3_600_000
@@ -172,36 +174,36 @@ class Earned(NamedTuple):
     """What the fills were worth after AFTER_S: the distance of their prices from the mid then, a gain above 0."""
 
 
-def run(quote: Quote, seed: int, hours: float, every_ms: int, market: Market | str = "usual", code: int = 1) -> Earned:
+def run(quote: Quote, seed: int, hours: float, every_ms: int) -> Earned:
     """Quote for some hours in a new venue, replacing quotes that are no longer wanted every `every_ms`."""
-    core = simulated(seed, market)
+    core = simulated(seed)
     core.apply(Advance(core.state.time + 60 * _SECOND))
-    account, product = core.account(ADDRESS), core.products[code]
+    account, product = core.account(ADDRESS), core.products[BTC]
     account.maker_rate = account.taker_rate = 0
     ledger.deposit(core, account, _DEPOSIT)
     position = position_of(core, account, product)
     unit, makers = product.unit, quotes_of(core)
     assert makers is not None
-    mids = [sum(makers.top(code))]  # what the makers want to quote: own stale quotes keep them away from it
-    trades, takers = core.state.history.trades[code], _held(core, code)
+    mids = [sum(makers.top(BTC))]  # what the makers want to quote: own stale quotes keep them away from it
+    trades, takers = core.state.history.trades[BTC], _held(core)
     start, filled, taken = core.state.time, 0, 0
     pace = min(every_ms, _SECOND)
     for step in range(1, int(hours * 3_600_000) // pace + 1):
         seen, held = len(trades), position.long.size - position.short.size
         core.apply(Advance(start + step * pace))
         if len(trades) > seen:
-            before, takers = takers, _held(core, code)
+            before, takers = takers, _held(core)
             now = position.long.size - position.short.size
             filled += abs(now - held)
             if takers - before == sum(trade.side * trade.quantity for trade in trades[seen:]):
                 taken += abs(now - held)
             held = now
         if core.state.time - start >= len(mids) * _SECOND:
-            mids.append(sum(makers.top(code)))
+            mids.append(sum(makers.top(BTC)))
         if step * pace % every_ms == 0:
-            bid, ask = _others_top(core, account, code)
+            bid, ask = _others_top(core, account)
             worth = held * (bid + ask) * unit // 2_000_000
-            _place(core, account, code, quote(Sight(bid, ask, worth)))
+            _place(core, account, quote(Sight(bid, ask, worth)))
     events = core.state.history.fills_of(ADDRESS)
     volume = sum(event.fill_price * event.fill_quantity for event in events) * unit
     held = position.long.size - position.short.size
@@ -222,19 +224,19 @@ def _after(events: Sequence[OrderEvent], mids: list[int], start: int) -> tuple[f
     return tuple(each / max(weights, 1) for each in worth)
 
 
-def _others_top(core: Core, account: VenueAccount, code: int) -> tuple[int, int]:
+def _others_top(core: Core, account: VenueAccount) -> tuple[int, int]:
     """Return the best prices of others."""
     found = []
     for side in (1, -1):
         own = {order.price: order.leaves for order in account.orders.values() if order.side == side}
-        levels = core.books.levels(code, side, 10**18) if own else [(core.books.top(code)[side < 0], 1)]
+        levels = core.books.levels(BTC, side, 10**18) if own else [(core.books.top(BTC)[side < 0], 1)]
         found.append(next(price for price, steps in levels if steps > own.get(price, 0)))
     return found[0], found[1]
 
 
-def _place(core: Core, account: VenueAccount, code: int, quote: tuple[int, int]) -> None:
+def _place(core: Core, account: VenueAccount, quote: tuple[int, int]) -> None:
     """Cancel what is no longer wanted, and place what is."""
-    product, wanted = core.products[code], dict(zip((1, -1), quote, strict=True))
+    product, wanted = core.products[BTC], dict(zip((1, -1), quote, strict=True))
     for order in list(account.orders.values()):
         if order.price == wanted[order.side]:
             wanted[order.side] = 0
@@ -250,13 +252,13 @@ def _place(core: Core, account: VenueAccount, code: int, quote: tuple[int, int])
     core.run_hooks()
 
 
-def _held(core: Core, code: int) -> int:
+def _held(core: Core) -> int:
     """Return what all simulated takers hold, in steps, trades that are not booked yet included."""
     simulation = core.state.simulation
     assert simulation is not None
-    pending = simulation.products[code].pending
+    pending = simulation.products[BTC].pending
     found = 0
     for address in TAKERS.values():
-        position = core.state.accounts[address].positions[code]
+        position = core.state.accounts[address].positions[BTC]
         found += position.long.size - position.short.size + pending.get(address, (0, 0))[0]
     return found

@@ -156,7 +156,6 @@ def marks(work: Work, checks: Sequence[Check]) -> Iterator[tuple[Check, float, s
 def run(path: Path, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> Work:
     """Run one notebook in a new kernel, within limits, up to the first error."""
     need("psutil", "ipykernel")
-    from jupyter_client.blocking.client import BlockingKernelClient
     from jupyter_client.connect import write_connection_file
 
     cells = cells_of(path)
@@ -168,21 +167,16 @@ def run(path: Path, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> 
         shutil.copyfile(path, folder / "notebook.ipynb")
         connection, log = str(folder / "kernel.json"), Path(place) / "log"
         write_connection_file(connection)
+        values: dict[str, Any] = {}
         with open(log, "wb") as said, Kernel(connection, folder, said, seconds, memory_mb) as kernel:
-            client = BlockingKernelClient(connection_file=connection)
-            client.load_connection_file()
-            client.start_channels()
-            values: dict[str, Any] = {}
             try:
-                error = kernel.run(client, cells)
-                kernel.execute(client, "from toolkit.classroom.sandbox import leave; leave('result.json')", silent=True)
+                error = kernel.run(cells)
+                kernel.execute("from toolkit.classroom.sandbox import leave; leave('result.json')", silent=True)
                 values = json.loads((folder / "result.json").read_text(encoding="utf-8"))
             except Stopped as stopped:
                 error = str(stopped)
             except (OSError, ValueError) as failed:
                 error = f"its variables could not be read: {failed}"
-            finally:
-                client.stop_channels()
         return Work(path, error, kernel.output, kernel.spent, kernel.largest_mb, dict(values))
 
 
@@ -207,7 +201,9 @@ class Kernel:
 
     def __init__(self, connection: str, folder: Path, log: IO[bytes], seconds: float, memory_mb: int) -> None:
         import psutil
+        from jupyter_client.blocking.client import BlockingKernelClient
 
+        self._client: Any = BlockingKernelClient(connection_file=connection)
         self.output, self.largest_mb, self.spent = "", 0.0, 0.0
         self._seconds, self._memory_mb, self._log = seconds, memory_mb, log.name
         self._began, self._watched = time.monotonic(), 0.0
@@ -217,38 +213,42 @@ class Kernel:
         )  # fmt: skip
 
     def __enter__(self) -> Kernel:
+        self._client.load_connection_file()
+        self._client.start_channels()
         return self
 
     def __exit__(self, *_: object) -> None:
         import psutil
 
+        self._client.stop_channels()
         self.spent = time.monotonic() - self._began
         with contextlib.suppress(psutil.Error):
             for each in [*self._process.children(recursive=True), self._process]:
                 each.kill()
         self._process.wait(10)
 
-    def run(self, client: Any, cells: Sequence[str]) -> str:
+    def run(self, cells: Sequence[str]) -> str:
         """Execute cells in order up to the first error. Return the error, or ""."""
         while True:  # until the kernel listens: what is sent before is lost
             with contextlib.suppress(queue.Empty):
-                client.kernel_info()
-                client.get_iopub_msg(timeout=0.2)
+                self._client.kernel_info()
+                self._client.get_iopub_msg(timeout=0.2)
                 break
             self.watch()
         for number, source in enumerate(cells, 1):
-            if error := self.execute(client, source):
+            if error := self.execute(source):
                 return f"cell {number}: {error}"[:2_000]
         return ""
 
-    def execute(self, client: Any, source: str, *, silent: bool = False) -> str:
+    def execute(self, source: str, *, silent: bool = False) -> str:
         """Execute one cell and return its error, or "". Raises Stopped at a limit."""
         # A kernel that stops on errors also refuses, for a moment, what comes after one: the reading of the variables.
-        request, error = client.execute(source, silent=silent, allow_stdin=False, stop_on_error=False), ""
+        request = self._client.execute(source, silent=silent, allow_stdin=False, stop_on_error=False)
+        error = ""
         while True:
             self.watch()
             try:
-                message = client.get_iopub_msg(timeout=POLL_SECONDS)
+                message = self._client.get_iopub_msg(timeout=POLL_SECONDS)
             except queue.Empty:
                 continue
             kind, content = message["msg_type"], message["content"]

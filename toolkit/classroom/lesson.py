@@ -16,7 +16,7 @@ from ..venue.clocks import RealClock
 from ..venue.lab.control import ExactAmount
 from ..venue.local import LocalVenue
 from ..venue.model.constants import HEDGE
-from . import results
+from . import class_results as results
 from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")

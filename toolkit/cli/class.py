@@ -12,9 +12,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from ..classroom.class_routes import serving
 from ..classroom.lesson import Lesson
 from ..classroom.roster import Roster, names_of
-from ..classroom.routes import serving
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
 from ..venue.served.private_files import write_private

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as graph
 from plotly.subplots import make_subplots
 
-from .panes import Level, Line, Marks, Pane, Theme, thin_line
+from .panes import HorizontalLine, Line, Marks, Pane, Theme, thin_line
 
 CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
 """Plotly's settings: no logo, no host."""
@@ -84,7 +84,7 @@ def draw_all(panes: Sequence[Pane], theme: Theme, *, height: int) -> graph.Figur
                 right = isinstance(part, Line) and part.right
                 trace = _line(part, theme) if isinstance(part, Line) else _marks(part, theme)
                 figure.add_trace(trace, row=row, col=1, secondary_y=right if second else None)
-            elif isinstance(part, Level):
+            elif isinstance(part, HorizontalLine):
                 style = {"color": theme.colour(part.role), "width": 1, "dash": "dash" if part.dashed else "solid"}
                 figure.add_hline(part.value, row=row, col=1, line=style)
         if pane.percent:

@@ -101,14 +101,14 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Candles:
+class CandleSeries:
     """Candles over time, of a frame with open, high, low and close: rising ones hollow, falling ones filled."""
 
     frame: pd.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class HorizontalLine:
     """A horizontal line across the pane."""
 
     value: float
@@ -127,7 +127,7 @@ class Pane:
     """
 
     title: str
-    parts: Sequence[Line | Marks | Columns | Candles | Level] = field(default=())
+    parts: Sequence[Line | Marks | Columns | CandleSeries | HorizontalLine] = field(default=())
     unit: str = ""
     share: float = 1.0
     note: tuple[str, str] | None = None

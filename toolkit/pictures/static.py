@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..extras import need
-from .panes import Candles, Columns, Level, Line, Marks, Pane, Theme, spacing_days, thin_line
+from .panes import CandleSeries, Columns, HorizontalLine, Line, Marks, Pane, Theme, spacing_days, thin_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,7 +138,7 @@ def _draw_columns(ax: Axes, columns: Columns, theme: Theme) -> None:
     ax.bar(values.index, values.to_numpy(), width=columns.width, color=fill, alpha=columns.opacity, linewidth=0)
 
 
-def _draw_candles(ax: Axes, candles: Candles, theme: Theme) -> None:
+def _draw_candles(ax: Axes, candles: CandleSeries, theme: Theme) -> None:
     """Draw wicks as lines and bodies as boxes."""
     from matplotlib import dates
     from matplotlib.collections import LineCollection, PolyCollection
@@ -167,7 +167,7 @@ def _draw_candles(ax: Axes, candles: Candles, theme: Theme) -> None:
         ax.axhline(float(close[-1]), color=theme.faint, linewidth=0.7, linestyle=(0, (3, 3)), zorder=1)
 
 
-def _draw_level(ax: Axes, level: Level, theme: Theme) -> None:
+def _draw_level(ax: Axes, level: HorizontalLine, theme: Theme) -> None:
     colour = theme.colour(level.role)
     ax.axhline(level.value, color=colour, linewidth=0.9, linestyle=DASHES if level.dashed else "-")
     if level.name:
@@ -181,8 +181,8 @@ DRAWN: dict[type, Any] = {
     Line: _draw_line,
     Marks: _draw_marks,
     Columns: _draw_columns,
-    Candles: _draw_candles,
-    Level: _draw_level,
+    CandleSeries: _draw_candles,
+    HorizontalLine: _draw_level,
 }
 
 

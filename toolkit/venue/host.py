@@ -17,9 +17,9 @@ from ..errors import VenueError
 from . import development
 from .api.gateway import Gateway, Submission
 from .clocks import Clock
-from .engine.codec import hash_of, joined
 from .engine.commands import Advance, Command, Control, Outcome, Submit
 from .engine.core import Core
+from .engine.dump_format import hash_of, joined
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, plain
 from .lab.player import Player

@@ -28,7 +28,7 @@ from .model.genesis import Genesis
 from .model.market import Market, saved
 
 if TYPE_CHECKING:
-    from .api.transport import VenueTransport
+    from .api.in_process import VenueTransport
     from .feed.hub import Wire
     from .served.boundary import ServeSettings
     from .served.server import Served
@@ -161,7 +161,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
-        from .api.transport import VenueTransport
+        from .api.in_process import VenueTransport
 
         return VenueTransport(self.host.gateway.handle, self.host.clock, peer)
 
@@ -179,8 +179,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         With `control` its controls are served as well, to those who send its token (`control_token` of the value).
         `settings` are the limits and permissions of clients; see `served.boundary.ServeSettings`.
         """
-        from .served.routes import open_routes, open_state_routes
         from .served.server import running
+        from .served.venue_routes import open_routes, open_state_routes
 
         open_state_routes(self.host)
         if control:

@@ -138,7 +138,7 @@ def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
     venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from toolkit.errors import MalformedRequest
-    from toolkit.venue.api import info
+    from toolkit.venue.api import info_answers as info
 
     answer = info.answer
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from toolkit.errors import VenueError
-from toolkit.venue.engine import codec, registry
+from toolkit.venue.engine import dump_format, registry
+from toolkit.venue.engine.changes import BlockDone, PriceTick
 from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, TxCode, WireError
 from toolkit.venue.engine.core import Core
-from toolkit.venue.engine.events import BlockDone, PriceTick
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import saved
 
@@ -172,23 +172,23 @@ def test_a_restored_core_continues_identically(core: Core) -> None:
 
 
 def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "RECORDS", 7)
-    monkeypatch.setattr(codec, "WHOLE", 1)
+    monkeypatch.setattr(dump_format, "RECORDS", 7)
+    monkeypatch.setattr(dump_format, "WHOLE", 1)
     core = Core(Genesis(settings={"market": saved("usual")}))
     core.apply(Advance(GENESIS_TIME + 600_000))
     whole, slices = core.dump(), core.slices()
-    assert whole[len(codec.MAGIC) + 32 :] == msgspec.msgpack.encode(core.state)
+    assert whole[len(dump_format.MAGIC) + 32 :] == msgspec.msgpack.encode(core.state)
     parts = []
     for part in slices:  # the venue goes on between any two
         parts.append(part)
         core.apply(Advance(core.state.time + 2_000))
     assert len(parts) > 20
-    assert codec.joined(parts) == whole
-    assert codec.hash_of(parts) == Core.load(whole).state_hash() != core.state_hash()
+    assert dump_format.joined(parts) == whole
+    assert dump_format.hash_of(parts) == Core.load(whole).state_hash() != core.state_hash()
 
 
 def test_a_large_history_is_decoded_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    core, sizes, decode = Core(Genesis(settings={"market": saved("usual")})), [], codec._decode
+    core, sizes, decode = Core(Genesis(settings={"market": saved("usual")})), [], dump_format._decode
     core.apply(Advance(GENESIS_TIME + 600_000))
     whole = core.dump()
 
@@ -197,22 +197,22 @@ def test_a_large_history_is_decoded_in_slices(monkeypatch: pytest.MonkeyPatch) -
             sizes.append(len(raw))
         return decode(raw, type=type)
 
-    monkeypatch.setattr(codec, "RECORDS", 7)
-    monkeypatch.setattr(codec, "WHOLE", 500)
-    monkeypatch.setattr(codec, "_decode", counting)
+    monkeypatch.setattr(dump_format, "RECORDS", 7)
+    monkeypatch.setattr(dump_format, "WHOLE", 500)
+    monkeypatch.setattr(dump_format, "_decode", counting)
     assert Core.load(whole).dump() == whole
     assert len(sizes) > 20
     assert max(sizes) < len(whole) / 20
-    body = whole[len(codec.MAGIC) + 32 :].replace(b"by_account", b"by_akkount")
+    body = whole[len(dump_format.MAGIC) + 32 :].replace(b"by_account", b"by_akkount")
     with pytest.raises(VenueError, match=r"the dump is damaged: .*unknown field `by_akkount`"):
-        Core.load(codec.joined([codec.MAGIC, body]))
+        Core.load(dump_format.joined([dump_format.MAGIC, body]))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 65_535, 65_536])
 def test_slices_are_the_bytes_of_the_whole_for_every_length(count: int) -> None:
     core = Core()
     core.state.history.fills = {ALICE: list(range(count)), "b": []}
-    assert b"".join(core.slices()) == codec.MAGIC + msgspec.msgpack.encode(core.state)
+    assert b"".join(core.slices()) == dump_format.MAGIC + msgspec.msgpack.encode(core.state)
 
 
 def test_bytes_other_than_a_dump_are_refused() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor
 from tests.venue.order_storms import OrderStorm
-from toolkit.venue.engine import events as ev
+from toolkit.venue.engine import changes as ev
 from toolkit.venue.engine.commands import Advance, Refused
 from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MAKER, REDUCE_ONLY, TAKER
 from toolkit.venue.trading.matching import trade_off_book

@@ -14,8 +14,8 @@ import pytest
 
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, JournalDamaged, VenueError
-from toolkit.venue.engine import codec
-from toolkit.venue.engine.codec import joined
+from toolkit.venue.engine import dump_format
+from toolkit.venue.engine.dump_format import joined
 from toolkit.venue.lab import journal as journals
 from toolkit.venue.lab import journal_file
 from toolkit.venue.lab.journal import Journal
@@ -205,7 +205,7 @@ def test_a_dump_is_kept_slice_by_slice_and_a_crash_between_two_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journals, "DUMP_COMMANDS", 5)
-    monkeypatch.setattr(codec, "RECORDS", 20)
+    monkeypatch.setattr(dump_format, "RECORDS", 20)
     path, signer, behind = tmp_path / "j", Signer(MASTER), set()
     for count in (60, 3, 31, 44, 7, 52):
         venue = made(path)
@@ -228,7 +228,7 @@ def test_a_dump_is_kept_slice_by_slice_and_a_crash_between_two_loses_nothing(
 
 def test_closing_gives_up_a_dump_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journals, "CLOSE_SECONDS", -1.0)
-    monkeypatch.setattr(codec, "RECORDS", 4)
+    monkeypatch.setattr(dump_format, "RECORDS", 4)
     with made(tmp_path / "j") as venue:
         for _ in range(9):
             Signer(MASTER).do(venue, withdrawal("2.5"))

@@ -10,7 +10,7 @@ import pytest
 from tests.venue.play import BTC, ETH, MICRO, Play
 from toolkit.venue.engine.commands import Advance, Control
 from toolkit.venue.engine.core import Core
-from toolkit.venue.liquidation.takeover import MarginGroup, OpenLeg
+from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
 from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL, RATE
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep

@@ -15,19 +15,19 @@ from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.book import Book
 from toolkit.venue.model.constants import RATE
-from toolkit.venue.risk import funding, ledger
+from toolkit.venue.risk import funding_settlement, ledger
 
 HOUR = 3_600_000
 CORE = Core()
 
 
-means = st.integers(-funding.FINE // 10, funding.FINE // 10)
+means = st.integers(-funding_settlement.FINE // 10, funding_settlement.FINE // 10)
 
 
 @given(means | means.map(lambda mean: mean // 10_000 * 10_000))
 def test_the_rate_is_that_of_the_formula_rounded_to_eight_decimals(mean: int) -> None:
-    exact = margin.funding_rate(Decimal(mean) / funding.FINE, 4)
-    assert funding.rate_of(CORE, BTC, mean) == floor(exact * RATE + Decimal("0.5")), "halves go up"
+    exact = margin.funding_rate(Decimal(mean) / funding_settlement.FINE, 4)
+    assert funding_settlement.rate_of(CORE, BTC, mean) == floor(exact * RATE + Decimal("0.5")), "halves go up"
 
 
 @given(
@@ -39,7 +39,7 @@ def test_impact_prices_are_those_of_the_formula(levels: list[tuple[int, int]], n
     for number, (price, quantity) in enumerate(levels):
         book.asks.add(VenueOrder(number, "0x", BTC, -1, False, 1, 1, 0, price, quantity, quantity))
     unit = CORE.products[BTC].unit
-    found = funding.impact_price(((level.price, level.total) for level in book.asks), notional * MICRO, unit)
+    found = funding_settlement.impact_price(((level.price, level.total) for level in book.asks), notional * MICRO, unit)
     money = Decimal(unit) / MICRO
     exact = margin.impact_price([(price, quantity * money) for price, quantity in sorted(levels)], notional)
     assert (found == 0) == (exact is None)
@@ -49,7 +49,7 @@ def test_impact_prices_are_those_of_the_formula(levels: list[tuple[int, int]], n
 
 def settled(play: Play) -> None:
     """Let time pass to the next settlement."""
-    play.advance(funding.next_settlement(play.core, BTC) - play.now)
+    play.advance(funding_settlement.next_settlement(play.core, BTC) - play.now)
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_a_bid_far_above_the_oracle_makes_longs_pay_more(play: Play) -> None:
     play.placed("zoe", "BUY", "1", 60_060)
     play.advance(30_000)
     market = play.core.state.markets[BTC]
-    assert funding.premium(play.core, market) == funding.FINE // 1000
-    assert funding.current_rate(play.core, BTC) > 5_000
+    assert funding_settlement.premium(play.core, market) == funding_settlement.FINE // 1000
+    assert funding_settlement.current_rate(play.core, BTC) > 5_000
     settled(play)
     [rate] = play.core.state.history.funding_rates[BTC]
     assert rate.rate == pytest.approx(25_000, abs=60)  # (0.1 % − 0.05 %) / 2
@@ -134,7 +134,7 @@ def test_nobody_is_asked_when_the_rate_is_nothing() -> None:
 
 
 def premium_with(play: Play, best_bid: int, best_ask: int) -> int:
-    return funding.premium_of(play.core, play.core.state.markets[BTC], best_bid, best_ask)
+    return funding_settlement.premium_of(play.core, play.core.state.markets[BTC], best_bid, best_ask)
 
 
 def test_the_premium_is_that_of_the_side_which_the_oracle_is_beyond() -> None:
@@ -143,10 +143,10 @@ def test_the_premium_is_that_of_the_side_which_the_oracle_is_beyond() -> None:
     play.fund(10_000_000, "zoe")
     play.placed("zoe", "SELL", "5", 59_940)
     market = play.core.state.markets[BTC]
-    assert funding.premium(play.core, market) == -funding.FINE // 1_000
+    assert funding_settlement.premium(play.core, market) == -funding_settlement.FINE // 1_000
     play.act("zoe", type="cancelAll", symbolCode=BTC)
     play.placed("zoe", "SELL", "0.001", 59_940)
-    assert funding.premium(play.core, market) == 0, "so little has no impact price"
+    assert funding_settlement.premium(play.core, market) == 0, "so little has no impact price"
 
 
 @pytest.mark.parametrize(("bid", "ask"), [(0, 0), (600_000, 600_001), (599_999, 600_000), (599_000, 601_000)])
@@ -175,23 +175,25 @@ def test_there_is_no_premium_without_an_oracle() -> None:
     ],
 )
 def test_an_impact_price_is_that_of_just_so_much(levels: list[tuple[int, int]], notional: int, price: int) -> None:
-    assert abs(funding.impact_price(levels, notional, 1) - price) <= 1
+    assert abs(funding_settlement.impact_price(levels, notional, 1) - price) <= 1
 
 
 @pytest.mark.parametrize("unit", [1, 7])
 def test_an_impact_price_does_not_depend_on_the_size_of_a_step(unit: int) -> None:
-    assert funding.impact_price([(10, 1), (20, 1)], 30 * unit, unit) == 15_000_000
+    assert funding_settlement.impact_price([(10, 1), (20, 1)], 30 * unit, unit) == 15_000_000
 
 
 def test_premiums_are_capped_and_a_mean_of_no_sample_is_nothing() -> None:
     play = Play()
     cap, market = play.core.state.config.funding_cap, play.core.state.markets[BTC]
-    assert funding.rate_of(play.core, BTC, funding.FINE) == cap
-    assert funding.rate_of(play.core, BTC, -funding.FINE) == -cap
-    market.premium, market.samples = 7 * funding.FINE // 1_000, 0
-    assert funding.current_rate(play.core, BTC) == funding.rate_of(play.core, BTC, 0)
+    assert funding_settlement.rate_of(play.core, BTC, funding_settlement.FINE) == cap
+    assert funding_settlement.rate_of(play.core, BTC, -funding_settlement.FINE) == -cap
+    market.premium, market.samples = 7 * funding_settlement.FINE // 1_000, 0
+    assert funding_settlement.current_rate(play.core, BTC) == funding_settlement.rate_of(play.core, BTC, 0)
     market.samples = 7
-    assert funding.current_rate(play.core, BTC) == funding.rate_of(play.core, BTC, funding.FINE // 1_000)
+    assert funding_settlement.current_rate(play.core, BTC) == funding_settlement.rate_of(
+        play.core, BTC, funding_settlement.FINE // 1_000
+    )
 
 
 @pytest.mark.parametrize("into", [0, 1, 4 * HOUR - 1])
@@ -199,7 +201,7 @@ def test_the_next_settlement_is_later_than_now(into: int) -> None:
     play = Play(price_interval=HOUR)
     begin = play.now // (4 * HOUR) * 4 * HOUR
     play.advance(begin + 4 * HOUR + into - play.now)
-    assert funding.next_settlement(play.core, BTC) == begin + 8 * HOUR
+    assert funding_settlement.next_settlement(play.core, BTC) == begin + 8 * HOUR
 
 
 def test_of_a_settlement_all_holders_are_told_but_participants_keep_no_record(play: Play) -> None:
@@ -207,12 +209,12 @@ def test_of_a_settlement_all_holders_are_told_but_participants_keep_no_record(pl
     before = play.balance("bob")
     market = play.core.state.markets[BTC]
     play.core.events.clear()
-    funding.settle(play.core, market, play.now)
+    funding_settlement.settle(play.core, market, play.now)
     assert play.balance("bob") > before
     assert play.position("bob").short.funding == play.position("bob").funding == play.balance("bob") - before
     log = play.core.state.history.funding_payments
     assert [(one.id, one.address, one.side) for one in log.records] == [(1, play.address("ann"), 1)]
     kinds = [type(one).__name__ for one in play.core.events if type(one).__name__ != "AccountChanged"]
     assert kinds == ["FundingRateSet", "FundingPaid", "PositionChanged"]
-    funding.settle(play.core, market, play.now)
+    funding_settlement.settle(play.core, market, play.now)
     assert [one.id for one in log.records] == [1, 2]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.play import MICRO, Play
-from toolkit.venue.engine.events import AccountChanged
+from toolkit.venue.engine.changes import AccountChanged
 from toolkit.venue.model.history import ROUND
 from toolkit.venue.risk import ledger
 from toolkit.venue.risk.audit import cash, entries, transfers

@@ -14,7 +14,7 @@ from tests.venue.play import BTC, ETH, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import LIQUIDATION, SL_FROM_POSITION
-from toolkit.venue.risk import funding
+from toolkit.venue.risk import funding_settlement
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -69,7 +69,7 @@ def test_funding_liquidation_and_triggers_of_one_instant_leave_closed_books() ->
     stop = {"reduceOnlyOption": "SL_FROM_POSITION", "triggerPx": "58000", "tpslTriggerType": "MARK_PRICE"}
     play.placed("careful", "SELL", "0", code=BTC, **stop)
     play.control("release_oracle", product=BTC)
-    settlement = funding.next_settlement(play.core, BTC)
+    settlement = funding_settlement.next_settlement(play.core, BTC)
     play.core.price_source = lambda core, code, time: (
         (565_000 if time >= settlement else 600_000, 0) if code == 1 else (0, 0)
     )

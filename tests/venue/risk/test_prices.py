@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.venue.play import BTC, Play
 from toolkit import margin
+from toolkit.venue.engine.changes import PriceTick
 from toolkit.venue.engine.commands import Advance, Control
 from toolkit.venue.engine.core import Core
-from toolkit.venue.engine.events import PriceTick
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.state import MarketState
 from toolkit.venue.risk import prices

@@ -17,11 +17,11 @@ import pytest
 
 from tests.venue.wallets import MASTER, Signer
 from toolkit.errors import VenueError
-from toolkit.venue.api import info
+from toolkit.venue.api import info_answers as info
 from toolkit.venue.api.gateway import Answer, HttpRequest, Incoming, enveloped
 from toolkit.venue.api.info_pages import Values
 from toolkit.venue.clocks import RealClock
-from toolkit.venue.engine import codec
+from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab.ticker import Steps
 from toolkit.venue.local import LocalVenue
@@ -100,14 +100,14 @@ def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pyte
 def test_requests_are_answered_while_a_dump_is_made(
     control: str, venue: LocalVenue, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, let_go, encoded = threading.Event(), threading.Event(), codec._encoded
+    begun, let_go, encoded = threading.Event(), threading.Event(), dump_format._encoded
 
     def slow(parts: Any) -> Iterator[bytes]:
         begun.set()
         assert let_go.wait(30)
         yield from encoded(parts)
 
-    monkeypatch.setattr(codec, "_encoded", slow)
+    monkeypatch.setattr(dump_format, "_encoded", slow)
     token = {"authorization": f"Bearer {served.control_token}"}
     answers: list[httpx.Response] = []
     with httpx.Client(base_url=served.base_url, timeout=60) as client:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.venue.wallets import MASTER
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served.routes import functions, open_routes
+from toolkit.venue.served.venue_routes import functions, open_routes
 
 
 @pytest.fixture

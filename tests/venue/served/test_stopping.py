@@ -29,14 +29,14 @@ LIMIT = 1.3
 """Seconds until the process has ended: a second, and what starting to end and looking for it takes."""
 SLOW_DUMPS = """
 import sys, time
-from toolkit.venue.engine import codec
+from toolkit.venue.engine import dump_format
 from toolkit.__main__ import main
-encoded, codec.RECORDS = codec._encoded, 1
+encoded, dump_format.RECORDS = dump_format._encoded, 1
 def slowly(parts):
     for part in encoded(parts):
         time.sleep(0.01)
         yield part
-codec._encoded = slowly
+dump_format._encoded = slowly
 sys.exit(main(sys.argv[1:]))
 """
 """A state so large that its dump takes long, in short."""

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, VenueError
 from toolkit.venue import clocks
+from toolkit.venue.engine.changes import BlockDone, FundingRateSet, PriceTick
 from toolkit.venue.engine.core import Core
-from toolkit.venue.engine.events import BlockDone, FundingRateSet, PriceTick
 from toolkit.venue.local import LocalVenue
 
 HOUR = 3_600_000

@@ -17,7 +17,7 @@ from toolkit.venue.model.constants import MAKER
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow, market_of
 from toolkit.venue.risk import ledger
-from toolkit.venue.simulation import flow, participants
+from toolkit.venue.simulation import order_flow, participants
 from toolkit.venue.simulation.noise import Rng, mix
 from toolkit.venue.simulation.quoting import MAKERS
 
@@ -333,15 +333,15 @@ def test_a_market_is_a_value_that_is_varied_and_saved_with_the_venue() -> None:
 
 
 def test_blocks_of_the_flow_join_and_hold_their_events_by_time() -> None:
-    source = flow.source_of(Market(), 7, 1, "BTCUSDC")
-    first = GENESIS_TIME // flow.BLOCK_MS
-    blocks = [flow.block(source, Market.scales("usual"), first + number) for number in range(3)]
+    source = order_flow.source_of(Market(), 7, 1, "BTCUSDC")
+    first = GENESIS_TIME // order_flow.BLOCK_MS
+    blocks = [order_flow.block(source, Market.scales("usual"), first + number) for number in range(3)]
     for number, block in enumerate(blocks):
         for times in (block.news_times, block.order_times):
             assert times == sorted(times)
-            assert all(time // flow.BLOCK_MS == first + number for time in times)
+            assert all(time // order_flow.BLOCK_MS == first + number for time in times)
         assert (len(block.news), len(block.orders)) == (len(block.news_times), len(block.order_times))
-    stressed = flow.block(source, Market.scales("stressed"), first)
+    stressed = order_flow.block(source, Market.scales("stressed"), first)
     assert len(stressed.orders) > len(blocks[0].orders)
 
 

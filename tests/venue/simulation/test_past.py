@@ -14,7 +14,7 @@ from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow
-from toolkit.venue.simulation import flow, noise, past
+from toolkit.venue.simulation import noise, order_flow, past
 from toolkit.venue.simulation.noise import SIGMA, Rng
 from toolkit.venue.simulation.participants import past_of
 
@@ -55,9 +55,9 @@ def test_normals_exponentials_and_waits_have_their_shapes() -> None:
 
 
 def test_any_window_of_volatility_is_part_of_the_whole() -> None:
-    source = flow.source_of(Market(), 7, 1, "BTCUSDC")
-    whole = flow.volatility(source, 29_000_000, 3_000)
-    assert flow.volatility(source, 29_000_700, 900).tolist() == whole[700:1_600].tolist()
+    source = order_flow.source_of(Market(), 7, 1, "BTCUSDC")
+    whole = order_flow.volatility(source, 29_000_000, 3_000)
+    assert order_flow.volatility(source, 29_000_700, 900).tolist() == whole[700:1_600].tolist()
 
 
 def test_the_past_joins_the_present_without_gap_or_jump(core: Core) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.play import BTC, MICRO, XRP, Play
-from toolkit.venue.engine import events as ev
+from toolkit.venue.engine import changes as ev
 from toolkit.venue.engine.commands import Control, Outcome, Submit
 from toolkit.venue.model.constants import CROSS, ISOLATED
 from toolkit.venue.model.genesis import default_products

@@ -228,6 +228,9 @@ def test_the_slider_of_a_stop_takes_a_share_of_the_position(session: Session) ->
     ticket.take_share(40)
     assert Decimal(ticket.quantity) == Decimal("0.02")
     assert ticket.valid
+    ticket.quantity_as = "share"
+    [quantity] = [one for row in ticket.form["rows"] for one in row if one and one["name"] == "quantity"]
+    assert quantity["spoken"] == "Quantity, in percent of the position"
 
 
 def test_a_twap_with_a_limit_previews_the_fees_of_a_taker(session: Session) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 import toolkit
 from toolkit import errors
-from toolkit.classroom import ranking
+from toolkit.classroom import class_results
+from toolkit.classroom.class_routes import BOARD_DATA_PATH, open_class_routes
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
-from toolkit.classroom.routes import BOARD_DATA_PATH, open_class_routes
 from toolkit.session import Session
 from toolkit.venue.api.gateway import enveloped
 from toolkit.venue.local import LocalVenue
@@ -60,7 +60,7 @@ def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> 
     assert widget.view["rows"][0]["return"].startswith("▲ ")
     assert widget.view["news"] == [["00:00", "Prices rise"]]
     frame = widget.frame()
-    assert frame.dtypes.astype(str).to_dict() == ranking.COLUMNS
+    assert frame.dtypes.astype(str).to_dict() == class_results.COLUMNS
     assert frame["trades"].tolist() == [1, 0]
     assert repr(widget).startswith("<Leaderboard 2 students; Bo <b> ▲ ")
     assert "Bo &lt;b&gt;" in widget._repr_mimebundle_()[0]["text/html"]

@@ -17,20 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ... import errors
 from ...environments import Environment
-from ...errors import (
-    ExchangeError,
-    HttpStatus,
-    LimitReached,
-    OutcomeUnknown,
-    RateLimited,
-    RequestExpired,
-    SessionClosed,
-    ToolkitError,
-    TransportError,
-    WalletError,
-    require,
-)
 from ...protocol.actions import Action, declaration
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
@@ -155,7 +143,7 @@ class Delivery:
         prepared = yield from self._prepare(payload, expiry_after, vault_address)
         try:
             return (yield from self._record_and_send(prepared))
-        except RequestExpired as error:
+        except errors.RequestExpired as error:
             now: int = yield Now()
             elapsed_ms: int = yield Elapsed()
             # The refusal has shown the venue's time. Where that shows that the clock was wrong, and not that this call
@@ -174,7 +162,7 @@ class Delivery:
 
         Raises as `submit` does. Sending it a second time is refused, because a nonce is used once.
         """
-        require(prepared, Prepared, "prepared", "what session.prepare returned")
+        errors.require(prepared, Prepared, "prepared", "what session.prepare returned")
         if not confirmed:
             self.require_confirmation(prepared.payload)
         return (yield from self._record_and_send(prepared))
@@ -270,7 +258,7 @@ class Delivery:
         `in_doubt` is True as soon as an attempt without a response may have reached the venue.
         """
         in_doubt = intent.state in ARRIVED
-        failure: ToolkitError | None = None
+        failure: errors.ToolkitError | None = None
         began_ms: int = yield Elapsed()
         for attempt in range(self.retry.attempts):
             now: int = yield Now()
@@ -289,10 +277,10 @@ class Delivery:
                 demanded = retry_after(reply.headers, now)
                 answer = read_envelope(reply, intent.action)
                 check_belongs(intent, answer)
-            except TransportError as error:
+            except errors.TransportError as error:
                 failure = error
                 in_doubt = in_doubt or not proves_not_received(error)
-                if isinstance(error, HttpStatus) and proves_not_received(error) and error.status != 429:
+                if isinstance(error, errors.HttpStatus) and proves_not_received(error) and error.status != 429:
                     break
             except GeneratorExit:
                 # The flow was dropped, perhaps long ago: the intent may be settled by now, and SENT is open anyway.
@@ -308,13 +296,13 @@ class Delivery:
                     return (yield from self._reconciler.classify_response(intent, answer, in_doubt, self.retry))
                 failure = self._reconciler.error(intent, answer)
                 # A rate limit refuses before execution; an HTTP 5xx may come after it.
-                in_doubt = in_doubt or not isinstance(failure, RateLimited)
+                in_doubt = in_doubt or not isinstance(failure, errors.RateLimited)
             elapsed_ms: int = yield Elapsed()
             if self.retry.is_over(attempt + 1, began_ms, elapsed_ms):
                 break
             random_float: float = yield RandomFloat()
             wait = self.retry.wait(attempt, random_float, demanded)
-            if isinstance(failure, RateLimited):
+            if isinstance(failure, errors.RateLimited):
                 self.limiter.penalise(intent.action, elapsed_ms, wait)
             yield Sleep(wait)
         assert failure is not None
@@ -325,12 +313,12 @@ class Delivery:
         if self.closed or channel not in (ORDER_EVENTS, ACCOUNT_EVENTS):
             return
         submitted: list[Intent] = []
-        with suppress(ToolkitError):  # a ledger that can't be used: the next call that trades says so
+        with suppress(errors.ToolkitError):  # a ledger that can't be used: the next call that trades says so
             submitted = self.ledger.all((IntentState.SUBMITTED,))
         for intent in submitted:
             own = (intent.vault_address or intent.account).lower() == owner.lower()
             if own and intent.environment == self.environment.name and "builder" not in intent.payload:
-                with suppress(ToolkitError):  # another process has settled it differently
+                with suppress(errors.ToolkitError):  # another process has settled it differently
                     self._reconciler.settle_by_feed(intent, channel, items, now)
 
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
@@ -341,7 +329,7 @@ class Delivery:
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
         self._require_open("resolve")
-        with suppress(WalletError, TransportError, ExchangeError):
+        with suppress(errors.WalletError, errors.TransportError, errors.ExchangeError):
             yield from self.account()  # the ledger may be the account's
         wanted = None if ids is None else set(ids)
         receipts = []
@@ -395,14 +383,14 @@ class Delivery:
                     reconciler.update(intent, later, state=IntentState.REJECTED)
             elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
                 yield from self._post(intent, intent.body)
-        except (ExchangeError, TransportError, OutcomeUnknown) as error:
+        except (errors.ExchangeError, errors.TransportError, errors.OutcomeUnknown) as error:
             if not self.ledger.get(intent.id).settled:
                 reconciler.update(intent, now, message=str(error))
         return self.ledger.get(intent.id)
 
     def _require_open(self, what: str) -> None:
         if self.closed:
-            raise SessionClosed(
+            raise errors.SessionClosed(
                 f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
             )
 
@@ -413,10 +401,10 @@ class Delivery:
         if callable(self.confirm):
             if self.confirm(f"{self.environment.name}: {describe(payload)}"):
                 return
-            raise LimitReached(f"{payload['type']} was not confirmed; nothing was signed", limit="confirm")
+            raise errors.LimitReached(f"{payload['type']} was not confirmed; nothing was signed", limit="confirm")
         what = f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
         what += "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed"
-        raise LimitReached(what, limit="confirm")
+        raise errors.LimitReached(what, limit="confirm")
 
     def _key(self, action: str, role: Role) -> PrivateKey:
         if self.wallet is not None:

@@ -123,20 +123,18 @@ class ExchangeFlows(Suggesting):
                 raise InputError(what, field="orders", rule="bracket", value=value)
             given = list(given[0].legs)
         ladder = next((each for each in given if isinstance(each, Ladder)), None)
-        if ladder is not None:
-            if action.type != "placeOrder":
-                raise InputError(f"{action.method} takes no ladder", field="orders", rule="Order", value=ladder)
-            at = given.index(ladder)
-            made_of = ladder.orders((yield from self._catalogue.find(ladder.symbol)))
-            return (yield from self._items([*given[:at], *made_of, *given[at + 1 :]], action, single))
+        if ladder is not None and action.type != "placeOrder":
+            raise InputError(f"{action.method} takes no ladder", field="orders", rule="Order", value=ladder)
         if single and len(given) != 1:
             raise InputError(f"{action.method} takes one order, not {len(given)}", field="order", rule="one")
-        made = []
-        for order in given:
-            if isinstance(order, Order):
-                product = yield from self._catalogue.find(order.symbol)
-                order = order.to_item(product, reduce_field=reduce_field)
-            made.append(order)
+        made: list[Any] = []
+        for each in given:
+            if not isinstance(each, Order | Ladder):
+                made.append(each)
+                continue
+            product = yield from self._catalogue.find(each.symbol)
+            orders = each.orders(product) if isinstance(each, Ladder) else [each]
+            made += [order.to_item(product, reduce_field=reduce_field) for order in orders]
         return made[0] if single else made
 
     def _cancels(self, value: Any) -> Flow[list[Any]]:

@@ -11,16 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import (
-    ActionRejected,
-    ExchangeError,
-    InputError,
-    OutcomeUnknown,
-    ToolkitError,
-    TransportError,
-    WaitFailed,
-    WaitTimeout,
-)
+from ... import errors
 from ...orders import Order
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
@@ -110,13 +101,13 @@ class OrderCalls:
         """
         try:
             made = self.bind((yield from sending))
-        except ToolkitError as error:
+        except errors.ToolkitError as error:
             found = getattr(error, "receipt", None)
             if isinstance(found, Receipt):
                 error.receipt = self.bind(found)  # type: ignore[attr-defined]
             raise
         if expects_immediate_end(made) and self._delivery.settle_timeout:
-            with suppress(TransportError, ExchangeError):
+            with suppress(errors.TransportError, errors.ExchangeError):
                 yield from self.refresh(made)
         return made
 
@@ -141,13 +132,13 @@ class OrderCalls:
                 found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
         if len(found) > 1 and by != "cl_ord_id":
             what = f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"'
-            raise InputError(what, field="order", rule="one", value=order)
+            raise errors.InputError(what, field="order", rule="one", value=order)
         if found:
             return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
         for intent in self._delivery.ledger.all(OPEN):
             if number in intent.client_ids and by != "order_id":
                 return self.bind(receipt(intent)).orders[intent.client_ids.index(number)]
-        raise InputError(f"the account has no order {number}", field="order", rule="exists", value=order)
+        raise errors.InputError(f"the account has no order {number}", field="order", rule="exists", value=order)
 
     def _receipt_of(self, row: Mapping[str, Any], vault: str | None) -> Receipt:
         refused = str(row.get("status")) == REJECTED
@@ -162,7 +153,7 @@ class OrderCalls:
         """Read the outcome of the receipt's request, where that is open, and the orders at these positions (all)."""
         if made.state in OPEN and made.intent and not self._delivery.closed:
             yield from self._delivery.resolve([made.intent], resend=False)
-            with suppress(ToolkitError):  # another session's ledger, or an intent that was dropped from it
+            with suppress(errors.ToolkitError):  # another session's ledger, or an intent that was dropped from it
                 _update(made, receipt(self._delivery.ledger.get(made.intent)))
         for at in range(len(made.items)) if positions is None else positions:
             result = made.results[at] if at < len(made.results) else None
@@ -192,24 +183,24 @@ class OrderCalls:
         """Read the order again until `until`; see Receipt.wait."""
         if not callable(until) and until not in _UNTIL:
             said = f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function"
-            raise InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
+            raise errors.InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
         began_ms: int = yield Elapsed()
         waited, wait, left = 0.0, FIRST_WAIT, timeout
         while True:
             failure: Exception | None = None
             try:
                 yield from within(self.refresh(made, (0,) if made.items else ()), max(left, LAST_READ_SECONDS))
-            except (TransportError, ExchangeError) as error:
+            except (errors.TransportError, errors.ExchangeError) as error:
                 failure = error  # the next read may succeed
             if until(made) if callable(until) else made.known_status in _UNTIL[until]:
                 return
             if made.is_final and not callable(until):
-                raise WaitFailed(f"not {until}: {made!r}", receipt=made)
+                raise errors.WaitFailed(f"not {until}: {made!r}", receipt=made)
             elapsed_ms: int = yield Elapsed()
             left = timeout - max(waited, (elapsed_ms - began_ms) / 1000)
             if left <= 0:
                 what = "the condition did not come true" if callable(until) else f"not {until}"
-                raise WaitTimeout(f"{what} within {timeout:g} s: {made!r}", receipt=made) from failure
+                raise errors.WaitTimeout(f"{what} within {timeout:g} s: {made!r}", receipt=made) from failure
             yield Settle(min(wait, left))
             waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
 
@@ -229,13 +220,15 @@ class OrderCalls:
             still_open = [at for at in wanted if not made.has_ended(at)]
             wanted = [0] if 0 in still_open or not still_open else still_open
         if not wanted:
-            raise InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
+            raise errors.InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
         return [cancel_item(int(pairs[at][0]["symbolCode"]), pairs[at][1]) for at in wanted]
 
     def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[dict[str, Any]]]:
         """Return the cancels of what `session.cancel` takes."""
         if what is None and cl_ord_id is None:
-            raise InputError("cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required")
+            raise errors.InputError(
+                "cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required"
+            )
         rows = getattr(what, "itertuples", None)
         given = [] if what is None else list(rows()) if rows else list(what) if _is_several(what) else [what]
         made: list[dict[str, Any]] = []
@@ -257,7 +250,7 @@ class OrderCalls:
         name, _, number = _named(ref)
         rows = yield from self._rows("order_states", owner, name, number)
         if not rows:
-            raise InputError(
+            raise errors.InputError(
                 f"the account has no order with {name} {number}", field="what", rule="exists", value=number
             )
         return cancel_item(int(rows[0]["symbol"]), ref)
@@ -294,13 +287,17 @@ class OrderCalls:
                 # By id: a new order of the same product must stay.
                 cancels = [cancel_item(int(opening[number]["symbol"]), OrderRef(number)) for number in left]
                 for at in range(0, len(cancels), BATCH):
-                    with suppress(ActionRejected):  # some have ended meanwhile; the next read shows whether all have
+                    with suppress(
+                        errors.ActionRejected
+                    ):  # some have ended meanwhile; the next read shows whether all have
                         payload = {"type": "cancelOrder", "cancels": cancels[at : at + BATCH]}
                         receipts.append((yield from self.submit(payload, vault_address=vault)))
             random_float: float = yield RandomFloat()
             yield Sleep(self._delivery.retry.wait(attempt, 0.5 + random_float / 2))
         else:
-            raise OutcomeUnknown(f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}")
+            raise errors.OutcomeUnknown(
+                f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}"
+            )
         ended = yield from self._ended(owner, opening, began_ms)
         filled = {number: _filled(ended.get(number, row)) - _filled(row) for number, row in opening.items()}
         receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
@@ -344,9 +341,9 @@ class OrderCalls:
         if not isinstance(new, Order):
             what = f"{new!r} can't replace an order: a bracket's take-profit and stop-loss, or all but one of several "
             what += "orders, would be lost"
-            raise InputError(what, field="new", rule="Order", value=new)
+            raise errors.InputError(what, field="new", rule="Order", value=new)
         if (existing is None) == (cl_ord_id is None):
-            raise InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
+            raise errors.InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
         ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
         product = yield from self._catalogue.find(new.symbol)
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
@@ -356,7 +353,7 @@ class OrderCalls:
             payload["clOrdId"] = ref.cl_ord_id
         else:
             what = "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out"
-            raise InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
+            raise errors.InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
         return (yield from self.submit(payload, expiry_after, vault_address))
 
     @bounded
@@ -400,11 +397,11 @@ def _is_several(what: Any) -> bool:
 def _order(value: object) -> OrderRef:
     try:
         return order_ref(value, "what")
-    except InputError as error:
+    except errors.InputError as error:
         if error.rule != "int64":
             raise
         what = f"{value!r} is not an order; give a receipt, an order id, a row, or several of them"
-        raise InputError(what, field="what", rule="order", value=value) from None
+        raise errors.InputError(what, field="what", rule="order", value=value) from None
 
 
 def _filled(row: Mapping[str, Any]) -> Decimal:

@@ -11,24 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import (
-    ActionRejected,
-    BadAnswer,
-    BadRequest,
-    BroadcastFailed,
-    ExchangeError,
-    HttpStatus,
-    InvalidNonce,
-    NotSent,
-    OutcomeUnknown,
-    RateLimited,
-    RequestExpired,
-    SignatureRejected,
-    ToolkitError,
-    TransportError,
-    UnsupportedAction,
-    exchange_error,
-)
+from ... import errors
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
@@ -44,7 +27,7 @@ from .outcome import (
 )
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
 
-LAST_REFUSALS = (SignatureRejected.code, RequestExpired.code)
+LAST_REFUSALS = (errors.SignatureRejected.code, errors.RequestExpired.code)
 """Codes after which no further copy of a request is executed."""
 LATEST_EXECUTION_MS = 60_000
 
@@ -69,7 +52,7 @@ class Reconciler:
         """
         now: int = yield Now()
         if refusal := _refused_inside(answer):
-            answer = replace(answer, code=ActionRejected.code, message=refusal)
+            answer = replace(answer, code=errors.ActionRejected.code, message=refusal)
         if answer.code == 0:
             state = IntentState.ACCEPTED if _shows_execution(intent, answer) else IntentState.SUBMITTED
             return (yield from self.await_execution(self._close(intent, now, state, answer), retry))
@@ -78,10 +61,10 @@ class Reconciler:
         # No longer SENT: another process resolves the intent and may have sent a copy as well.
         in_doubt = in_doubt or self.ledger.get(intent.id).state is not IntentState.SENT
         # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
-        if in_doubt or isinstance(error, InvalidNonce) or _leaves_open(error):
+        if in_doubt or isinstance(error, errors.InvalidNonce) or _leaves_open(error):
             try:
                 known = yield from poll_outcome(intent, retry, self.timeout)
-            except (TransportError, ExchangeError):
+            except (errors.TransportError, errors.ExchangeError):
                 in_doubt = True
             if isinstance(known, Missing) and not known.certain:
                 in_doubt = True
@@ -89,7 +72,7 @@ class Reconciler:
             return self.record_found(intent, now, known)
         if in_doubt and not (proves_no_execution(error) or (known.certain and self.is_over(intent, now))):
             message = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
-            if isinstance(error, SignatureRejected | RequestExpired):
+            if isinstance(error, errors.SignatureRejected | errors.RequestExpired):
                 message += f"; a copy that it took before would show within {self.latest_ms // 1000} s"
             code = None if _leaves_open(error) else answer.code  # of HTTP 503 with 40204, say: no word of the venue's
             intent = self.update(intent, now, state=IntentState.UNKNOWN, code=code, message=message)
@@ -139,13 +122,13 @@ class Reconciler:
         # Whether this request arrived is open, as it is without an answer.
         message = "the answer named the transaction of another request"
         intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
-        with suppress(TransportError, ExchangeError):
+        with suppress(errors.TransportError, errors.ExchangeError):
             outcome = yield from poll_outcome(intent, retry, self.timeout)
             if isinstance(outcome, Found):
                 intent = self._found(intent, now, outcome)
         if intent.settled:
             return self.result_or_raise(intent)
-        raise unknown_outcome(intent, BadAnswer(message))
+        raise unknown_outcome(intent, errors.BadAnswer(message))
 
     def settle_by_feed(self, intent: Intent, channel: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
         """Settle a submitted intent if new records of a channel of the feed show its outcome."""
@@ -153,22 +136,22 @@ class Reconciler:
         if found is not None:
             self._found(intent, now, found)
 
-    def give_up(self, intent: Intent, failure: ToolkitError, in_doubt: bool) -> Flow[Receipt]:
+    def give_up(self, intent: Intent, failure: errors.ToolkitError, in_doubt: bool) -> Flow[Receipt]:
         """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
 
         Returns or raises the outcome that another process has recorded meanwhile.
         """
         now: int = yield Now()
         if not in_doubt:
-            message = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
+            message = f"not sent: {failure}" if isinstance(failure, errors.NotSent) else str(failure)
             code = getattr(failure, "code", None)
             # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
             changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": message}
             intent = self.update(intent, now, expected=IntentState.SENT, **changes)
         if in_doubt or intent.state in ARRIVED:
             # Something answered, so the venue can be reached: it knows whether a copy was executed.
-            if isinstance(failure, BadAnswer | ExchangeError):
-                with suppress(TransportError, ExchangeError):
+            if isinstance(failure, errors.BadAnswer | errors.ExchangeError):
+                with suppress(errors.TransportError, errors.ExchangeError):
                     known = yield from query_outcome(intent)
                     if isinstance(known, Found):
                         intent = self._found(intent, now, known)
@@ -178,7 +161,7 @@ class Reconciler:
                 raise unknown_outcome(intent, failure)
         if intent.state is not IntentState.REJECTED:
             return self.result_or_raise(intent)
-        if isinstance(failure, ExchangeError):
+        if isinstance(failure, errors.ExchangeError):
             failure.receipt = receipt(intent)
         raise failure
 
@@ -191,7 +174,7 @@ class Reconciler:
         state = IntentState.FAILED if submitted else IntentState.REJECTED
         if found.accepted:
             state = IntentState.ACCEPTED
-        code = 0 if found.code == 0 else ActionRejected.code
+        code = 0 if found.code == 0 else errors.ActionRejected.code
         changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
         return self.update(intent, now, **changes)
 
@@ -199,11 +182,11 @@ class Reconciler:
         """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
         settled = receipt(intent)
         if intent.state is IntentState.REJECTED and intent.code is None:
-            raise NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
+            raise errors.NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
         if intent.state is IntentState.ACCEPTED and not intent.code:
             return settled
-        code, data = intent.code or ActionRejected.code, dict(intent.data or {})
-        error = exchange_error(code, intent.message, data=data, action=intent.action)
+        code, data = intent.code or errors.ActionRejected.code, dict(intent.data or {})
+        error = errors.exchange_error(code, intent.message, data=data, action=intent.action)
         error.receipt = settled
         raise error
 
@@ -215,7 +198,7 @@ class Reconciler:
         """
         try:
             return self.ledger.update(intent.id, now, expected=expected, **changes)
-        except ToolkitError:
+        except errors.ToolkitError:
             current = self.ledger.get(intent.id)
             target = IntentState(changes.get("state", current.state))
             settled = current.settled and (target in OPEN or target is current.state)
@@ -224,15 +207,17 @@ class Reconciler:
                 return current
             raise
 
-    def error(self, intent: Intent, answer: Envelope) -> ExchangeError:
+    def error(self, intent: Intent, answer: Envelope) -> errors.ExchangeError:
         """Return the error for a response with a non-zero code."""
         data = answer.data if isinstance(answer.data, dict) else None
         message = answer.message
         skew_ms = self.clock_skew()
-        if answer.code == RequestExpired.code and skew_ms is not None:
+        if answer.code == errors.RequestExpired.code and skew_ms is not None:
             message = f"{message}; {describe_clock_skew(skew_ms)}"
-        error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
-        if isinstance(error, RequestExpired):
+        error = errors.exchange_error(
+            answer.code, message, data=data, action=intent.action, http_status=answer.reply.status
+        )
+        if isinstance(error, errors.RequestExpired):
             error.clock_skew_ms = skew_ms
         return error
 
@@ -241,34 +226,35 @@ class Reconciler:
         return self.update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
 
 
-def proves_not_received(error: TransportError) -> bool:
+def proves_not_received(error: errors.TransportError) -> bool:
     """Return whether a failure proves that the venue did not take the request: it never left, or a 4xx came back."""
-    if isinstance(error, NotSent):
+    if isinstance(error, errors.NotSent):
         return True
     # 408 is sent when the server stopped waiting, which says nothing about what it had read.
-    return isinstance(error, HttpStatus) and 400 <= error.status < 500 and error.status != 408
+    return isinstance(error, errors.HttpStatus) and 400 <= error.status < 500 and error.status != 408
 
 
 def is_transient(answer: Envelope) -> bool:
     """Return whether a response asks to try later: a rate limit, or HTTP 5xx with a code that is not the venue's."""
-    if answer.code == RateLimited.code or answer.reply.status == 429:
+    if answer.code == errors.RateLimited.code or answer.reply.status == 429:
         return True
     return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
 
 
-def proves_no_execution(error: ExchangeError) -> bool:
+def proves_no_execution(error: errors.ExchangeError) -> bool:
     """Return whether a refusal proves that no copy of a request was or will be executed.
 
     A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
     in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
     an earlier one may have been, or may be under way: `Reconciler.is_over`.
     """
-    return isinstance(error, ActionRejected | BadRequest | UnsupportedAction) and not _leaves_open(error)
+    refusals = errors.ActionRejected | errors.BadRequest | errors.UnsupportedAction
+    return isinstance(error, refusals) and not _leaves_open(error)
 
 
-def unknown_outcome(intent: Intent, cause: Exception) -> OutcomeUnknown:
+def unknown_outcome(intent: Intent, cause: Exception) -> errors.OutcomeUnknown:
     """Return the error for an intent without a known outcome."""
-    return OutcomeUnknown(
+    return errors.OutcomeUnknown(
         f"{intent.action}: its outcome is unknown ({cause}); session.resolve() asks the venue and settles it",
         intent=intent.id,
         receipt=receipt(intent),
@@ -295,7 +281,7 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
     if wrong:
         text = answer.reply.body[:500].decode("utf-8", "replace")
         what = f"{intent.action}: the answer belongs to another request ({', '.join(wrong)})"
-        raise BadAnswer(what, status=answer.reply.status, body=text)
+        raise errors.BadAnswer(what, status=answer.reply.status, body=text)
 
 
 def _shows_execution(intent: Intent, answer: Envelope) -> bool:
@@ -337,10 +323,10 @@ def _refused_inside(answer: Envelope) -> str:
     return "; ".join(f"{item.get('txMsg') or 'refused'} (txCode {tx_code})" for item, tx_code in refused)
 
 
-def _leaves_open(error: ExchangeError) -> bool:
+def _leaves_open(error: errors.ExchangeError) -> bool:
     """Return whether a request with this answer may have been executed: the venue failed while it was under way."""
-    failed = error.http_status >= 500 or error.code >= 50000 or isinstance(error, BroadcastFailed)
-    if failed or not isinstance(error, ActionRejected):
+    failed = error.http_status >= 500 or error.code >= 50000 or isinstance(error, errors.BroadcastFailed)
+    if failed or not isinstance(error, errors.ActionRejected):
         return failed
     # A business rule is refused by a transaction; without one it is open what "call failed" means, as it is when every
     # result says that its order was accepted.

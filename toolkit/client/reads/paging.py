@@ -141,13 +141,7 @@ class PagedRead:
         return True
 
     def _keep(self, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        fresh = []
-        for row in rows:
-            key = identity(self.endpoint, row)
-            if key not in self.rows:
-                fresh.append(row)
-                self.rows[key] = row
-        return fresh
+        return [row for row in rows if self.rows.setdefault(identity(self.endpoint, row), row) is row]
 
     def _reread(self, fetch: FetchPage, since_ms: int) -> Flow[tuple[int | None, bool]]:
         """Replace the rows of the window from `since_ms` on; return its newest time and whether a row differed."""

@@ -218,14 +218,11 @@ def _leverages(setting: dict[str, Any]) -> list[dict[str, Any]]:
 def _pairs(given: Any, setting: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return (position mode or None, leverage) for every form in which leverages come."""
     if isinstance(given, Mapping):
-        if "leverage" in given:
-            return [(given.get("posMode"), given["leverage"])]
-        return list(given.items())
-    if isinstance(given, list):
-        if any(isinstance(one, list | Mapping) for one in given):
-            return [pair for one in given for pair in _pairs(one, setting)]
-        # A flat list alternates between modes and leverages.
-        if len(given) % 2 == 0:
-            return list(zip(given[::2], given[1::2], strict=True))
-        return [(setting.get("posMode"), given[0])] if len(given) == 1 else []
-    return [] if given is None else [(setting.get("posMode"), given)]
+        return [(given.get("posMode"), given["leverage"])] if "leverage" in given else list(given.items())
+    items = given if isinstance(given, list) else [] if given is None else [given]
+    if any(isinstance(one, list | Mapping) for one in items):
+        return [pair for one in items for pair in _pairs(one, setting)]
+    if len(items) == 1:
+        return [(setting.get("posMode"), items[0])]
+    # A flat list alternates between modes and leverages.
+    return list(zip(items[::2], items[1::2], strict=True)) if len(items) % 2 == 0 else []

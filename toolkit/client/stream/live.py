@@ -315,14 +315,12 @@ class Live:
         with self._client.condition:
             # Under one lock: the snapshot holds every update before the first one that the callback gets.
             self._callbacks.append(callback)
-            snapshot = self._snapshot_update() if begin and self._topic.received_ms is not None else None
-        if snapshot is not None:
-            self._guarded(callback, snapshot)()
+            known = begin and self._topic.received_ms is not None
+            items = [row(self._record, one) for one in self._raw()] if known else []
+            sequence = self._topic.sequence
+        if known:
+            self._guarded(callback, Update(self, "snapshot", items, sequence, None))()
         return callback
-
-    def _snapshot_update(self) -> Update:
-        items = [row(self._record, one) for one in self._raw()]
-        return Update(self, "snapshot", items, self._topic.sequence, None)
 
     def on_state(self, callback: F) -> F:
         """Call `callback(live)` whenever `state` changes; returns it."""

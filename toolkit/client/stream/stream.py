@@ -17,11 +17,10 @@ from ...guards import without_keys
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
 from ..reads.conversion import seconds
-from .client import FeedClient
+from .client import FeedClient, history_reader
 from .connections import HubConnection, SocketConnection
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
-from .missed_records import history_reader
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
 from .updates import FeedEvent, Settings

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...extras import need
-from ...pictures.panes import DARK, LIGHT, Level, Line, Marks, Pane, Theme
+from ...pictures.panes import DARK, LIGHT, HorizontalLine, Line, Marks, Pane, Theme
 from ...pictures.static import draw, finish, styled
 from .metrics import YEAR, sampled_returns, sampling_period
 
@@ -71,10 +71,10 @@ def panes_of(run: Reported, *, benchmark: bool = True) -> list[Pane]:
     `benchmark` adds what buying and holding would have made, which may dwarf the equity."""
     known, rolled = run.equity["equity"], rolling(run)
     start = float(known.iloc[0])
-    equity: list[Line | Marks | Level] = [Line(known, "equity", "up", area=start, below="down")]
+    equity: list[Line | Marks | HorizontalLine] = [Line(known, "equity", "up", area=start, below="down")]
     if benchmark and len(run.marks):
         equity.append(Line(buy_and_hold(run), "buy and hold", "faint", 1.2, True))
-    equity.append(Level(start, dashed=True))
+    equity.append(HorizontalLine(start, dashed=True))
     if len(bad := run.events[run.events["kind"] == "LIQUIDATION"]):
         where = np.clip(known.index.searchsorted(bad["time"], side="right") - 1, 0, None)
         values = pd.Series(known.to_numpy()[where], pd.DatetimeIndex(bad["time"]))
@@ -95,7 +95,7 @@ def panes_of(run: Reported, *, benchmark: bool = True) -> list[Pane]:
     ]
 
 
-def _exposure(run: Reported) -> list[Line | Level]:
+def _exposure(run: Reported) -> list[Line | HorizontalLine]:
     """Return a line for each symbol, or of the sums where there are many."""
     exposure, symbols = run.exposure, list(run.positions.columns)
     names = symbols if len(symbols) <= 4 else ["gross", "net"]
@@ -104,7 +104,7 @@ def _exposure(run: Reported) -> list[Line | Level]:
         Line(exposure[name], f"{name} notional", role, 0.9, steps=True, **filled)
         for name, role in zip(names, ROLES, strict=False)
     ]
-    return [*lines, Level(0)]
+    return [*lines, HorizontalLine(0)]
 
 
 def _price(run: Reported, symbol: str, hidden: bool) -> list[Line | Marks]:

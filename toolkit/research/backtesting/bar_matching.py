@@ -17,7 +17,7 @@ from ...products import Product
 from ...venue.engine.core import Core
 from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
-from ...venue.risk import account_margin, funding
+from ...venue.risk import account_margin, funding_settlement
 from ...venue.simulation.replay import ENDLESS, House, ReplayBar
 from ..data.bars import Path, Points
 from ..market_data import Bar, BarHistory
@@ -285,7 +285,7 @@ class BarMatcher:
         state.market.premium, state.market.samples = premium, 1
         for account in (self.account, self.house.account):
             self.core.risk_index.index(account)
-        funding.settle(self.core, state.market, time)
+        funding_settlement.settle(self.core, state.market, time)
         self.stale = True
         self.settle_changes()
 

@@ -15,7 +15,7 @@ from ...funding import funding_rate
 from ...suggestions import check_known
 from ...venue.engine.core import Core
 from ...venue.model.constants import RATE
-from ...venue.risk.funding import FINE
+from ...venue.risk.funding_settlement import FINE
 from ..data.bars import Bars
 
 

@@ -152,7 +152,12 @@ def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | No
     names = {str(name).lower(): name for name in data.columns}
     if "close" not in names or len(names) < len(data.columns):
         raise InputError(f"{symbol}: a frame of bars has one column 'close'", field="data", rule="columns")
-    opened = _times(symbol, data, names)
+    opened = np.ascontiguousarray(row_times(symbol, data, names), dtype="int64")
+    wrong = np.flatnonzero(opened[1:] <= opened[:-1])
+    if len(wrong):
+        at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
+        text = f"{symbol}: the time {at} is not after the previous one; sort the bars and drop duplicates"
+        raise InputError(text, field="data", rule="increasing times", value=str(at))
     if len(opened) == 0:
         raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
     close = _numbers(symbol, data, names, "close")
@@ -194,16 +199,6 @@ def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDAr
     stamps = times if isinstance(times, pd.DatetimeIndex) else pd.DatetimeIndex(pd.to_datetime(times, utc=True))
     _refuse_missing(symbol, stamps.hasnans)
     return np.asarray(stamps.as_unit("ms").asi8)
-
-
-def _times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDArray[np.int64]:
-    opened = row_times(symbol, data, names)
-    wrong = np.flatnonzero(opened[1:] <= opened[:-1])
-    if len(wrong):
-        at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
-        text = f"{symbol}: the time {at} is not after the previous one; sort the bars and drop duplicates"
-        raise InputError(text, field="data", rule="increasing times", value=str(at))
-    return np.ascontiguousarray(opened, dtype="int64")
 
 
 def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:

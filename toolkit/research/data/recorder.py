@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...connecting import venue_in_process
@@ -84,9 +83,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -178,15 +175,13 @@ def record(
     except BaseException:
         store.close()
         raise
-    recorder = Recorder(store, [live for _, _, live in opened], _clock_of(session))
+    venue = venue_in_process(session)
+
+    def now() -> datetime:
+        """Return the time of the column `received`: by the clock of a venue in this process, else of this machine."""
+        return datetime.now(UTC) if venue is None else datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)
+
+    recorder = Recorder(store, [live for _, _, live in opened], now)
     for name, product, live in opened:
         recorder.follow(name, live, product)
     return recorder
-
-
-def _clock_of(session: Session) -> Callable[[], datetime]:
-    """Return the clock of the column `received`: that of a venue in this process, else of this machine."""
-    venue = venue_in_process(session)
-    if venue is None:
-        return lambda: datetime.now(UTC)
-    return lambda: datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)

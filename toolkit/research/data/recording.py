@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from ...client.stream.stream import interval_text
 from ...errors import InputError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import os
     from datetime import datetime
 
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -56,7 +55,6 @@ class Recording:
         Columns as `record` says; the same ones when there are no rows. Raises InputError for an unknown channel.
         """
         need("pyarrow")
-        import pandas as pd
         import pyarrow as pa
 
         if channel not in RECORDED:
@@ -76,8 +74,6 @@ class Recording:
 
         Columns: time, bid, bid_quantity, ask, ask_quantity, mid (floats; NA while a side is empty).
         """
-        import pandas as pd
-
         found = self._table("order_book", symbol, start, end)
         names = ("sequence", "kind", "time", "side", "price", "quantity")
         rows = zip(*(found[name].to_pylist() for name in names), strict=True)
@@ -141,23 +137,16 @@ class Recording:
         return f"<Recording {self.path}: {', '.join(self.channels) or 'empty'}>"
 
     def _table(self, channel: str, product: str, start: str | datetime | None, end: str | datetime | None) -> pa.Table:
-        import pandas as pd
         import pyarrow as pa
-        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         first, last = (None if when is None else _utc(pd.Timestamp(when)) for when in (start, end))
-        bounds = []
-        if first is not None:
-            bounds.append(pc.field("time") >= pa.scalar(first.to_pydatetime(), pa.timestamp("ms", "UTC")))
-        if last is not None:
-            bounds.append(pc.field("time") < pa.scalar(last.to_pydatetime(), pa.timestamp("ms", "UTC")))
-        chosen = functools.reduce(operator.and_, bounds) if bounds else None
+        bounds = [("time", sign, when) for sign, when in ((">=", first), ("<", last)) if when is not None]
         tables = [arrow_schema(channel, exact=False).empty_table()]
         for part in parts_of(self.path, channel, product):
             day = pd.Timestamp(part.parent.name.partition("=")[2], tz="UTC")
             if (first is None or day + pd.Timedelta(days=1) > first) and (last is None or day < last):
-                tables.append(pq.read_table(part, partitioning=None, filters=chosen))
+                tables.append(pq.read_table(part, partitioning=None, filters=bounds or None))
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
 
 

@@ -180,7 +180,7 @@ def _index(data: Any) -> pd.DatetimeIndex:
         return union
     index = _row_index(data)
     if not index.is_monotonic_increasing:
-        if _symbol_column(data) is None:
+        if not any(str(name).lower() == "symbol" for name in getattr(data, "columns", ())):
             raise InputError("the times are not increasing; sort the rows first", field="data", rule="increasing times")
         index = index.sort_values()
     return index.unique()
@@ -197,10 +197,6 @@ def _row_index(data: Any) -> pd.DatetimeIndex:
         text = "splits need times: a DatetimeIndex, or a frame with a column 'time'"
         raise InputError(text, field="data", rule="times")
     return index
-
-
-def _symbol_column(data: Any) -> Any:
-    return next((name for name in getattr(data, "columns", ()) if str(name).lower() == "symbol"), None)
 
 
 def _size(size: Any, name: str) -> int | pd.Timedelta:

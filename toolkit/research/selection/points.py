@@ -264,11 +264,9 @@ class _Processes:
 
     def __init__(self, payload: bytes, workers: int) -> None:
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            raise InputError(
-                'sweep was called while a worker imports this script; put the call under if __name__ == "__main__":',
-                field="workers",
-                rule="main module",
-            )
+            rule = 'put the call under if __name__ == "__main__":'
+            text = f"sweep was called while a worker imports this script; {rule}"
+            raise InputError(text, field="workers", rule="main module")
         context = multiprocessing.get_context("spawn")
         self._make = partial(
             ProcessPoolExecutor, workers, mp_context=context, initializer=_begin_worker, initargs=(payload,)

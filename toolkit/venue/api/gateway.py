@@ -350,16 +350,16 @@ class Gateway:
         )
 
     def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
-        from ..api import info
+        from . import info_answers as info
 
-        values = endpoint.parse(incoming.query)
+        values, long = endpoint.parse(incoming.query), endpoint.name in info.LONG
 
         def data(core: Core) -> Any:
             self._admit(incoming, core)
-            return info.view(core) if endpoint.name in info.LONG else info.answer(core, endpoint.name, values)
+            return info.view(core) if long else info.answer(core, endpoint.name, values)
 
         found = self.venue.query(data)
-        if endpoint.name in info.LONG:  # without the lock, which all commands need
+        if long:  # without the lock, which all commands need
             found = info.answer(found, endpoint.name, values)
         return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
 

@@ -17,7 +17,7 @@ from ...products import Product
 from ..engine.core import Core
 from ..model.constants import DAY, RATE
 from ..model.history import Candle, FundingRate
-from ..risk import funding
+from ..risk import funding_settlement
 from ..simulation import past
 from ..simulation.participants import past_of
 from . import records
@@ -188,7 +188,7 @@ def _past_rate(core: Core, listed: Product, before: past.Past, time: int) -> Fun
     """Return a settlement before genesis, as its premium would have made it."""
     premium_ppm = past.premium_before(before, listed.funding_interval * 1000, time)
     oracle = past.price_before(before, time)
-    rate = funding.rate_of(core, listed.code, premium_ppm * (funding.FINE // 1_000_000))
+    rate = funding_settlement.rate_of(core, listed.code, premium_ppm * (funding_settlement.FINE // 1_000_000))
     mark = oracle + oracle * premium_ppm // 1_000_000
     return FundingRate(time, listed.code, rate, mark, oracle, premium_ppm * (RATE // 1_000_000))
 
@@ -206,10 +206,10 @@ def _current_rate(core: Core, listed: Product) -> dict[str, Any]:
     mean = market.premium // market.samples if market.samples else 0
     return {
         "symbol": listed.code,
-        "fundingRate": rate_text(funding.current_rate(core, listed.code)),
+        "fundingRate": rate_text(funding_settlement.current_rate(core, listed.code)),
         "lastFundingRate": rate_text(settled[-1].rate) if settled else "0",
         "fundingInterval": listed.funding_interval,
-        "nextFundingTime": funding.next_settlement(core, listed.code),
+        "nextFundingTime": funding_settlement.next_settlement(core, listed.code),
         "markPx": records.price(listed, market.mark),
         "oraclePx": records.price(listed, market.oracle),
         "premium": shortest_text(mean, PREMIUM_PLACES),

@@ -25,10 +25,8 @@ def amount(value: Any, field: str) -> str:
     """Return an exact number (text, a whole number, a Decimal) as decimal text; InputError for anything else."""
     if isinstance(value, float):
         near = f"{value:.15g}" if math.isfinite(value) else "100.5"
-        reason = (
-            f"{field} is the float {value!r}, and a float is not exact; give the text {near!r}, a whole number or a "
-            "Decimal"
-        )
+        remedy = f"give the text {near!r}, a whole number or a Decimal"
+        reason = f"{field} is the float {value!r}, and a float is not exact; {remedy}"
         raise InputError(reason, field=field, rule="exact", value=value, nearest=(near,))
     return decimal_text(value, field)
 
@@ -47,10 +45,8 @@ def address(value: object, field: str = "address") -> str:
         reason = f"{field} {shown(value)} is not an address; an address is 0x and 40 hex digits"
         raise InputError(reason, field=field, rule="address", value=value)
     if has_wrong_checksum(value):
-        reason = (
-            f"{field} {value} has letters that break the EIP-55 checksum; compare it with its source, or write it in "
-            "lower case"
-        )
+        remedy = "compare it with its source, or write it in lower case"
+        reason = f"{field} {value} has letters that break the EIP-55 checksum; {remedy}"
         raise InputError(reason, field=field, rule="EIP-55", value=value, nearest=(value.lower(),))
     return value.lower()
 

@@ -19,8 +19,8 @@ from ..model.genesis import Genesis
 from ..model.history import Block, Transaction
 from ..model.risk_index import RiskIndex
 from ..model.state import State, Unsettled, first_state
-from . import codec, registry
-from . import events as ev
+from . import changes as ev
+from . import dump_format, registry
 from .arguments import check_types
 from .commands import (
     REFUSED,
@@ -159,21 +159,21 @@ class Core:
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the whole state, as 64 hex digits."""
-        return codec.hash_of(self.slices())
+        return dump_format.hash_of(self.slices())
 
     def dump(self) -> bytes:
         """Return the whole state as bytes; `Core.load` returns a core that continues identically."""
-        return codec.joined(self.slices())
+        return dump_format.joined(self.slices())
 
     def slices(self) -> Iterator[bytes]:
         """Return the slices of a dump of the present state, encoded as they are read; see `codec.slices`."""
         self.books.settle()
-        return codec.slices(self.state)
+        return dump_format.slices(self.state)
 
     @classmethod
     def load(cls, data: bytes) -> Core:
         """Return a core that continues from a dump. Raises VenueError for damaged bytes, and for other versions'."""
-        state = codec.load(data)
+        state = dump_format.load(data)
         try:
             return cls(state=state)
         except Exception as error:  # damaged bytes can decode to a state that any rule stumbles over

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade, Transaction
 

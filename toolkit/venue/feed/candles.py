@@ -11,7 +11,7 @@ from ..api import info_market, records
 from ..engine.core import Core
 from ..model.constants import RATE
 from ..model.history import Candle
-from ..risk import funding
+from ..risk import funding_settlement
 from .batches import Batch, Data, FeedSource
 
 DAY_MS = 86_400_000
@@ -138,7 +138,7 @@ class ProductTicker:
             "mp": records.price(product, market.mark),
             "mid": _half(product, bid + ask) if bid and ask else None,
             "oi": records.quantity(product, market.open_interest),
-            "fr": rate_text(funding.current_rate(core, self.code)),
+            "fr": rate_text(funding_settlement.current_rate(core, self.code)),
             "lfr": rate_text(settled[-1].rate) if settled else "0",
             "o": records.price(product, open_ticks),
             "h": records.price(product, day.high if day else market.last),

@@ -23,7 +23,7 @@ from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import published_message
 from ..api.gateway import Host
-from ..engine.events import Event
+from ..engine.changes import Event
 from .batches import Batch, FeedSource
 from .sources import source_for
 

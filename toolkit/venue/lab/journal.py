@@ -24,9 +24,9 @@ from typing import Any, get_args
 import msgspec
 
 from ...errors import InputError, JournalDamaged, VenueError
-from ..engine.codec import joined
 from ..engine.commands import Advance, Command
 from ..engine.core import Core
+from ..engine.dump_format import joined
 from ..model.genesis import Genesis
 from . import journal_file
 from .journal_file import Entry, Sync

@@ -9,7 +9,7 @@ to its limit; what remains is deleveraged (`takeover`). It ends when the margin 
 
 from __future__ import annotations
 
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.accounts import Position, VenueAccount
@@ -19,7 +19,8 @@ from ..risk import account_margin, equity_curve
 from ..risk.audit import BOOK, NETTED
 from ..risk.ledger import LP_VAULT
 from ..trading import lifecycle, matching, placing
-from .takeover import MarginGroup, OpenLeg, close_with_vault, deleverage, group_of, record_step, settle_debt
+from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
+from .takeover import close_with_vault, deleverage, settle_debt
 
 
 @process("liquidation")

@@ -1,128 +1,25 @@
-"""Margin groups, and what the book does not take of them: the LP vault takes it over, or it is deleveraged.
+"""What the book does not take of a liquidated position: the LP vault takes it over, or it is deleveraged.
 
-A margin group is what is liquidated together. The LP vault takes a leg at mark, for a fee, as far as its leverage limit
-allows. The rest is closed against the opposite positions with the highest scores, at the bankruptcy price
-(auto-deleveraging). What the vault has taken over it closes in slices, reduce-only at mark or better: its orders rest
-at the mark of the moment; when the mark passes one, it follows before anybody can trade with it.
+The LP vault takes a leg at mark, for a fee, as far as its leverage limit allows. The rest is closed against the
+opposite positions with the highest scores, at the bankruptcy price (auto-deleveraging). What the vault has taken over
+it closes in slices, reduce-only at mark or better: its orders rest at the mark of the moment; when the mark passes one,
+it follows before anybody can trade with it.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
-from typing import NamedTuple
 
 from ... import margin
 from ...products import MICRO
 from ..engine.core import Core
 from ..engine.registry import post_command, process
-from ..model.accounts import Leg, Position, VenueAccount
+from ..model.accounts import Position, VenueAccount
 from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
-from ..model.history import LiquidationStep
 from ..risk import account_margin, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
 from ..trading import lifecycle, matching, placing
-
-
-class OpenLeg(NamedTuple):
-    """The open long (side +1) or short (−1) of a position."""
-
-    position: Position
-    side: int
-    leg: Leg
-
-    def value_micro(self, core: Core) -> int:
-        """Return its notional at mark."""
-        return self.leg.size * account_margin.mark_step(core, self.position.product)
-
-
-class MarginGroup(NamedTuple):
-    """The positions of one account that share a margin: all on cross margin, or a single isolated one."""
-
-    account: VenueAccount
-    product: int
-    """Product code of the isolated position; 0 = the cross positions."""
-
-    @property
-    def key(self) -> str:
-        """Its key in `State.liquidations`."""
-        return f"{self.account.address}:{self.product}"
-
-    def figures(self, core: Core) -> account_margin.Figures:
-        """Return its equity, initial and maintenance margin."""
-        if self.product:
-            return account_margin.isolated_margin(core, self.account.positions[self.product])
-        return account_margin.cross_margin(core, self.account)
-
-    def urgency(self, core: Core) -> tuple[Fraction, int, int]:
-        """Return what orders the groups to be closed: worst margin ratio first, then the oldest position."""
-        equity, _, maintenance = self.figures(core)
-        # equity in maintenance margins falls as the ratio rises, also where no equity is left and there is no ratio
-        share = Fraction(equity, maintenance) if maintenance else Fraction(0)
-        age = min(((each.leg.opened_by, -each.side) for each in self.open_legs()), default=(0, 0))
-        return share, *age
-
-    def open_legs(self) -> list[OpenLeg]:
-        """Return its open legs."""
-        if self.product:
-            positions = [self.account.positions[self.product]]
-        else:
-            positions = [position for position in self.account.positions.values() if position.mode != ISOLATED]
-        return [
-            OpenLeg(position, side, leg)
-            for position in positions
-            for side, leg in ((1, position.long), (-1, position.short))
-            if leg.size
-        ]
-
-    def equity_of(self, core: Core, target: OpenLeg) -> int:
-        """Return the equity, micro-USDC, that closing a leg may use up: that of the whole group.
-
-        When the group's equity is negative, a leg owes its part of it: all of it if it is the only one, otherwise in
-        proportion to the legs' unrealised losses.
-        """
-        equity = self.figures(core).equity
-        if equity >= 0:
-            return equity
-        losses = {
-            (each.position.product, each.side): max(0, each.side * (each.leg.value - each.value_micro(core)))
-            for each in self.open_legs()
-        }
-        total = sum(losses.values())
-        return -(-equity * losses[target.position.product, target.side] // total) if total else equity
-
-    def bankruptcy_price(self, core: Core, target: OpenLeg) -> int:
-        """Return the price in ticks at which closing a leg leaves the group nothing, rounded away from the trader.
-
-        It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
-        """
-        code = target.position.product
-        step_tick_micro = target.leg.size * core.risk_index.tables[code].unit
-        return core.state.markets[code].mark - target.side * (self.equity_of(core, target) // step_tick_micro)
-
-
-def group_of(account: VenueAccount, position: Position) -> MarginGroup:
-    """Return the margin group that a position of an account belongs to."""
-    return MarginGroup(account, position.product if position.mode == ISOLATED else 0)
-
-
-def record_step(
-    core: Core,
-    group: MarginGroup,
-    target: OpenLeg,
-    quantity_steps: int,
-    destination: str,
-    price_ticks: int,
-    counterparty: str,
-    equity_micro: int,
-    paid_micro: int = 0,
-) -> None:
-    """Record where a part of a liquidated position went (see `LiquidationStep`)."""
-    log, position, address = core.state.history.liquidations, target.position, group.account.address
-    mark_ticks, code = core.state.markets[position.product].mark, position.product
-    what = core.state.time, address, code, position.mode, target.side, quantity_steps, destination
-    cost = price_ticks, mark_ticks, counterparty, equity_micro, paid_micro
-    log.add(address, LiquidationStep(len(log.records) + 1, *what, *cost, core.tx_hash()))
+from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
 
 
 def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
@@ -173,9 +70,8 @@ def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micr
         else:
             others += account_margin.held(position, account_margin.mark_step(core, other))
     # lp_leverage is in hundredths, so values are scaled by 100
-    room = (equity * multiple - others * 100 - own_steps * step_micro * 100) // (
-        step_micro * 100 + deficit_a_step * multiple
-    )
+    cost = step_micro * 100 + deficit_a_step * multiple
+    room = (equity * multiple - others * 100 - own_steps * step_micro * 100) // cost
     return min(room, equity // deficit_a_step) if deficit_a_step else room
 
 
@@ -210,23 +106,20 @@ def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> 
     product = core.products[code]
     mark = product.tick_size * core.state.markets[code].mark
     found: list[dict[str, object]] = []
-    holders = [
-        (position.short if side > 0 else position.long, address, other, position)
-        for address, other in core.risk_index.holders.get(code, {}).items()
-        for position in (other.positions[code],)
-        if other is not account
-    ]
+    holders = []
+    for other in core.risk_index.holders.get(code, {}).values():
+        leg = other.positions[code].short if side > 0 else other.positions[code].long
+        if other is not account and leg.size:
+            holders.append((leg.opened_by, leg, other))
     # one trade opens at most one leg of a side, so age decides alone
-    for leg, address, other, position in sorted(holders, key=lambda each: each[0].opened_by):
-        if not leg.size:
-            continue
-        equity = group_of(other, position).figures(core).equity
+    for _, leg, other in sorted(holders, key=lambda each: each[0]):
+        equity = group_of(other, other.positions[code]).figures(core).equity
         size = product.step_size * leg.size
         entry = Decimal(leg.value) / MICRO / size
         bankruptcy = max(Decimal(0), mark + side * Decimal(equity) / MICRO / size)
         # entry values are rounded down and may be zero, but a score needs a positive entry price
         score = margin.adl_score(-side, size, max(entry, product.tick_size), mark, bankruptcy)
-        found.append({"account": address, "size": leg.size, "score": score})
+        found.append({"account": other.address, "size": leg.size, "score": score})
     return found
 
 

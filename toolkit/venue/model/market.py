@@ -124,9 +124,8 @@ class Market(msgspec.Struct, frozen=True):
     def named(cls, name: str) -> Market:
         """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
         if name not in REGIMES:
-            reason = (
-                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market"
-            )
+            known = f"{', '.join(REGIMES)}, a Market, and None for no market"
+            reason = f"market {shown(name)} is not known; there are {known}"
             raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 

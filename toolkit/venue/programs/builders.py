@@ -12,9 +12,9 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
-from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.constants import RATE
 from ..model.state import Builder, Grant
@@ -126,10 +126,8 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
         raise Refused(TxCode.WRONG_BUILDER, reason)
     rate = parts(action["builderFeeRate"], "builderFeeRate")
     if rate > grant.cap:
-        raise Refused(
-            TxCode.FEE_RATE_ABOVE_GRANT,
-            f"builderFeeRate {action['builderFeeRate']} is above the authorisation's maxFeeRate {rate_text(grant.cap)}",
-        )
+        most = f"the authorisation's maxFeeRate {rate_text(grant.cap)}"
+        raise Refused(TxCode.FEE_RATE_ABOVE_GRANT, f"builderFeeRate {action['builderFeeRate']} is above {most}")
     return rate
 
 

@@ -16,9 +16,9 @@ from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.endpoint import MAX_TIME
+from ..engine.changes import UserNotice
 from ..engine.commands import SIGNATURE, ActionContext, Refused, Submit, TxCode, WireError
 from ..engine.core import Core
-from ..engine.events import UserNotice
 from ..engine.registry import handles
 from ..model.accounts import VenueAccount
 from ..model.state import Approval, Grant

@@ -96,9 +96,8 @@ def share(core: Core, payer: VenueAccount, fee: int, value: int) -> None:
     day.reward += reward
     day.second_reward += second
     accounts = core.state.accounts
-    ledger.move(
-        core, accounts[ledger.FEES], accounts[REFERRALS], reward + second, ledger.REFERRAL_REBATE, 0, payer.address
-    )
+    given, kind = reward + second, ledger.REFERRAL_REBATE
+    ledger.move(core, accounts[ledger.FEES], accounts[REFERRALS], given, kind, 0, payer.address)
     if reward:
         inviter.due[payer.address] = inviter.due.get(payer.address, 0) + reward
     if second:

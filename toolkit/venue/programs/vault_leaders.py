@@ -121,9 +121,8 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> Non
         ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_REBALANCE, 0, source.address)
     else:
         check_covered(core, accounts[source.address], amount)
-        ledger.move(
-            core, accounts[source.address], accounts[target.address], amount, VAULT_REBALANCE, 0, target.address
-        )
+        payer, receiver = accounts[source.address], accounts[target.address]
+        ledger.move(core, payer, receiver, amount, VAULT_REBALANCE, 0, target.address)
         _record_move(source, target, amount)
     record_event(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
 
@@ -175,10 +174,8 @@ def _check_flat(core: Core, vault: Vault) -> None:
     account = core.state.accounts[vault.address]
     held = [core.products[code].symbol for code, each in account.positions.items() if each.long.size or each.short.size]
     if held or account.orders:
-        what = ", ".join(
-            [*(f"a position in {symbol}" for symbol in held), *(["open orders"] if account.orders else [])]
-        )
-        raise Refused(TxCode.VAULT_NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {what}")
+        what = [f"a position in {symbol}" for symbol in held] + ["open orders"] * bool(account.orders)
+        raise Refused(TxCode.VAULT_NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {', '.join(what)}")
 
 
 def _wind_up(core: Core, source: Vault, target: Vault) -> int:

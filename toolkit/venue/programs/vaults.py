@@ -12,9 +12,9 @@ from typing import Any
 
 from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
-from ..engine.events import UserNotice
 from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount
 from ..model.constants import DAY, USDC
@@ -122,17 +122,13 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
         raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
     lost = amount + -shares * worth_now // vault.shares if vault.shares else 0
     if lost * MOST_LOST > amount:
-        raise Refused(
-            TxCode.SHARE_TOO_COARSE,
-            f"a millionth of a share is worth {micro_text(worth_now // vault.shares)} USDC: the other depositors would "
-            f"get {micro_text(lost)} of {micro_text(amount)} USDC; the depositors can leave the vault and join again",
-        )
+        unit, loss = micro_text(worth_now // vault.shares), f"{micro_text(lost)} of {micro_text(amount)} USDC"
+        reason = f"a millionth of a share is worth {unit} USDC: the other depositors would get {loss}"
+        raise Refused(TxCode.SHARE_TOO_COARSE, f"{reason}; the depositors can leave the vault and join again")
     if vault.shares + shares > LARGEST:
-        raise Refused(
-            TxCode.VAULT_WORTHLESS,
-            f"the vault has lost so much that {micro_text(amount)} USDC would buy {micro_text(shares)} shares; it has "
-            f"{micro_text(vault.shares)}, and may have {micro_text(LARGEST)}",
-        )
+        reason = f"the vault has lost so much that {micro_text(amount)} USDC would buy {micro_text(shares)} shares"
+        has = f"it has {micro_text(vault.shares)}, and may have {micro_text(LARGEST)}"
+        raise Refused(TxCode.VAULT_WORTHLESS, f"{reason}; {has}")
     return shares
 
 
@@ -170,10 +166,8 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
         remedy = "its leader can close positions, or bring cash with vaultRebalance and vaultPreWithdraw"
         if vault.is_lp:
             remedy = "the rest is margin of what it took over, or what that has gained"
-        raise Refused(
-            TxCode.INSUFFICIENT_VAULT_CASH,
-            f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free; {remedy}",
-        )
+        reason = f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free"
+        raise Refused(TxCode.INSUFFICIENT_VAULT_CASH, f"{reason}; {remedy}")
     paid, fee = pay_out(core, vault, context.owner, shares, amount)
     record_event(core, context, vault, "WITHDRAW", amount, shares, fee)
     return {"vault": to_checksummed(vault.address), "amount": micro_text(paid)}

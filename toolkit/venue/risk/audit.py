@@ -316,9 +316,10 @@ def reducing(core: Core) -> Iterator[str]:
             if account.position_mode != HEDGE and position.long.size and position.short.size:
                 yield f"{account.address} in product {position.product}: both legs are open in one-way mode"
         for order in account.orders.values():
-            position = account.positions[order.product]
-            leg = position.short if order.side > 0 else position.long
-            if order.waiting and order.reducing and order.armed and not leg.size:
+            held = account.positions.get(order.product)
+            if held is None or not (order.waiting and order.reducing and order.armed):
+                continue
+            if not (held.short if order.side > 0 else held.long).size:
                 yield f"an order that reduces waits without a position: {order}"
 
 

@@ -86,9 +86,8 @@ def curve(core: Core, account: VenueAccount, start: int, end: int) -> list[Curve
     opening, closing = _boundary(rows, spells, start), _boundary(rows, spells, end)
     inside = [row.point for row in rows if start <= row.time < end]
     if end > now:
-        deposited = sum(
-            entry.amount for entry in ledger.entries(core, account.address) if entry.kind in ledger.CAPITAL_FLOWS
-        )
+        entries = ledger.entries(core, account.address)
+        deposited = sum(entry.amount for entry in entries if entry.kind in ledger.CAPITAL_FLOWS)
         closing = _curve_point(equity_point(core, account), deposited)
     found = [point for point in (opening, *inside, closing) if point is not None]
     return [point for at, point in enumerate(found) if not at or point != found[at - 1]]
@@ -121,9 +120,8 @@ def _rows(core: Core, account: VenueAccount, spells: _Spells) -> list[_Row]:
         # the sample of a minute precedes what is booked in its instant, the sample of a liquidation may follow it
         after = spells.before(sample.time) != bool(sample.ratio)
         at = bisect_right(times, sample.time) if after else bisect_left(times, sample.time)
-        rows.append(
-            _Row(sample.time, _SAMPLED_AFTER if after else _SAMPLED_BEFORE, _curve_point(sample, deposited[at]))
-        )
+        order = _SAMPLED_AFTER if after else _SAMPLED_BEFORE
+        rows.append(_Row(sample.time, order, _curve_point(sample, deposited[at])))
     return sorted(rows, key=lambda row: row[:2])
 
 

@@ -23,9 +23,9 @@ from typing import Any
 from ...checks import check_withdrawal
 from ...numerals import micro_text, time_text
 from ..engine import arguments
+from ..engine.changes import AccountChanged
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
-from ..engine.events import AccountChanged
 from ..engine.registry import controls, handles
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import OWN, USDC
@@ -216,11 +216,8 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
     """Refuse an amount that the account can't withdraw."""
     free = account_margin.withdrawable(core, account)
     if amount > free:
-        raise Refused(
-            TxCode.INSUFFICIENT_BALANCE,
-            f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out; margin in use "
-            "and unrealised profit can't",
-        )
+        reason = f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out"
+        raise Refused(TxCode.INSUFFICIENT_BALANCE, f"{reason}; margin in use and unrealised profit can't")
 
 
 @handles("faucetClaim")

@@ -71,11 +71,9 @@ def check_increase(
             initial += roundings
     if equity + need.freed - loss < initial:
         cost = f" and {micro_text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
-        raise Refused(
-            TxCode.INSUFFICIENT_MARGIN,
-            f"margin: the order needs initial margin {micro_text(initial)} USDC in all{cost}; "
-            f"equity {micro_text(equity + need.freed)} is {micro_text(initial + loss - equity - need.freed)} short",
-        )
+        needed, had = f"initial margin {micro_text(initial)} USDC in all{cost}", micro_text(equity + need.freed)
+        short = f"equity {had} is {micro_text(initial + loss - equity - need.freed)} short"
+        raise Refused(TxCode.INSUFFICIENT_MARGIN, f"margin: the order needs {needed}; {short}")
 
 
 def _fits_easily(
@@ -128,11 +126,9 @@ def _check_isolated_growth(table: RiskTable, standing: Standing, side: int, take
     shorts = standing.shorts + (taken_steps if side < 0 else 0)
     maintenance = table.maintenance(longs * standing.step_value) + table.maintenance(shorts * standing.step_value)
     if equity <= maintenance:
-        raise Refused(
-            TxCode.INSUFFICIENT_MARGIN,
-            f"margin: the isolated {table.product.symbol} position would have equity {micro_text(equity)} USDC and "
-            f"maintenance margin {micro_text(maintenance)}; add to it with assignPosMargin before it grows",
-        )
+        figures = f"equity {micro_text(equity)} USDC and maintenance margin {micro_text(maintenance)}"
+        reason = f"margin: the isolated {table.product.symbol} position would have {figures}"
+        raise Refused(TxCode.INSUFFICIENT_MARGIN, f"{reason}; add to it with assignPosMargin before it grows")
 
 
 def _immediate_fill(
@@ -191,18 +187,14 @@ def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bo
 def _check_size(table: RiskTable, reach: int, leverage: int) -> None:
     """Refuse an order that could make the position too large for its limit or its leverage."""
     if reach > table.max_notional:
-        raise Refused(
-            TxCode.POSITION_LIMIT,
-            f"position and orders would reach {micro_text(reach)} USDC, above maxPositionNtnl "
-            f"{micro_text(table.max_notional)} of {table.product.symbol}",
-        )
+        limit_text = f"maxPositionNtnl {micro_text(table.max_notional)} of {table.product.symbol}"
+        reason = f"position and orders would reach {micro_text(reach)} USDC, above {limit_text}"
+        raise Refused(TxCode.POSITION_LIMIT, reason)
     limit = table.leverage_limit(reach)
     if leverage > limit:
-        raise Refused(
-            TxCode.LEVERAGE_TIER,
-            f"at a notional of {micro_text(reach)} USDC {table.product.symbol} allows leverage "
-            f"{account_margin.leverage_text(limit)}, yours is {account_margin.leverage_text(leverage)}",
-        )
+        most, yours = account_margin.leverage_text(limit), account_margin.leverage_text(leverage)
+        where = f"at a notional of {micro_text(reach)} USDC {table.product.symbol}"
+        raise Refused(TxCode.LEVERAGE_TIER, f"{where} allows leverage {most}, yours is {yours}")
 
 
 def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:

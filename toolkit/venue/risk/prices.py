@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ...errors import InputError
 from ...products import Product
 from ..engine import arguments
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process

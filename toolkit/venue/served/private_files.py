@@ -10,7 +10,7 @@ from ... import files
 from ...environments import LOCAL
 from ...errors import InputError
 from .. import development
-from .routes import account_name
+from .venue_routes import account_name
 
 
 def write_private(path: str | Path, text: str) -> None:

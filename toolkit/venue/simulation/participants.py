@@ -23,7 +23,7 @@ from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
 from ..trading import lifecycle, matching, placing
 from ..trading.lifecycle import position_of
-from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
+from .order_flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
 from .quoted import FINE, PPM, Quoted
 from .quoting import MAKERS, Quotes, index_source

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..model.history import Candle, PublicTrade
 from ..model.market import ProductFlow
-from .flow import MINUTE_MS, PARTS, FlowSource, minute_returns, premium, volatility
 from .noise import EXP_BITS, LOG_BITS, SIGMA, bits, exponential, mix, waits, words
+from .order_flow import MINUTE_MS, PARTS, FlowSource, minute_returns, premium, volatility
 
 DAYS = 1_200
 """Days of the past."""

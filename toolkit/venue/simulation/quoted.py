@@ -12,8 +12,8 @@ from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.market import MakerState, Market, SimulatedProduct, Simulation
-from . import flow
-from .flow import PARTS, FlowBlock, FlowSource
+from . import order_flow
+from .order_flow import PARTS, FlowBlock, FlowSource
 
 FINE_BITS = 16
 FINE = 1 << FINE_BITS
@@ -42,7 +42,7 @@ class Quoted:
         self.unit, self.most_steps = self.product.unit, self.product.max_steps
         self.market = core.state.markets[code]
         self.sim: SimulatedProduct = simulation.products[code]
-        self.source: FlowSource = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
+        self.source: FlowSource = order_flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
         self.usual_heat, self.minute_parts = self.source.usual_news, self.source.minute_parts
         self.block: FlowBlock | None = None
         """The block in which news are heard, its number, and the place of the next event."""
@@ -83,9 +83,8 @@ class Quoted:
         sim, surprise = self.sim, self.sim.surprise
         sim.surprise = surprise + (side * PPM - surprise) // 8
         size = self._scaled(isqrt(value_micro // 1_000))
-        self._move(
-            market.permanent_ppm * size * (side * PPM - surprise * 6 // 10) // PPM, market.transient_ppm * size * side
-        )
+        stays = market.permanent_ppm * size * (side * PPM - surprise * 6 // 10) // PPM
+        self._move(stays, market.transient_ppm * size * side)
 
     def impress_others(self, market: Market, side: int, value_micro: int) -> None:
         """Let what others than the participants took move the prices, by what it adds to the root of their net flow.

@@ -11,15 +11,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.book import Book
 from ..model.constants import GTC, LIMIT
 from ..model.market import Maker, MakerState, Simulation
 from ..trading import lifecycle
-from . import flow
-from .flow import PARTS, FlowBlock, Order
+from . import order_flow
+from .order_flow import PARTS, FlowBlock, Order
 from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
 
 MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
@@ -59,18 +59,18 @@ class Quotes:
 
     def place(self, quoted: Quoted, time: int) -> FlowBlock:
         """Return the block of news that holds a time."""
-        number = time // flow.BLOCK_MS
+        number = time // order_flow.BLOCK_MS
         if quoted.block is None or quoted.number != number:
-            quoted.block = block = flow.block(quoted.source, quoted.scales, number)
+            quoted.block = block = order_flow.block(quoted.source, quoted.scales, number)
             quoted.number = number
             quoted.at = bisect_right(block.news_times, quoted.sim.time)
         return quoted.block
 
     def find_order(self, quoted: Quoted) -> None:
         """Look up when the next order comes."""
-        number = (quoted.sim.traded + 1) // flow.BLOCK_MS
+        number = (quoted.sim.traded + 1) // order_flow.BLOCK_MS
         while True:
-            block = flow.block(quoted.source, quoted.scales, number)
+            block = order_flow.block(quoted.source, quoted.scales, number)
             at = bisect_right(block.order_times, quoted.sim.traded)
             if at < len(block.orders):
                 break
@@ -98,7 +98,7 @@ class Quotes:
             return
         while sim.time < time:
             block = self.place(quoted, sim.time + 1)
-            following = (quoted.number + 1) * flow.BLOCK_MS
+            following = (quoted.number + 1) * order_flow.BLOCK_MS
             times, at = block.news_times, quoted.at
             last = len(times)
             while at < last and times[at] <= time:
@@ -141,10 +141,10 @@ class Quotes:
         sim.drift += (index - sim.drift) // _DRIFT_TICKS
         sim.pressure = pressure = sim.pressure - sim.pressure // self._recovery_ticks
         sim.flow -= sim.flow // FLOW_TICKS
-        minute = time // flow.MINUTE_MS
+        minute = time // order_flow.MINUTE_MS
         if minute != quoted.minute:
             block, quoted.minute = self.place(quoted, time), minute
-            sim.basis = block.premiums[minute % flow.BLOCK_MINUTES] * 1000
+            sim.basis = block.premiums[minute % order_flow.BLOCK_MINUTES] * 1000
         before, fair = sim.views[-1][1], index + index * (pressure + sim.basis) // PARTS
         if abs(fair - before) * _FELT > before:
             self._see(quoted, time, fair)
@@ -288,10 +288,8 @@ class Quotes:
             best = around(fair, sim.skew, self._closest_ppm * width)
         else:
             bids, asks = self.quote(quoted, time)
-            best = (
-                self._best_price(quoted, 1, max(bids), bids, time),
-                self._best_price(quoted, -1, min(asks), asks, time),
-            )
+            bid = self._best_price(quoted, 1, max(bids), bids, time)
+            best = bid, self._best_price(quoted, -1, min(asks), asks, time)
         quoted.top = kept = (time, best, simple)
         return kept
 
@@ -390,29 +388,21 @@ class Quotes:
         accounts, code = self.core.state.accounts, quoted.code
         if quoted.shown is not None and not quoted.sim.busy:
             return [order for order in quoted.shown if order.id in accounts[order.address].orders]
-        return [
-            order
-            for number in range(len(self.makers))
-            for order in accounts[MAKERS[number]].orders.values()
-            if order.product == code
-        ]
+        held = (accounts[address].orders.values() for address in MAKERS[: len(self.makers)])
+        return [order for orders in held for order in orders if order.product == code]
 
     def has_foreign(self, quoted: Quoted) -> bool:
         """Return whether other orders than the makers' rest in an unfolded book."""
         makers, book = self._addresses, self.core.books[quoted.code]
-        return any(
-            order.address not in makers
-            for ladder in (book.bids, book.asks)
-            for level in ladder.levels.values()
-            for order in level.orders.values()
-        )
+        levels = (*book.bids.levels.values(), *book.asks.levels.values())
+        return any(order.address not in makers for level in levels for order in level.orders.values())
 
     def next_answer(self, quoted: Quoted, time: int) -> int:
         """Return when a maker next sees news, in ms."""
         found = time + 60_000
         for maker in self.makers:
             seen = max(time, quoted.sim.time) - maker.latency_ms
-            block = flow.block(quoted.source, quoted.scales, max(seen, 0) // flow.BLOCK_MS)
+            block = order_flow.block(quoted.source, quoted.scales, max(seen, 0) // order_flow.BLOCK_MS)
             at = bisect_right(block.news_times, seen)
             if at < len(block.news_times):
                 found = min(found, block.news_times[at] + maker.latency_ms)

@@ -10,7 +10,7 @@ from heapq import heapify, heapreplace
 
 from ..engine.core import Core
 from ..model.genesis import Genesis
-from ..risk import equity_curve, funding, prices
+from ..risk import equity_curve, funding_settlement, prices
 from . import participants
 from .quoted import Quoted
 from .quoting import Quotes, index_source
@@ -49,7 +49,7 @@ def pass_time(core: Core, until: int) -> bool:
     if schedule.get("funding") != first or schedule.get("market") != following:
         return False
     for code, quoted in quotes.products.items():
-        limit = min(limit, participants.steady_until(quoted), funding.next_settlement(core, code) - 1)
+        limit = min(limit, participants.steady_until(quoted), funding_settlement.next_settlement(core, code) - 1)
     ticks, tick = dict.fromkeys(quotes.products, first), first
     orders = [(quoted.next_time, rank, quoted) for rank, quoted in enumerate(quotes.products.values())]
     heapify(orders)
@@ -95,7 +95,7 @@ def _pass_ticks(core: Core, quotes: Quotes, quoted: Quoted, first: int, last: in
         prices.set_oracle_price(market, quotes.tick(quoted, time))
         bid, ask = quotes.best_prices(quoted, time)
         prices.sample(market, bid, ask)
-        market.premium += funding.premium_of(core, market, bid, ask)
+        market.premium += funding_settlement.premium_of(core, market, bid, ask)
         market.samples += 1
         time += interval
     return time

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...checks import slippage_bound
 from ...products import Product
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder

@@ -12,7 +12,7 @@ from ...checks import check_leverage
 from ...numerals import micro_text
 from ...products import MICRO
 from ..engine import arguments
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, handles
@@ -97,10 +97,8 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     free = account_margin.withdrawable(core, account) if amount > 0 else removable
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
-        reason = (
-            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, not {micro_text(abs(amount))}"
-        )
-        raise Refused(TxCode.MARGIN_SHORTFALL, reason)
+        reason = f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position"
+        raise Refused(TxCode.MARGIN_SHORTFALL, f"{reason}, not {micro_text(abs(amount))}")
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...products import Product
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import (
@@ -263,9 +263,8 @@ class _Maker:
             position.assigned -= margin
             self.brought += margin
         if opened:
-            margin = order_margin.margin_of_opened(
-                core, self.account, position, side, opened, opened * price, self.brought
-            )
+            value, brought = opened * price, self.brought
+            margin = order_margin.margin_of_opened(core, self.account, position, side, opened, value, brought)
             position.assigned += margin
             self.brought -= margin
 

@@ -1,7 +1,7 @@
 """Placing orders, one by one or as a bracket (docs/published.md, "Exchange API"; docs/assumptions.md, "Orders").
 
 A batch is applied item by item, each with its own result; a bracket is all or nothing. A refused order changes nothing;
-it is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `amendments`.
+it is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `live_orders`.
 """
 
 from __future__ import annotations
@@ -213,10 +213,8 @@ def admit(
         limit_ticks = bound_ticks or slippage_bound(product, order.side, value_ticks, order.slippage)
     if order.closing and account.position_mode == ONE_WAY:
         side = "BUY" if order.side > 0 else "SELL"
-        raise Refused(
-            TxCode.WRONG_SIDE,
-            f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use {side} with REDUCE_ONLY",
-        )
+        reason = f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode"
+        raise Refused(TxCode.WRONG_SIDE, f"{reason}; use {side} with REDUCE_ONLY")
     if order.reduce or order.closing:
         if main is None:  # the exit of an open main order has no position yet
             fit_to_position(core, account, order, order.trigger or value_ticks)

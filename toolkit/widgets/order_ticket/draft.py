@@ -272,14 +272,15 @@ FormRow = Sequence[FormField | None]
 class TicketFields:
     """The fields that most kinds share, with the texts for one product and draft."""
 
-    def __init__(self, product: Product, quantity_as: str, default_tif: str) -> None:
+    def __init__(self, product: Product, draft: Draft) -> None:
         base, tick, step = product.base_currency or product.symbol, product.tick_size, product.step_size
-        units = {"base": base, "notional": "USDC", "share": "percent of available margin"}
+        share = "percent of the position" if draft.reduce_only else "percent of available margin"
+        units = {"base": base, "notional": "USDC", "share": share}
         least, most = trimmed(product.min_order_value), trimmed(product.max_order_quantity)
-        tifs = (("", f"{default_tif} (default)"), *((one, one) for one in TIFS[:-1]), ("POST_ONLY", "Post only"))
+        tifs = (("", f"{draft.default_tif} (default)"), *((one, one) for one in TIFS[:-1]), ("POST_ONLY", "Post only"))
         self.price = FormField("price", "Price (USDC)", "price", title=f"tick size {tick:f}")
         self.quantity = FormField(
-            "quantity", "Quantity", "quantity", control="quantity", spoken=f"Quantity, in {units[quantity_as]}",
+            "quantity", "Quantity", "quantity", control="quantity", spoken=f"Quantity, in {units[draft.quantity_as]}",
             options=(("base", base), ("notional", "USDC"), ("share", "%")),
             title=f"step size {step:f}, at least {least} USDC, at most {most}",
         )  # fmt: skip

@@ -52,7 +52,7 @@ class OrderKind(KindRules):
 
     def form_view(self, draft: Draft, product: Product) -> dict[str, Any]:
         """Return what the form shows: its fields, and those of its exits."""
-        fields = TicketFields(product, draft.quantity_as, draft.default_tif)
+        fields = TicketFields(product, draft)
         rows = self.rows(draft, fields)
         # By which price a trigger counts is one setting: a kind that shows it has no second one among the exits.
         shown = {one.name for row in rows for one in row if one is not None}
@@ -68,12 +68,9 @@ class OrderKind(KindRules):
     def read(self, inputs: TicketInputs) -> ReadDraft:
         """Read quantity, price and exits of a draft."""
         draft, market = inputs.draft, inputs.market
-        problems: list[Problem] = []
         worst = self.worst_price(inputs)
-        quantity = rules.read_quantity(inputs, worst)
-        if isinstance(quantity, Problem):
-            problems.append(quantity)
-            quantity = None
+        read = rules.read_quantity(inputs, worst)
+        problems, quantity = ([read], None) if isinstance(read, Problem) else ([], read)
         if not draft.market and not draft.price:
             problems.append(rules.missing("price", "a price is needed", rules.best_prices(market)))
         inputs, unread = rules.with_exit_prices(inputs, plain_decimal(quantity))

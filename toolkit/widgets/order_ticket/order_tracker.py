@@ -203,9 +203,6 @@ class TwapTracker:
         if self.parent is None:
             return None
         status = self.status
-        color = {"RUNNING": "now", "FINISHED": "done"}.get(status, "bad")
-        return {
-            "summary": self.twap.describe(), "status": status, "words": self.words(),
-            "steps": [["sent", "done"], [status.lower(), color]],
-            "clientIds": [], "orderId": self.parent.id, "txHash": "", "children": [],
-        }  # fmt: skip
+        steps = [["sent", "done"], [status.lower(), {"RUNNING": "now", "FINISHED": "done"}.get(status, "bad")]]
+        shown = {"summary": self.twap.describe(), "status": status, "words": self.words(), "steps": steps}
+        return {**shown, "clientIds": [], "orderId": self.parent.id, "txHash": "", "children": []}

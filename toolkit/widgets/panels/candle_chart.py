@@ -53,9 +53,9 @@ class Candles(ReviewedPanel):
     """
 
     _esm = module(
-        "vendored/lightweight-charts.standalone.production.js", "base_panel/common.js", "base_panel/review.js",
-        "panels/chart_colors.js", "panels/candles.js",
-    )  # fmt: skip
+        *("vendored/lightweight-charts.standalone.production.js", "base_panel/common.js", "base_panel/review.js"),
+        *("panels/chart_colors.js", "panels/candles.js"),
+    )
 
     interval = traitlets.Unicode("1m").tag(sync=True)
     """Length of a candle; setting it loads the candles of that length."""

@@ -59,12 +59,9 @@ class Permissions(Panel):
         chain = {"dexChain": self._session.environment.chain.dex_chain}
         receipt: Receipt
         for row in found:
-            payload: dict[str, Any]
-            if row["kind"] == "builder":
-                payload = {"type": "revokeAgentToBuilder", **chain}
-            else:
-                agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
-                payload = {"type": "approveAgent", **agent, **chain}
+            agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
+            action = {"type": "approveAgent", **agent}
+            payload = {**({"type": "revokeAgentToBuilder"} if row["kind"] == "builder" else action), **chain}
             receipt = self._session.intents.send(self._session.intents.prepare(payload), confirmed=True)
             self.notice = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
         self.reload()

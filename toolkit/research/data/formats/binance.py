@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..event_array import MS, Kind, with_clears
 from ..events import Events
-from .messages import BookSide, Columns, MessageReader, Whole
+from .messages import BookSide, EventColumns, MessageReader, Whole
 from .text_files import TextFile, to_ns
 
 Number = str | int | float
@@ -85,7 +85,7 @@ class BinanceReader(MessageReader):
         named = [symbol for symbol, columns in self.columns.items() if symbol and len(columns)]
         return named[0] if len(named) == 1 else ""
 
-    def _add_message(self, columns: Columns, message: BinanceMessage, local_ns: int, stream: str) -> None:
+    def _add_message(self, columns: EventColumns, message: BinanceMessage, local_ns: int, stream: str) -> None:
         kind = message.e
         time = message.E if kind == "markPriceUpdate" else message.T or message.E  # its T is the next funding's time
         if time:
@@ -115,7 +115,7 @@ class BinanceReader(MessageReader):
         else:
             self.leave_out(kind or "without a type")
 
-    def _add_depth(self, columns: Columns, message: BinanceMessage, time: int, local: int, stream: str) -> None:
+    def _add_depth(self, columns: EventColumns, message: BinanceMessage, time: int, local: int, stream: str) -> None:
         bids, asks = message.b, message.a
         if not isinstance(bids, list) or not isinstance(asks, list):
             raise TypeError("a depthUpdate has lists of levels")

@@ -20,18 +20,7 @@ from ....errors import InputError
 from ....extras import need
 from ..event_array import Kind, from_columns
 from ..events import Events, holds_events, read_events
-from .text_files import (
-    A_TIME,
-    SHOWN,
-    TextFile,
-    convert,
-    delimiter_of,
-    first_line,
-    hashed,
-    read_table,
-    times_of,
-    to_ns,
-)
+from .text_files import A_TIME, SHOWN, TextFile, convert, delimiter_of, first_line, hashed, read_table, times_of, to_ns
 
 NAMES = {
     "time": "time timestamp open_time opentime date datetime start start_time start_at starttime t ts unix"

@@ -18,7 +18,7 @@ BookSide = list[tuple[str | float, str | float]]
 INFINITE = float("inf")
 
 
-class Columns:
+class EventColumns:
     """Events as they are read: one list for each field, so that appending is cheap."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class MessageReader:
 
     def __init__(self, source: TextFile) -> None:
         self.source = source
-        self.columns: dict[str, Columns] = {}
+        self.columns: dict[str, EventColumns] = {}
         """Events by symbol, "" for those whose messages name none."""
         self.unread: dict[str, int] = {}
         """Kind of message that was left out → how many of them."""
@@ -118,9 +118,9 @@ class MessageReader:
         where = f"{self.source.path.name} ({self.exchange})"
         return Events(array, symbol=symbol, exchange=self.exchange, source=where, notes=notes)
 
-    def columns_of(self, symbol: str) -> Columns:
+    def columns_of(self, symbol: str) -> EventColumns:
         """Return the columns of a symbol's events."""
-        return self.columns.setdefault(symbol, Columns())
+        return self.columns.setdefault(symbol, EventColumns())
 
     def add_prices(self, symbol: str, time: int, local: int, prices: Mapping[Kind, str | float]) -> None:
         """Append the mark, index or funding prices that are given ("" is none)."""

@@ -121,9 +121,9 @@ def _snapshots(table: pd.DataFrame) -> NDArray[Any]:
 
 
 def _quotes(table: pd.DataFrame) -> NDArray[Any]:
-    sides = (("bid", 1), ("ask", -1))
-    named = [({"price": f"{word}_price", "quantity": f"{word}_amount"}, side) for word, side in sides]
-    return _stacked([_present(table, columns, kind=Kind.QUOTE, side=side) for columns, side in named])
+    bids, asks = ({"price": f"{word}_price", "quantity": f"{word}_amount"} for word in ("bid", "ask"))
+    sides = ((bids, 1), (asks, -1))
+    return _stacked([_present(table, columns, kind=Kind.QUOTE, side=side) for columns, side in sides])
 
 
 def _prices(table: pd.DataFrame) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..engine import events as ev
+from ..engine import changes as ev
 from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import Leg, Position, VenueAccount
@@ -138,9 +138,8 @@ def _pay(core: Core, account: VenueAccount, position: Position, side: int, leg: 
     if account.kind == "market":
         return
     log = state.history.funding_payments
-    payment = FundingPayment(
-        len(log.records) + 1, state.time, account.address, code, side, leg.size, rate, amount, core.tx_hash()
-    )
+    what = state.time, account.address, code, side, leg.size, rate, amount
+    payment = FundingPayment(len(log.records) + 1, *what, core.tx_hash())
     log.add(account.address, payment)
     core.emit(ev.FundingPaid(payment))
     core.emit(ev.PositionChanged(account.address, code))

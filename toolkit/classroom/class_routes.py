@@ -19,8 +19,8 @@ from typing import Any
 from ..venue.api.gateway import Answer, Incoming, Route, enveloped, http_error, taking
 from ..venue.local import LocalVenue
 from ..venue.served.boundary import ServeSettings
-from ..venue.served.routes import open_routes
 from ..venue.served.server import Served
+from ..venue.served.venue_routes import open_routes
 from .lesson import Lesson
 from .roster import Student
 

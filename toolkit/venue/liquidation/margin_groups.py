@@ -1,0 +1,113 @@
+"""Margin groups: the positions that are liquidated together, and the record of each step of it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..engine.core import Core
+from ..model.accounts import Leg, Position, VenueAccount
+from ..model.constants import ISOLATED
+from ..model.history import LiquidationStep
+from ..risk import account_margin
+
+
+class OpenLeg(NamedTuple):
+    """The open long (side +1) or short (−1) of a position."""
+
+    position: Position
+    side: int
+    leg: Leg
+
+    def value_micro(self, core: Core) -> int:
+        """Return its notional at mark."""
+        return self.leg.size * account_margin.mark_step(core, self.position.product)
+
+    def loss_micro(self, core: Core) -> int:
+        """Return its unrealised loss at mark, 0 for a profit."""
+        return max(0, self.side * (self.leg.value - self.value_micro(core)))
+
+
+class MarginGroup(NamedTuple):
+    """The positions of one account that share a margin: all on cross margin, or a single isolated one."""
+
+    account: VenueAccount
+    product: int
+    """Product code of the isolated position; 0 = the cross positions."""
+
+    @property
+    def key(self) -> str:
+        """Its key in `State.liquidations`."""
+        return f"{self.account.address}:{self.product}"
+
+    def figures(self, core: Core) -> account_margin.Figures:
+        """Return its equity, initial and maintenance margin."""
+        if self.product:
+            return account_margin.isolated_margin(core, self.account.positions[self.product])
+        return account_margin.cross_margin(core, self.account)
+
+    def urgency(self, core: Core) -> tuple[Fraction, int, int]:
+        """Return what orders the groups to be closed: worst margin ratio first, then the oldest position."""
+        equity, _, maintenance = self.figures(core)
+        # equity in maintenance margins falls as the ratio rises, also where no equity is left and there is no ratio
+        share = Fraction(equity, maintenance) if maintenance else Fraction(0)
+        age = min(((each.leg.opened_by, -each.side) for each in self.open_legs()), default=(0, 0))
+        return share, *age
+
+    def open_legs(self) -> list[OpenLeg]:
+        """Return its open legs."""
+        if self.product:
+            positions = [self.account.positions[self.product]]
+        else:
+            positions = [position for position in self.account.positions.values() if position.mode != ISOLATED]
+        return [
+            OpenLeg(position, side, leg)
+            for position in positions
+            for side, leg in ((1, position.long), (-1, position.short))
+            if leg.size
+        ]
+
+    def equity_of(self, core: Core, target: OpenLeg) -> int:
+        """Return the equity, micro-USDC, that closing a leg may use up: that of the whole group.
+
+        When the group's equity is negative, a leg owes its part of it: all of it if it is the only one, otherwise in
+        proportion to the legs' unrealised losses.
+        """
+        equity = self.figures(core).equity
+        if equity >= 0:
+            return equity
+        total = sum(each.loss_micro(core) for each in self.open_legs())
+        return -(-equity * target.loss_micro(core) // total) if total else equity
+
+    def bankruptcy_price(self, core: Core, target: OpenLeg) -> int:
+        """Return the price in ticks at which closing a leg leaves the group nothing, rounded away from the trader.
+
+        It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
+        """
+        code = target.position.product
+        step_tick_micro = target.leg.size * core.risk_index.tables[code].unit
+        return core.state.markets[code].mark - target.side * (self.equity_of(core, target) // step_tick_micro)
+
+
+def group_of(account: VenueAccount, position: Position) -> MarginGroup:
+    """Return the margin group that a position of an account belongs to."""
+    return MarginGroup(account, position.product if position.mode == ISOLATED else 0)
+
+
+def record_step(
+    core: Core,
+    group: MarginGroup,
+    target: OpenLeg,
+    quantity_steps: int,
+    destination: str,
+    price_ticks: int,
+    counterparty: str,
+    equity_micro: int,
+    paid_micro: int = 0,
+) -> None:
+    """Record where a part of a liquidated position went (see `LiquidationStep`)."""
+    log, position, address = core.state.history.liquidations, target.position, group.account.address
+    mark_ticks, code = core.state.markets[position.product].mark, position.product
+    what = core.state.time, address, code, position.mode, target.side, quantity_steps, destination
+    cost = price_ticks, mark_ticks, counterparty, equity_micro, paid_micro
+    log.add(address, LiquidationStep(len(log.records) + 1, *what, *cost, core.tx_hash()))
