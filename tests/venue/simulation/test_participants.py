@@ -291,6 +291,41 @@ def width(core: Core, minutes: int) -> float:
     return sum(found) / len(found)
 
 
+@pytest.mark.parametrize("side", [1, -1], ids=["long", "short"])
+@pytest.mark.parametrize("seed", range(7, 11))
+def test_a_limit_exit_that_was_triggered_rests_among_the_makers_until_it_is_cancelled(seed: int, side: int) -> None:
+    core, nonces = Core(Genesis(seed=seed, settings={"market": "usual"})), itertools.count(1)
+    core.apply(Control(core.state.time, "fund", {"address": USER, "amount": "10000"}))
+    core.apply(Advance(core.state.time + 9_000))
+
+    def act(**action: object) -> None:
+        assert core.apply(Submit(core.state.time, action, USER, next(nonces))).code == 0
+
+    product, mark = core.products[1], core.state.markets[1].mark
+    names = ("BUY", "SELL")[::side]
+    order = {"symbolCode": 1, "ordQty": "0.01", "ordSide": names[0], "ordType": "MARKET", "timeInForce": "IOC"}
+    act(type="placeOrder", orders=[{**order, "ordPx": "0"}])
+    order |= {"ordSide": names[1], "ordType": "LIMIT", "timeInForce": "GTC", "tpslTriggerType": "MARK_PRICE"}
+    limit, trigger = product.price_text(mark + side * 4_000), product.price_text(mark + side * 20)
+    act(
+        type="placeOrder",
+        orders=[{**order, "ordPx": limit, "triggerPx": trigger, "reduceOnlyOption": "TP_FROM_POSITION"}],
+    )
+    core.apply(Control(core.state.time, "jump", {"product": 1, "percent": str(side * 0.1)}))
+    for _ in range(100):
+        core.apply(Advance(core.state.time + 3_000))
+        assert not list(core.violations())
+        exits = core.account(USER).orders.values()
+        if any(order.triggered for order in exits):
+            break
+    assert [order.triggered for order in exits] == [True]
+    core.apply(Advance(core.state.time + 60_000))
+    assert not list(core.violations())
+    act(type="cancelAll", symbolCode=1, conditionalOrder=False)
+    assert not core.account(USER).orders
+    assert not list(core.violations())
+
+
 def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
     with LocalVenue(clock="manual", accounts=0) as venue:
         venue.advance("10m")

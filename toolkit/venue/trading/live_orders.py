@@ -196,10 +196,13 @@ def _ending(core: Core, account: VenueAccount, order_id: int, client_id: int) ->
 
 
 @post_command("triggers")
-def run_triggers(core: Core) -> None:
-    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself."""
+def run_triggers(core: Core) -> bool:
+    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself.
+
+    Returns whether one was: it may rest in a book now, which the market's hook must see.
+    """
     accounts = core.state.accounts
-    again = True
+    again, fired = True, False
     while again:
         again = False
         for code, triggers in core.triggers.items():
@@ -225,7 +228,8 @@ def run_triggers(core: Core) -> None:
                 if order.triggered and order.tried == prospects(core, order):
                     continue  # nothing is new to it: it has just been tried, or another order took what was offered
                 fire(core, account, order, price_ticks)
-                again = True
+                again = fired = True
+    return fired
 
 
 def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[int, str, int, int]]:
