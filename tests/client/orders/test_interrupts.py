@@ -42,8 +42,10 @@ class InterruptAt:
     def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not frame.f_code.co_filename.startswith(CLIENT):
             return None
-        # Signals are handled at calls and jumps, never at a bare `try:`, which from CPython 3.12 on no handler covers.
-        if event == "line" and linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() != "try:":
+        # Signals are handled at calls and jumps, never at a bare `try:`, which from CPython 3.12 on no handler covers,
+        # and never between the block of a lock and its release, for which the line of its `with` is visited again.
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if event == "line" and line not in ("try:", "with self.mutex:", "with _registry_mutex:"):
             self.left -= 1
             if self.left == 0:
                 self.fired = True

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 import msgspec
-import numpy as np
 
 _MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -56,6 +55,8 @@ class Rng(msgspec.Struct, gc=False):
 
 def words(seed: Any, places: Any) -> Any:
     """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64; also of a seed for each."""
+    import numpy as np
+
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
     word += np.uint64(seed) if type(seed) is int else seed
     word ^= word >> np.uint64(30)
@@ -68,11 +69,15 @@ def words(seed: Any, places: Any) -> Any:
 
 def bits(word: Any, shift: int, width: int) -> Any:
     """Return `width` bits of each word from bit `shift` on, as int64."""
+    import numpy as np
+
     return ((word >> np.uint64(shift)) & np.uint64((1 << width) - 1)).astype(np.int64)
 
 
 def normals(word: Any) -> Any:
     """Return one bell-shaped int64 for each word: mean 0, standard deviation SIGMA, within ±3.5 deviations."""
+    import numpy as np
+
     total = (word & np.uint64(0xFFFF)) + (word >> np.uint64(48))
     total += (word >> np.uint64(16)) & np.uint64(0xFFFF)
     total += (word >> np.uint64(32)) & np.uint64(0xFFFF)
@@ -82,6 +87,8 @@ def normals(word: Any) -> Any:
 @cache
 def _exponentials() -> Any:
     """Return exp(i / 2**12) for i from −_MOST to _MOST in parts of 2**EXP_BITS, by exact multiplication."""
+    import numpy as np
+
     one = 1 << 80
     step = one  # exp(2**-12), by its series
     term = one
@@ -97,6 +104,8 @@ def _exponentials() -> Any:
 
 def exponential(logs: Any) -> Any:
     """Return exp(logs / 2**LOG_BITS) in parts of 2**EXP_BITS, for logarithms within ±5 (others count as ±5)."""
+    import numpy as np
+
     limit = (_MOST << _COARSE) - 1
     logs = np.clip(logs, -limit, limit)
     coarse = _exponentials()[(logs >> _COARSE) + _MOST]
@@ -107,6 +116,8 @@ def exponential(logs: Any) -> Any:
 @cache
 def waits() -> Any:
     """Return the 1,024 middle quantiles of an exponential distribution with mean 1,000, rounded up, as int64."""
+    import numpy as np
+
     tails = exponential(-np.arange(5_001) * (1 << LOG_BITS) // 1000)  # of waiting longer than so much, falling
     wanted = (2 * np.arange(1024) + 1 << EXP_BITS) // 2048
     return (5_001 - np.searchsorted(tails[::-1], wanted, side="right")).astype(np.int64)

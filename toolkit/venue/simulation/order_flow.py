@@ -11,8 +11,6 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..model.market import Market, ProductFlow, Scales
 from .noise import EXP_BITS, SIGMA, bits, exponential, log_of_ppm, mix, normals, waits, words
 
@@ -83,6 +81,8 @@ def source_of(market: Market, seed: int, code: int, symbol: str) -> FlowSource:
 
 def volatility(source: FlowSource, first: int, count: int) -> Any:
     """Return the volatility of `count` minutes from Unix minute `first` on, in millionths of the usual, as int64."""
+    import numpy as np
+
     if not source.clustering:
         return np.full(count, SIGMA)
     seeds, begins, places = [], [], []
@@ -119,6 +119,8 @@ def _of_block(source: FlowSource, first: int) -> tuple[Any, Any]:
 
 def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
     """Return the returns of minutes in PARTS, jumps included."""
+    import numpy as np
+
     count = len(volatilities)
     moved = np.zeros(count, dtype=np.int64)
     for owner, share in zip((_SHARED, source.code), source.shares, strict=True):
@@ -130,6 +132,8 @@ def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
 
 def jumps(source: FlowSource, owner: int, first: int, count: int, scale: int = SIGMA) -> tuple[Any, Any]:
     """Return which of `count` minutes have a jump, and the jumps in PARTS; `owner` 0 has those of all products."""
+    import numpy as np
+
     word = _minute_words(source.seed, owner, 0x1C, first, count)
     chance = (1 << 20) * scale // (source.jump_minutes * SIGMA)
     at = np.nonzero(bits(word, 0, 20) < chance)[0]
@@ -145,6 +149,8 @@ def premium(source: FlowSource, first: int, count: int, apart: int = 1) -> Any:
 
     Three components that change over hours, half a day and days, a straight line between their values.
     """
+    import numpy as np
+
     minutes = first + apart * np.arange(count, dtype=np.int64)
     found = np.zeros(count, dtype=np.int64)
     for component, length in enumerate((180, 720, 2_880)):
@@ -159,6 +165,8 @@ def premium(source: FlowSource, first: int, count: int, apart: int = 1) -> Any:
 
 
 def _minute_words(seed: int, owner: int, what: int, first: int, count: int, each: int = 1) -> Any:
+    import numpy as np
+
     return words(mix(seed, owner, what), np.arange(first * each, (first + count) * each))
 
 
@@ -181,6 +189,8 @@ class FlowBlock(NamedTuple):
 @lru_cache(maxsize=64)
 def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
     """Return the events of block `number` (0 begins with 1970)."""
+    import numpy as np
+
     first = number * BLOCK_MINUTES
     end = (first + BLOCK_MINUTES) * MINUTE_MS
     heat, premiums = _of_block(source, first)
@@ -202,6 +212,8 @@ def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
 
 def _news(source: FlowSource, scales: Scales, heat: Any, first: int) -> tuple[Any, Any]:
     """Return times and sizes of the news of a block: small ones at random instants of each minute, and its jumps."""
+    import numpy as np
+
     times, amounts = [], []
     minutes = np.arange(first, first + BLOCK_MINUTES) * MINUTE_MS
     scaled = heat * scales.volatility // SIGMA
@@ -220,6 +232,8 @@ def _news(source: FlowSource, scales: Scales, heat: Any, first: int) -> tuple[An
 @lru_cache(maxsize=64)
 def _clusters(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any, Any, Any]:
     """Return the taker orders of the clusters that begin in a block, some of them after its end."""
+    import numpy as np
+
     count = BLOCK_MINUTES * _CLUSTERS_A_MINUTE
     word = _minute_words(source.seed, source.code, 0x51, first, BLOCK_MINUTES, _CLUSTERS_A_MINUTE)
     heat, _ = _of_block(source, first)
@@ -245,6 +259,8 @@ def _clusters(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any,
 
 def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
     """Return kinds, sides and values of taker orders; each side is often that of a large order worked in parts."""
+    import numpy as np
+
     at = np.arange(count)
     word = words(mix(source.seed, source.code, 0x61), place + at)
     side = bits(word, 0, 1)
@@ -265,6 +281,8 @@ def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
 
 def _informed(source: FlowSource, times: Any, news: Any, end: int) -> list[Any]:
     """Return the orders of those who hear some of the news before the makers do."""
+    import numpy as np
+
     word = words(mix(source.seed, source.code, 0x71), times)
     heard = (bits(word, 0, 20) * SIGMA >> 20) < source.informed_ppm
     heard &= abs(news) > source.usual_news // 2  # others are worth less than a spread

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..model.history import Candle, PublicTrade
 from ..model.market import ProductFlow
 from .noise import EXP_BITS, LOG_BITS, SIGMA, bits, exponential, mix, waits, words
@@ -94,6 +92,8 @@ def candles(past: Past, start: int, end: int, interval_ms: int = MINUTE_MS) -> I
 
 def _joined(bars: _Bars, interval_ms: int) -> _Bars:
     """Return longer bars made of shorter ones."""
+    import numpy as np
+
     start = bars.start // interval_ms * interval_ms
     if not len(start):
         return bars
@@ -135,6 +135,8 @@ def _steps(past: Past, number: int) -> tuple[Any, Any]:
 @lru_cache(maxsize=12)
 def _minutes(past: Past, number: int) -> _Bars:
     """Return the minutes of a segment; number 0 is the last one before genesis."""
+    import numpy as np
+
     first = past.edge - (number + 1) * SEGMENT
     heat, steps = (column.astype(np.int64) for column in _steps(past, number))
     end, begin = _end(past, number), _end(past, number + 1)
@@ -164,6 +166,8 @@ def _trades(flow: ProductFlow, heat: Any, moved: Any, word: Any) -> tuple[Any, A
 
     `moved` is the size of the return in millionths of what is usual at that heat.
     """
+    import numpy as np
+
     drawn = waits()  # exponential, of mean 1,000
     clusters = flow.orders_a_minute_ppm // 1000 * (heat * 7 // 1000 + 3_000) // 10_000 + 1_000  # thousandths, as below
     count = (2 * clusters + heat * 8 // 10_000) * (970 + moved * 70 // SIGMA) // 1000
@@ -186,6 +190,8 @@ def trades(past: Past, count: int) -> list[PublicTrade]:
 
 def _trades_of(past: Past, bar: Candle, last_id: int) -> list[PublicTrade]:
     """Return the trades of a minute: the last one at its close, the others on the way to it, half a spread away."""
+    import numpy as np
+
     number = min(bar.count, bar.volume)
     word = words(mix(past.source.seed, past.source.code, 0x82, bar.start), np.arange(number))
     times = np.sort(bar.start + (bits(word, 0, 20) * MINUTE_MS >> 20)).tolist()
