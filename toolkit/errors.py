@@ -139,72 +139,54 @@ class ExchangeError(ToolkitError):
         what = f"{action}: " if action else ""
         super().__init__(f"{what}{message} (code {self.code})")
 
+    def __init_subclass__(cls, code: int = 0) -> None:
+        cls.code = code
 
-class BadRequest(ExchangeError):
+
+class BadRequest(ExchangeError, code=40003):
     """The venue rejected the request as malformed; `message` names the field."""
 
-    code = 40003
 
-
-class LocationNotSupported(ExchangeError):
+class LocationNotSupported(ExchangeError, code=40006):
     """The venue does not serve this location."""
 
-    code = 40006
 
-
-class UnsupportedAction(ExchangeError):
+class UnsupportedAction(ExchangeError, code=40201):
     """The venue does not know this action type."""
 
-    code = 40201
 
-
-class SignatureRejected(ExchangeError):
+class SignatureRejected(ExchangeError, code=40204):
     """The recovered signer is not authorised: wrong key, chain, domain or payload, or an agent without approval."""
 
-    code = 40204
 
-
-class InvalidNonce(ExchangeError):
+class InvalidNonce(ExchangeError, code=40207):
     """The nonce was used before or is too old. After sending identical bytes again: the first request counted."""
 
-    code = 40207
 
-
-class RequestExpired(ExchangeError):
+class RequestExpired(ExchangeError, code=40220):
     """expiryAfter had passed when the request arrived. `clock_skew_ms`: local clock minus the venue's, if known."""
 
-    code = 40208
     clock_skew_ms: int | None = None
 
 
 class RateLimited(ExchangeError):
     """The address sent too many requests of this action."""
 
-    code = 40220
 
-
-class ActionRejected(ExchangeError):
+class ActionRejected(ExchangeError, code=40230):
     """A business rule rejected the action; `message` is the venue's reason, `data["txCode"]` its code."""
 
-    code = 40230
 
-
-class BroadcastFailed(ExchangeError):
+class BroadcastFailed(ExchangeError, code=40231):
     """The transaction could not be broadcast."""
 
-    code = 40231
 
-
-class ActionDisabled(ExchangeError):
+class ActionDisabled(ExchangeError, code=40280):
     """The venue has disabled this action (emergency)."""
 
-    code = 40280
 
-
-class AddressBanned(ExchangeError):
+class AddressBanned(ExchangeError, code=40281):
     """The venue banned this address."""
-
-    code = 40281
 
 
 class UnknownCode(ExchangeError):

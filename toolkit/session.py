@@ -249,25 +249,10 @@ class Session(session_methods.SessionMethods):
         if owner is not None and event.kind == "incremental":
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
 
-    @cached_property
-    def permissions(self) -> session_methods.SessionPermissions:
-        """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
-        return session_methods.SessionPermissions(self)
-
-    @cached_property
-    def parent_orders(self) -> session_methods.ParentOrders:
-        """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
-        return session_methods.ParentOrders(self)
-
-    @cached_property
-    def intents(self) -> session_methods.Intents:
-        """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
-        return session_methods.Intents(self)
-
-    @cached_property
-    def products(self) -> session_methods.Products:
-        """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
-        return session_methods.Products(self)
+    permissions = cached_property(session_methods.SessionPermissions)
+    parent_orders = cached_property(session_methods.ParentOrders)
+    intents = cached_property(session_methods.Intents)
+    products = cached_property(session_methods.Products)
 
     @cached_property
     def aio(self) -> AsyncSession:
@@ -389,25 +374,10 @@ class AsyncSession(session_methods.AsyncSessionMethods):
 
         return AsyncInfo(self)
 
-    @cached_property
-    def permissions(self) -> session_methods.AsyncSessionPermissions:
-        """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
-        return session_methods.AsyncSessionPermissions(self)
-
-    @cached_property
-    def parent_orders(self) -> session_methods.AsyncParentOrders:
-        """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
-        return session_methods.AsyncParentOrders(self)
-
-    @cached_property
-    def intents(self) -> session_methods.AsyncIntents:
-        """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
-        return session_methods.AsyncIntents(self)
-
-    @cached_property
-    def products(self) -> session_methods.AsyncProducts:
-        """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
-        return session_methods.AsyncProducts(self)
+    permissions = cached_property(session_methods.AsyncSessionPermissions)
+    parent_orders = cached_property(session_methods.AsyncParentOrders)
+    intents = cached_property(session_methods.AsyncIntents)
+    products = cached_property(session_methods.AsyncProducts)
 
     @cached_property
     def stream(self) -> AsyncStream:

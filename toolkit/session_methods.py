@@ -23,7 +23,7 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting
 
 
 class SessionPermissions(PermissionFlows, Synchronous):
-    """`session.permissions`: who may act for the account."""
+    """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
 
 
 class AsyncSessionPermissions(PermissionFlows, Asynchronous):
@@ -31,7 +31,7 @@ class AsyncSessionPermissions(PermissionFlows, Asynchronous):
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):
-    """`session.parent_orders`: orders that are traded over a time."""
+    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
 
 
 class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
@@ -39,7 +39,7 @@ class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
 
 
 class Intents(IntentFlows, Synchronous):
-    """`session.intents`: what this client recorded before sending, and requests shown before they are sent."""
+    """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
 
 
 class AsyncIntents(IntentFlows, Asynchronous):
@@ -47,7 +47,7 @@ class AsyncIntents(IntentFlows, Asynchronous):
 
 
 class Products(ProductFlows, Synchronous):
-    """`session.products`: what the venue lists."""
+    """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
 
 
 class AsyncProducts(ProductFlows, Asynchronous):

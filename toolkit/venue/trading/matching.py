@@ -3,8 +3,8 @@
 Each fill is booked for both sides at once: positions, fees, events, and the public trade with its candle. A
 fill-or-kill order must know before it trades how much it could fill. Level totals are not enough for that: orders of
 the taker's own account do not count, and a maker's fills may shrink the position that its reduce-only orders further
-back may reduce, which cuts those (`lifecycle.shrink_reduce_only`). Source: docs/assumptions.md, "Orders" and "Money on
-the venue".
+back may reduce, which cuts those (`lifecycle.shrink_reduce_only`).
+Source: docs/assumptions.md, "Orders" and "Money on the venue".
 """
 
 from __future__ import annotations
