@@ -163,13 +163,13 @@ class InvalidNonce(ExchangeError, code=40207):
     """The nonce was used before or is too old. After sending identical bytes again: the first request counted."""
 
 
-class RequestExpired(ExchangeError, code=40220):
+class RequestExpired(ExchangeError, code=40208):
     """expiryAfter had passed when the request arrived. `clock_skew_ms`: local clock minus the venue's, if known."""
 
     clock_skew_ms: int | None = None
 
 
-class RateLimited(ExchangeError):
+class RateLimited(ExchangeError, code=40220):
     """The address sent too many requests of this action."""
 
 

@@ -58,8 +58,8 @@ def captured(form: Wire) -> tuple[findings.Capture, Session]:
 
         def trade() -> None:
             while not over.is_set():
-                trader.buy("BTCUSDC", "0.01")
-                trader.close_position("BTCUSDC")
+                if trader.buy("BTCUSDC", "0.01").filled:  # the quotes may have moved beyond its bound
+                    trader.close_position("BTCUSDC")
 
         thread = threading.Thread(target=trade)
         thread.start()
