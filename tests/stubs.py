@@ -1,8 +1,9 @@
 """Writes the stubs of modules whose methods are made at import: `python -m tests.stubs`.
 
 Type checkers and editors can't run the loops that make these methods from declarations, so the stubs spell out their
-types, once for each method and its twin. Docstrings stand in the source only. Only modules that hold nothing but such
-classes have a stub, because mypy checks a stub in place of its module's code.
+types, once for each method and its twin: a coroutine function is a function that returns what is pending. Docstrings
+stand in the source only. Only modules that hold nothing but such classes have a stub, because mypy checks a stub in
+place of its code.
 """
 
 from __future__ import annotations
@@ -20,16 +21,25 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from toolkit.client.io.flow import Asynchronous, FlowMethod, Synchronous
+from toolkit.client.io.flow import Asynchronous, FlowMethod, Pending, Synchronous
 from toolkit.suggestions import Suggesting
 
-MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info")
+MODULES = {
+    "toolkit.client.orders.exchange": ("toolkit.client.orders", "receipts", "Receipt", "AsyncReceipt"),
+    "toolkit.client.reads.info": ("", "pandas", "DataFrame", "DataFrame"),
+}
+"""Module → what all its methods return: package, module, and name of the type and of its twin.
+
+The type variable of a stub has the name of the type, because editors that don't resolve it show its name.
+"""
 RUNNERS = (Synchronous, Asynchronous)
 INTERNAL = ("__init__",)
 """Members with an underscore that a stub shows, because other modules of the toolkit use them."""
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
 """Columns of a line, as in the rest of the code."""
+GENERIC = "_Methods"
+"""Name of the generic class of a stub, of which the synchronous and the asynchronous class are made."""
 GLUE = "\0"
 """Stands for a space where no line ends."""
 
@@ -42,33 +52,29 @@ def path_of(module: str) -> Path:
 def stub(name: str) -> str:
     """Return the stub of a module, before it is formatted."""
     module = importlib.import_module(name)
-    bodies, imports = [], set()
-    for kind in vars(module).values():
-        if inspect.isclass(kind) and kind.__module__ == name:
-            text, needed = _class(kind)
-            bodies.append(text)
-            imports |= needed
+    package, home, variable, twin = MODULES[name]
+    kind, other = (kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == name)
+    body, imports = _body(kind, variable)
+    imports |= {_import("typing", "Generic, TypeVar"), _import(Pending.__module__, "Pending")}
+    imports |= {_import(package, home) if package else f"import {home}"}
+    imports |= {_import(runner.__module__, runner.__name__) for runner in RUNNERS}
     # The formatter would give each parameter a line of its own.
     head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n# fmt: off\n"
-    return head + "\n".join([*sorted(imports), "", *bodies])
+    generic = f'{variable} = TypeVar("{variable}")\n\nclass {GENERIC}(Generic[{variable}]):\n{body}\n'
+    plain = f"class {kind.__name__}({GENERIC}[{home}.{variable}], Synchronous): ...\n"
+    awaited = f"class {other.__name__}({GENERIC}[Pending[{home}.{twin}]], Asynchronous): ...\n"
+    return head + "\n".join([*sorted(imports), "", generic, plain, awaited])
 
 
-def _class(kind: type) -> tuple[str, set[str]]:
-    """Return the text of a class and the imports that it needs."""
-    runner = next(base for base in RUNNERS if issubclass(kind, base))
-    parts, imports = [], {_import(runner.__module__, runner.__name__)}
+def _body(kind: type, variable: str) -> tuple[str, set[str]]:
+    """Return the members of a class and the imports that they need, without that of what its flows return."""
+    parts, imports = [], set()
     for name, owner in _members(kind):
-        member = inspect.getattr_static(kind, name)
-        if inspect.iscoroutinefunction(member):
-            parts.append(f"    {name} = awaited({kind.__name__.removeprefix('Async')}.{name})")
-            imports.add(_import(runner.__module__, "awaited"))
-            continue
-        text, annotations = _member(name, member)
-        parts.append(text)
+        text, annotations = _member(name, inspect.getattr_static(kind, name))
+        parts.append(text.replace(f"pd.{variable}:", f"{variable}:"))
         for annotation in annotations:
-            imports |= _imports(annotation, owner)
-    body = "\n".join(parts)
-    return f"class {kind.__name__}({runner.__name__}):\n{body}\n", imports
+            imports |= _imports(annotation, owner) if annotation.removeprefix("pd.") != variable else set()
+    return "\n".join(parts), imports
 
 
 def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:

@@ -93,7 +93,7 @@ def shape(text: str) -> tuple[list[str], list[str]]:
     body = ast.parse(text).body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [f"{getattr(node, 'module', '')} {ast.unparse(alias)}" for node in imports for alias in node.names]
-    return sorted(names), [ast.dump(node) for node in body if isinstance(node, ast.ClassDef)]
+    return sorted(names), [ast.dump(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign)]
 
 
 @pytest.mark.parametrize("module", stubs.MODULES)
@@ -104,27 +104,26 @@ def test_stubs_are_current(module: str) -> None:
 
 @pytest.mark.parametrize("module", stubs.MODULES)
 def test_signatures_at_run_time_equal_the_stubs_which_repeat_no_docstring(module: str) -> None:
-    tree = ast.parse(stubs.path_of(module).read_text(encoding="utf-8"))
-    for declared in (node for node in tree.body if isinstance(node, ast.ClassDef)):
-        kind = getattr(importlib.import_module(module), declared.name)
-        methods = {node.name: node for node in declared.body if isinstance(node, ast.FunctionDef)}
-        twins = {ast.unparse(node.targets[0]): node.value for node in declared.body if isinstance(node, ast.Assign)}
-        assert {name for name in dir(kind) if not name.startswith("_")} <= {*methods, *twins}
-        for name, value in twins.items():
-            plain, member = declared.name.removeprefix("Async"), inspect.getattr_static(kind, name)
-            assert ast.unparse(value) == f"awaited({plain}.{name})"
-            assert inspect.iscoroutinefunction(member)
-            parameters, returned = signature_of(getattr(getattr(importlib.import_module(module), plain), name))
-            assert signature_of(member) == (parameters, (returned or "").replace("Receipt", "AsyncReceipt"))
-            assert member.__doc__, name
-        for name, node in methods.items():
-            member = inspect.getattr_static(kind, name)
-            if node.decorator_list:
-                member = getattr(member, "func", None) or member.fget
-            assert not inspect.iscoroutinefunction(member)
-            assert signature_of(member) == (parameters_of(node), node.returns and ast.unparse(node.returns)), name
+    classes = ast.parse(stubs.path_of(module).read_text(encoding="utf-8")).body
+    methods = {
+        node.name: node
+        for generic in classes
+        if isinstance(generic, ast.ClassDef) and generic.name == stubs.GENERIC
+        for node in generic.body
+        if isinstance(node, ast.FunctionDef)
+    }
+    plain, twin = [node.name for node in classes if isinstance(node, ast.ClassDef) and node.name != stubs.GENERIC]
+    *_, returned, awaited = stubs.MODULES[module]
+    for name, result in ((plain, returned), (twin, awaited)):
+        kind = getattr(importlib.import_module(module), name)
+        assert {each for each in dir(kind) if not each.startswith("_")} <= set(methods)
+        for each, node in methods.items():
+            member = inspect.getattr_static(kind, each)
+            shown = result if (stated := node.returns and ast.unparse(node.returns)) == returned else stated
+            parameters, actual = signature_of(member)
+            assert (parameters, (actual or "").removeprefix("pd.")) == (parameters_of(node), shown), each
             assert ast.get_docstring(node) is None
-            assert name.startswith("_") or member.__doc__, name
+            assert each.startswith("_") or (member.__doc__ and inspect.iscoroutinefunction(member) == (name == twin))
 
 
 def signature_of(function: Any) -> tuple[list[tuple[str, str]], str | None]:

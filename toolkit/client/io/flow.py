@@ -30,6 +30,7 @@ import inspect
 import random
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
@@ -278,6 +279,13 @@ class HasTwin(Generic[Twin]):
     """Base of results, such as receipts, that have methods of their own: an awaited call returns a `Twin`."""
 
 
+class Pending(Coroutine[Any, Any, T]):
+    """The type that stubs give for what is awaited: Jedi follows a Coroutine only to an `__await__` of its own."""
+
+    @abstractmethod
+    def __await__(self) -> Generator[Any, Any, T]: ...
+
+
 class FlowMethod(Generic[P, Result]):
     """A method that is written as a flow; see the module. `generator` is the undecorated function."""
 
@@ -323,7 +331,6 @@ if TYPE_CHECKING:
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
-    def awaited(method: Callable[Concatenate[Any, P], T]) -> FlowMethod[P, T]: ...
 
 else:
 
@@ -334,10 +341,6 @@ else:
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
         """Decorate a method as `flow` does; its call ends in bounded time."""
         return FlowMethod(bounded(generator))
-
-    def awaited(method: T) -> T:
-        """Return the twin of a synchronous method, in stubs."""
-        return method
 
 
 def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[..., Any]]) -> None:

@@ -2,16 +2,19 @@
 # fmt: off
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
-from toolkit.client.io.flow import AsyncDriver, Asynchronous, Driver, Synchronous, awaited
+from toolkit.client.io.flow import AsyncDriver, Asynchronous, Driver, Pending, Synchronous
+from toolkit.client.orders import receipts
 from toolkit.client.orders.delivery import Delivery
-from toolkit.client.orders.receipts import Receipt, Unset
+from toolkit.client.orders.receipts import Unset
 from toolkit.client.reads.reading import Catalogue
 from toolkit.environments import Environment
 from toolkit.orders import Bracket, Order
 
-class Exchange(Synchronous):
+Receipt = TypeVar("Receipt")
+
+class _Methods(Generic[Receipt]):
     def __init__(self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery,
         catalogue: Catalogue) -> None: ...
     def send(self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = ...,
@@ -71,33 +74,6 @@ class Exchange(Synchronous):
     def vault_rebalance(self, from_vault: str, to_vault: str, amount: str | int | Decimal, currency_code: int = 1, *,
         vault_address: str | None = None) -> Receipt: ...
 
-class AsyncExchange(Asynchronous):
-    def __init__(self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery,
-        catalogue: Catalogue) -> None: ...
-    send = awaited(Exchange.send)
-    revoke_agent = awaited(Exchange.revoke_agent)
-    place_order = awaited(Exchange.place_order)
-    replace_order = awaited(Exchange.replace_order)
-    place_bracket_order = awaited(Exchange.place_bracket_order)
-    cancel_order = awaited(Exchange.cancel_order)
-    cancel_all = awaited(Exchange.cancel_all)
-    set_leverage = awaited(Exchange.set_leverage)
-    set_margin_mode = awaited(Exchange.set_margin_mode)
-    assign_pos_margin = awaited(Exchange.assign_pos_margin)
-    approve_agent = awaited(Exchange.approve_agent)
-    withdraw = awaited(Exchange.withdraw)
-    faucet_claim = awaited(Exchange.faucet_claim)
-    bind_referral = awaited(Exchange.bind_referral)
-    register_builder = awaited(Exchange.register_builder)
-    approve_agent_to_builder = awaited(Exchange.approve_agent_to_builder)
-    revoke_agent_to_builder = awaited(Exchange.revoke_agent_to_builder)
-    place_builder_order = awaited(Exchange.place_builder_order)
-    place_builder_bracket_order = awaited(Exchange.place_builder_bracket_order)
-    vault_deposit = awaited(Exchange.vault_deposit)
-    vault_withdraw = awaited(Exchange.vault_withdraw)
-    vault_create = awaited(Exchange.vault_create)
-    vault_update_owner = awaited(Exchange.vault_update_owner)
-    vault_close = awaited(Exchange.vault_close)
-    vault_pre_withdraw = awaited(Exchange.vault_pre_withdraw)
-    vault_create_sub_vault = awaited(Exchange.vault_create_sub_vault)
-    vault_rebalance = awaited(Exchange.vault_rebalance)
+class Exchange(_Methods[receipts.Receipt], Synchronous): ...
+
+class AsyncExchange(_Methods[Pending[receipts.AsyncReceipt]], Asynchronous): ...
