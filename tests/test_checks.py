@@ -402,16 +402,12 @@ def test_leverage_is_limited_by_the_product_and_by_the_tier_of_the_notional() ->
         assert failure.message.endswith(f"for your position and orders of {notional or 0} USDC")
 
 
-@pytest.mark.parametrize(
-    ("check", "least", "word"),
-    [(checks.check_withdrawal, "2", "withdrawal"), (checks.check_deposit, "10", "deposit")],
-)
-def test_a_transfer_has_a_smallest_amount(check: Any, least: str, word: str) -> None:
-    assert check(Decimal(least)) == []
-    [failure] = check(Decimal(least) - Decimal("0.01"))
-    assert (failure.rule, failure.limit, failure.nearest) == (f"minimum {word}", least, (least,))
-    assert check(Decimal(5), Decimal(5)) == []
-    assert check(Decimal(4), Decimal(5))
+def test_a_withdrawal_has_a_smallest_amount() -> None:
+    assert checks.check_withdrawal(Decimal(2)) == []
+    [failure] = checks.check_withdrawal(Decimal("1.99"))
+    assert (failure.rule, failure.limit, failure.nearest) == ("minimum withdrawal", "2", ("2",))
+    assert checks.check_withdrawal(Decimal(5), Decimal(5)) == []
+    assert checks.check_withdrawal(Decimal(4), Decimal(5))
 
 
 def test_only_builder_orders_have_stop_types() -> None:

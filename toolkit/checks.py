@@ -169,20 +169,11 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
 
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
     """Return why an amount of USDC is too small to be withdrawn; an empty list if it is not."""
-    return _check_minimum("withdrawal", amount, minimum)
-
-
-def check_deposit(amount: Decimal, minimum: Decimal = MIN_DEPOSIT) -> list[Failure]:
-    """Return why an amount of USDC is too small to be deposited on Mainnet; an empty list if it is not."""
-    return _check_minimum("deposit", amount, minimum)
-
-
-def _check_minimum(what: str, amount: Decimal, minimum: Decimal) -> list[Failure]:
     if amount >= minimum:
         return []
     value, least = plain_text(amount), plain_text(minimum)
-    message = f"amount {value} is below the smallest {what}, {least} USDC"
-    return [Failure(f"minimum {what}", "amount", value, least, message, (least,))]
+    message = f"amount {value} is below the smallest withdrawal, {least} USDC"
+    return [Failure("minimum withdrawal", "amount", value, least, message, (least,))]
 
 
 def read_order(

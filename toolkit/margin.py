@@ -40,11 +40,35 @@ from .funding import (
 )
 from .numerals import Number, exactly, not_a, read_amount, read_decimal, read_positive, read_rows, read_side
 
-__all__ = ["CAP", "CLAMP", "IMPACT_MARGIN", "INTEREST", "Deleveraging", "Number", "Tier", "adl_order", "adl_score"]
-__all__ += ["bankruptcy_price", "deductions", "effective_leverage", "funding_payment", "funding_rate", "impact_price"]
-__all__ += ["impact_notional", "initial_margin", "interest_rate", "liquidation_price", "liquidation_price_hedged"]
-__all__ += ["maintenance_margin", "margin_ratio", "mark_price", "premium", "read_tiers", "tier_of", "unrealized_pnl"]
-
+__all__ = [
+    "CAP",
+    "CLAMP",
+    "IMPACT_MARGIN",
+    "INTEREST",
+    "Deleveraging",
+    "Number",
+    "Tier",
+    "adl_order",
+    "adl_score",
+    "bankruptcy_price",
+    "deductions",
+    "effective_leverage",
+    "funding_payment",
+    "funding_rate",
+    "impact_notional",
+    "impact_price",
+    "initial_margin",
+    "interest_rate",
+    "liquidation_price",
+    "liquidation_price_hedged",
+    "maintenance_margin",
+    "margin_ratio",
+    "mark_price",
+    "premium",
+    "read_tiers",
+    "tier_of",
+    "unrealized_pnl",
+]
 
 _ZERO = Decimal(0)
 _INFINITY = Decimal("Infinity")

@@ -13,20 +13,7 @@ from typing import Any, Literal, cast
 
 from ..errors import MalformedRequest, UnknownAction
 from .enums import MarginMode
-from .fields import (
-    Address,
-    Bool,
-    Broken,
-    DecimalText,
-    EnumName,
-    Field,
-    Int,
-    Items,
-    Object,
-    Text,
-    shown,
-    snake_case,
-)
+from .fields import Address, Bool, Broken, DecimalText, EnumName, Field, Int, Items, Object, Text, shown, snake_case
 from .order_items import (
     BRACKET_ITEM,
     BUILDER_ITEM,

@@ -259,10 +259,7 @@ def asyncapi(version: str) -> dict[str, Any]:
                 "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
             }
         },
-        "operations": {
-            "toVenue": _operation("receive", sent),
-            "fromVenue": _operation("send", received),
-        },
+        "operations": {"toVenue": _operation("receive", sent), "fromVenue": _operation("send", received)},
         "components": {"messages": messages},
     }
 

@@ -97,9 +97,7 @@ NAMED_REDUCE = {"reduceOnlyOption": "is named reduceOnly in this action; reduceO
 PLACE_ITEM = Object(order_fields("reduceOnlyOption", ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_OPTION)
 BRACKET_ITEM = Object(order_fields("reduceOnly", ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_REDUCE)
 BUILDER_ITEM = Object(
-    order_fields("reduceOnly", BUILDER_ORDER_TYPE, alias="reduceOnlyOption"),
-    "MsgPlaceBuilderOrder",
-    (price_fits_type,),
+    order_fields("reduceOnly", BUILDER_ORDER_TYPE, alias="reduceOnlyOption"), "MsgPlaceBuilderOrder", (price_fits_type,)
 )
 CANCEL_ITEM = Object(
     (

@@ -214,11 +214,7 @@ def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, v
 
 
 def digest(
-    chain: Chain,
-    payload: Mapping[str, Any],
-    nonce: int,
-    expiry_after: int | None = None,
-    vault: str | None = None,
+    chain: Chain, payload: Mapping[str, Any], nonce: int, expiry_after: int | None = None, vault: str | None = None
 ) -> bytes:
     """Return the 32 bytes that are signed. Times are Unix milliseconds. Raises MalformedRequest."""
     return content_digest(_checked(payload, nonce, expiry_after, vault), chain)

@@ -26,8 +26,10 @@ _HOMES = {
 _LAZY = {name: module for module, names in _HOMES.items() for name in names}
 
 # Written out, because type checkers and editors only take names from a literal list.
-__all__ = ["Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap"]
-__all__ += ["OrderBook", "OrderTicket", "Permissions", "Trades", "theme"]
+__all__ = [
+    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap", "OrderBook",
+    "OrderTicket", "Permissions", "Trades", "theme",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from .base_panel.panel import theme

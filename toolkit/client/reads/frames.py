@@ -352,11 +352,7 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
 def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
     row = msgspec.defstruct(
         "KlineRow",
-        [
-            ("symbolName", Literal[symbol]),
-            ("intrvl", Literal[interval]),
-            *((name, float) for name in _NUMBERS),
-        ],
+        [("symbolName", Literal[symbol]), ("intrvl", Literal[interval]), *((name, float) for name in _NUMBERS)],
         gc=False,
         forbid_unknown_fields=True,
     )

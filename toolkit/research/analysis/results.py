@@ -43,10 +43,7 @@ ORDERS = {
 """Columns of `Results.orders`; price is NaN for a market order, trigger_price without a trigger; reason is that of a
 rejection or cancel, updated the time of the last change."""
 
-FUNDING = {
-    **{"time": TIME, "symbol": "str"},
-    **dict.fromkeys(("position", "price", "rate", "payment"), "float64"),
-}
+FUNDING = {**{"time": TIME, "symbol": "str"}, **dict.fromkeys(("position", "price", "rate", "payment"), "float64")}
 """Columns of `Results.funding`; payment > 0 was received, < 0 was paid, in USDC."""
 
 TRANSFERS = {"time": TIME, "kind": "str", "symbol": "str", "amount": "float64"}

@@ -224,12 +224,7 @@ class Journal:
 
 
 def open_or_create(
-    path: str | Path,
-    genesis: Genesis,
-    first: Sequence[Command] = (),
-    *,
-    sync: Sync = "full",
-    recovering: bool = False,
+    path: str | Path, genesis: Genesis, first: Sequence[Command] = (), *, sync: Sync = "full", recovering: bool = False
 ) -> Journal:
     """Return the journal of a file, created with `genesis` and `first` commands if there is none.
 
