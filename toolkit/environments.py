@@ -93,12 +93,11 @@ def environment(
         base = base or _address("ws_url", feed, "http")
     elif bool(base) != bool(feed):
         missing, present = ("ws_url", "base_url") if base else ("base_url", "ws_url")
-        raise InputError(
+        message = (
             f"{present} is given without {missing}; orders would go to one venue and the feed would come from "
-            f"another, {chosen.ws_url if base else chosen.base_url}. Give both",
-            field=missing,
-            rule="both addresses",
+            f"another, {chosen.ws_url if base else chosen.base_url}. Give both"
         )
+        raise InputError(message, field=missing, rule="both addresses")
     return replace(chosen, base_url=base or chosen.base_url.rstrip("/"), ws_url=feed or chosen.ws_url.rstrip("/"))
 
 

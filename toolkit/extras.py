@@ -40,6 +40,5 @@ def need(*packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             extra, use = EXTRAS[package]
-            raise MissingPackage(
-                f"{package} is not installed, and is needed for {use}: {install_line(extra)}", name=package
-            )
+            message = f"{package} is not installed, and is needed for {use}: {install_line(extra)}"
+            raise MissingPackage(message, name=package)

@@ -169,9 +169,8 @@ class Bracket(Shape):
 
     def __post_init__(self) -> None:
         if self.take_profit is None and self.stop_loss is None:
-            raise InputError(
-                "a bracket needs a take_profit, a stop_loss, or both", field="take_profit", rule="required", value=None
-            )
+            message = "a bracket needs a take_profit, a stop_loss, or both"
+            raise InputError(message, field="take_profit", rule="required", value=None)
         for name, kind in (("take_profit", "TP_FROM_POSITION"), ("stop_loss", "SL_FROM_POSITION")):
             leg = getattr(self, name)
             if leg is not None:
@@ -574,9 +573,8 @@ def twap(
 def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:
     if isinstance(value, str) and value.upper() in known:
         return value.upper()
-    raise InputError(
-        f"{name} {value!r} is not known; use {', '.join(known)}", field=name, rule="known", value=value, nearest=known
-    )
+    message = f"{name} {value!r} is not known; use {', '.join(known)}"
+    raise InputError(message, field=name, rule="known", value=value, nearest=known)
 
 
 def _reduce_only(value: bool | str | None) -> ReduceOnly | None:

@@ -315,9 +315,8 @@ def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) 
     """Refuse what a master never means to sign."""
 
     def refuse(name: str, reason: str, rule: str, value: Any, nearest: tuple[str, ...] = ()) -> NoReturn:
-        raise MalformedRequest(
-            f"action.{name}: {reason}", field=f"action.{name}", rule=rule, value=value, nearest=nearest
-        )
+        message = f"action.{name}: {reason}"
+        raise MalformedRequest(message, field=f"action.{name}", rule=rule, value=value, nearest=nearest)
 
     if declared.testnet_only and chain.dex_chain != "Testnet":
         refuse("type", f"{declared.type} exists on Testnet only", "Testnet only", declared.type)

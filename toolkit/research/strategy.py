@@ -158,9 +158,8 @@ class FunctionStrategy(Strategy):
     def __init__(self, name: str = "strategy", **functions: Callable[..., None]) -> None:
         wrong = sorted(set(functions) - set(CALLBACKS))
         if wrong:
-            raise InputError(
-                f"{wrong[0]!r} is not a callback; they are {', '.join(CALLBACKS)}", field=wrong[0], nearest=CALLBACKS
-            )
+            message = f"{wrong[0]!r} is not a callback; they are {', '.join(CALLBACKS)}"
+            raise InputError(message, field=wrong[0], nearest=CALLBACKS)
         self._name = name
         for key, function in functions.items():
             setattr(self, key, function)
@@ -193,10 +192,10 @@ def as_strategy(given: StrategyLike) -> Strategy:
         return FunctionStrategy("strategy", **given)
     if callable(given):
         return FunctionStrategy(getattr(given, "__name__", "strategy"), on_bar=given)
-    raise InputError(
-        f"a strategy is a Strategy, a function on_bar(ctx, bar) or a mapping of functions, not {type(given).__name__}",
-        field="strategy",
+    message = (
+        f"a strategy is a Strategy, a function on_bar(ctx, bar) or a mapping of functions, not {type(given).__name__}"
     )
+    raise InputError(message, field="strategy")
 
 
 def _copy_class_state(strategy: Strategy) -> Strategy:

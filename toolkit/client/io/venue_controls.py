@@ -65,12 +65,11 @@ class ServedVenue(Suggesting):
     def _data(self, method: str, path: str, body: bytes = b"") -> Any:
         token = self._token or os.environ.get(TOKEN_VARIABLE)
         if not token:
-            raise InputError(
+            message = (
                 "the controls of a served venue need its token, which it printed at its start; give "
-                "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN",
-                field="control_token",
-                rule="required",
+                "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN"
             )
+            raise InputError(message, field="control_token", rule="required")
         headers = {"authorization": f"Bearer {token}"}
         reply = self._http.send(Fetch(method, path, (), body, CONTROL_SECONDS, headers))
         envelope = read_envelope(reply, f"{method} {path}")

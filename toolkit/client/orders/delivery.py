@@ -390,9 +390,8 @@ class Delivery:
 
     def _require_open(self, what: str) -> None:
         if self.closed:
-            raise errors.SessionClosed(
-                f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
-            )
+            message = f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
+            raise errors.SessionClosed(message)
 
     def require_confirmation(self, payload: Mapping[str, Any]) -> None:
         """Raise LimitReached on Mainnet unless whoever is responsible has confirmed, or confirms now."""

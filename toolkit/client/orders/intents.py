@@ -265,13 +265,11 @@ class SqliteLedger(Ledger):
         except (OSError, sqlite3.Error) as error:
             damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
             advice = "move it away to begin a new one" if damaged else "make it writable"
-            raise InputError(
+            message = (
                 f"{os.fspath(path)} can't be used as a ledger of intents: {error}; nothing was sent. {advice}, or "
-                'give connect(intents=…) another file (":memory:" keeps none)',
-                field="intents",
-                rule="a SQLite file",
-                value=os.fspath(path),
-            ) from error
+                'give connect(intents=…) another file (":memory:" keeps none)'
+            )
+            raise InputError(message, field="intents", rule="a SQLite file", value=os.fspath(path)) from error
         self.path, self._database = path, database
         weakref.finalize(self, database.close)
 
@@ -283,10 +281,11 @@ class SqliteLedger(Ledger):
             except OSError:
                 present = False
         if not present:
-            raise ToolkitError(
+            message = (
                 f"the ledger of intents {self.path} was deleted or replaced while it was in use, so nothing was sent; "
                 "put it back, or connect again to begin a new one"
             )
+            raise ToolkitError(message)
 
     def record(self, intent: Intent) -> None:
         """See Ledger. Raises ToolkitError when the file was deleted meanwhile."""

@@ -226,9 +226,8 @@ class OrderCalls:
     def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[dict[str, Any]]]:
         """Return the cancels of what `session.cancel` takes."""
         if what is None and cl_ord_id is None:
-            raise errors.InputError(
-                "cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required"
-            )
+            message = "cancel what? give a receipt, an order id or cl_ord_id"
+            raise errors.InputError(message, field="what", rule="required")
         rows = getattr(what, "itertuples", None)
         given = [] if what is None else list(rows()) if rows else list(what) if _is_several(what) else [what]
         made: list[dict[str, Any]] = []
@@ -250,9 +249,8 @@ class OrderCalls:
         name, _, number = _named(ref)
         rows = yield from self._rows("order_states", owner, name, number)
         if not rows:
-            raise errors.InputError(
-                f"the account has no order with {name} {number}", field="what", rule="exists", value=number
-            )
+            message = f"the account has no order with {name} {number}"
+            raise errors.InputError(message, field="what", rule="exists", value=number)
         return cancel_item(int(rows[0]["symbol"]), ref)
 
     def cancel_all(self, owner: str, code: int | None, conditional: bool | None, vault: str | None) -> Flow[Cancelled]:
@@ -295,9 +293,8 @@ class OrderCalls:
             random_float: float = yield RandomFloat()
             yield Sleep(self._delivery.retry.wait(attempt, 0.5 + random_float / 2))
         else:
-            raise errors.OutcomeUnknown(
-                f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}"
-            )
+            message = f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}"
+            raise errors.OutcomeUnknown(message)
         ended = yield from self._ended(owner, opening, began_ms)
         filled = {number: _filled(ended.get(number, row)) - _filled(row) for number, row in opening.items()}
         receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}

@@ -59,10 +59,11 @@ class TradingFlows:
             if len(masters) == 1:
                 self._known_account = masters.pop()
         if self._known_account is None:
-            raise WalletError(
+            message = (
                 "the account is not known; pass connect(account=…) or set TOOLKIT_ACCOUNT to the master's address"
                 + (f"; the venue knows no single master of agent {self.wallet.agent}" if self.wallet else "")
             )
+            raise WalletError(message)
         return self._known_account
 
     @trading_flow
@@ -185,9 +186,8 @@ class TradingFlows:
             if not isinstance(each, Order | Bracket):
                 raise InputError(f"{each!r} is no order; make one with toolkit.orders", field="orders", rule="Order")
         if len(orders) > 1 and any(isinstance(each, Bracket) for each in orders):
-            raise InputError(
-                "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
-            )
+            message = "a bracket is a request of its own; place it alone"
+            raise InputError(message, field="orders", rule="bracket", value=len(orders))
 
     @trading_flow
     def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
@@ -268,9 +268,8 @@ class TradingFlows:
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
         orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
         if not orders:
-            raise InputError(
-                f"there is no position in {product.symbol} to close", field="symbol", rule="position", value=symbol
-            )
+            message = f"there is no position in {product.symbol} to close"
+            raise InputError(message, field="symbol", rule="position", value=symbol)
         return (yield from self._place(orders, vault_address=vault_address))
 
     @trading_flow

@@ -139,9 +139,8 @@ def query_text(param: Param, value: Any) -> str:
         param.parse(text)
     except MalformedRequest as error:
         reason = str(error).removeprefix(f"{param.wire} ")
-        raise MalformedRequest(
-            f"{param.name} {reason}", field=param.name, rule=error.rule, value=value, nearest=error.nearest
-        ) from None
+        message = f"{param.name} {reason}"
+        raise MalformedRequest(message, field=param.name, rule=error.rule, value=value, nearest=error.nearest) from None
     return text
 
 

@@ -165,19 +165,19 @@ class Live:
             raise self._topic.error
         if self._errors:
             first = self._errors[0]
-            raise FeedError(
-                f"{self.subject}: {len(self._errors)} callbacks failed, the first with {first!r}"
-            ) from first
+            message = f"{self.subject}: {len(self._errors)} callbacks failed, the first with {first!r}"
+            raise FeedError(message) from first
         if state not in LIVE:
             raise StaleData(f"{self.subject} is {state}: {self.reason}")
         if max_age_ms is not None and (age is None or age > max_age_ms):
             raise StaleData(f"{self.subject} is {age} ms old; {max_age_ms} ms are allowed")
         if self.stale:
-            raise StaleData(
+            message = (
                 f"{self.subject} has had no data yet"
                 if age is None
                 else f"{self.subject} has been quiet for {age} ms; {self._max_silence_ms()} ms are usual at most"
             )
+            raise StaleData(message)
 
     def frame(self, *, exact: bool = False, index: str | None = None, timeout: float | None = None) -> pd.DataFrame:
         """Return the data as a DataFrame, with the same columns and dtypes when empty.
@@ -237,9 +237,8 @@ class Live:
 
     def _check_may_wait(self) -> None:
         if self._client.shell.is_reader_thread():
-            raise FeedError(
-                f"{self.subject}: a callback can't wait for the feed, because the feed waits for the callback"
-            )
+            message = f"{self.subject}: a callback can't wait for the feed, because the feed waits for the callback"
+            raise FeedError(message)
 
     async def _await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
         """As `wait`, without blocking the event loop."""

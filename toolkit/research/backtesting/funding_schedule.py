@@ -40,9 +40,8 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
         for time, rate in zip(times.tolist(), rates, strict=True):
             rate_e8 = round(rate * RATE)
             if abs(rate_e8) > core.state.config.funding_cap:
-                raise InputError(
-                    f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap", field="funding", value=rate_e8
-                )
+                message = f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap"
+                raise InputError(message, field="funding", value=rate_e8)
             schedule.append(FundingSettlement(time, code, _premium_for(core, code, rate_e8)))
     return sorted(schedule, reverse=True)
 

@@ -56,11 +56,11 @@ def _check_notional(max_notional: float, state: RunState, order: Order) -> None:
         if largest:
             total += largest * _price(state, name, order)
     if total > max_notional:
-        raise LimitReached(
+        message = (
             f"{order.side} {order.symbol} would bring positions to {total:,.2f} USDC{others}; "
-            f"the limit is {max_notional:,.2f}",
-            limit="max_notional",
+            f"the limit is {max_notional:,.2f}"
         )
+        raise LimitReached(message, limit="max_notional")
 
 
 def _price(state: RunState, symbol: str, order: Order) -> float:
@@ -88,6 +88,5 @@ def check_run(limits: Limits, state: RunState) -> None:
         return
     without_answer = (state.now() - state.answered_ms) / 1000
     if without_answer > limits.max_stale:
-        raise LimitReached(
-            f"no answer for {without_answer:,.0f} s; the limit is {limits.max_stale:,.0f} s", limit="max_stale"
-        )
+        message = f"no answer for {without_answer:,.0f} s; the limit is {limits.max_stale:,.0f} s"
+        raise LimitReached(message, limit="max_stale")

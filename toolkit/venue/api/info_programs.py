@@ -172,12 +172,9 @@ def block(core: Core, values: Values) -> dict[str, Any]:
     height = values["blockHeight"]
     state = core.state
     if not 1 <= height <= core.height:
+        message = f"blockHeight {height} is no block; the venue has 1 to {core.height}"
         raise MalformedRequest(
-            f"blockHeight {height} is no block; the venue has 1 to {core.height}",
-            field="blockHeight",
-            rule="known",
-            value=height,
-            nearest=(str(min(max(height, 1), core.height)),),
+            message, field="blockHeight", rule="known", value=height, nearest=(str(min(max(height, 1), core.height)),)
         )
     closed = next((block for block in reversed(state.history.blocks) if block.height == height), None)
     inside = state.history.transactions.records

@@ -178,13 +178,11 @@ class Controls(Suggesting):
         Returns code, message and the answer's data; an action that the rules refuse does not raise.
         """
         if not isinstance(action, Mapping):
-            raise InputError(
+            message = (
                 f"action is of type {type(action).__name__}; give a dictionary, such as "
-                '{"type": "cancelAll", "symbolCode": 1}',
-                field="action",
-                rule="object",
-                value=action,
+                '{"type": "cancelAll", "symbolCode": 1}'
             )
+            raise InputError(message, field="action", rule="object", value=action)
         return self._do("act", address=arguments.address(address), action=dict(action))
 
     def stand_still(self, until: int) -> None:
