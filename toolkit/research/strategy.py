@@ -192,10 +192,10 @@ def as_strategy(given: StrategyLike) -> Strategy:
         return FunctionStrategy("strategy", **given)
     if callable(given):
         return FunctionStrategy(getattr(given, "__name__", "strategy"), on_bar=given)
-    message = (
-        f"a strategy is a Strategy, a function on_bar(ctx, bar) or a mapping of functions, not {type(given).__name__}"
+    raise InputError(
+        f"a strategy is a Strategy, a function on_bar(ctx, bar) or a mapping of functions, not {type(given).__name__}",
+        field="strategy",
     )
-    raise InputError(message, field="strategy")
 
 
 def _copy_class_state(strategy: Strategy) -> Strategy:

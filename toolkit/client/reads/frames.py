@@ -52,11 +52,10 @@ class InfoAnswer(dict[str, Any]):
         """Return the decoded pages."""
         return [msgspec.json.decode(page) for page in self.pages]
 
-    def __deepcopy__(self, memo: object) -> InfoAnswer:
+    def __deepcopy__(self, memo: object = None) -> InfoAnswer:
         return self
 
-    def __copy__(self) -> InfoAnswer:
-        return self
+    __copy__ = __deepcopy__
 
     def __reduce__(self) -> tuple[type[InfoAnswer], tuple[tuple[bytes, ...]]]:
         return InfoAnswer, (self.pages,)

@@ -7,6 +7,7 @@ a command have arrived when the command returns.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -340,11 +341,10 @@ class AsyncStream:
             if name not in LIVE_NAMES:
                 return found
 
+            @functools.wraps(found)
             def open_live(*args: Any, **kwargs: Any) -> AsyncLive[Any]:
                 return AsyncLive(found(*args, **kwargs))
 
-            open_live.__name__, open_live.__doc__ = name, found.__doc__
-            open_live.__wrapped__ = found
             return open_live
 
     def __dir__(self) -> list[str]:

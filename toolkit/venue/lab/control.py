@@ -178,11 +178,13 @@ class Controls(Suggesting):
         Returns code, message and the answer's data; an action that the rules refuse does not raise.
         """
         if not isinstance(action, Mapping):
-            message = (
+            raise InputError(
                 f"action is of type {type(action).__name__}; give a dictionary, such as "
-                '{"type": "cancelAll", "symbolCode": 1}'
+                '{"type": "cancelAll", "symbolCode": 1}',
+                field="action",
+                rule="object",
+                value=action,
             )
-            raise InputError(message, field="action", rule="object", value=action)
         return self._do("act", address=arguments.address(address), action=dict(action))
 
     def stand_still(self, until: int) -> None:
