@@ -80,7 +80,7 @@ class Sending(TypedDict, total=False):
     """Longest time, in seconds, that a call waits for the execution of what it submitted (default: 5). 0 returns at
     submission. With a manual clock a `settle_delay` passes."""
     approve: bool
-    """Whether the agent is approved at once, on a local venue in this process (default: True)."""
+    """Whether the agent is approved immediately, on a local venue in this process (default: True)."""
     when_stale: str
     """With `follow`: "pause" trading, or "continue", without the other venue's feed (default: "pause")."""
 

@@ -104,7 +104,7 @@ class Need(NamedTuple):
     freed: int
     """Equity of an isolated position that the order closes before it opens the other side."""
     loss: int
-    """What it loses against mark as far as it trades at once; fees come on top."""
+    """What it loses against mark as far as it trades immediately; fees come on top."""
 
 
 def need_of(
@@ -114,7 +114,7 @@ def need_of(
 
     It is judged as if it had closed the position, and the resting orders that lose their cover by that (worth
     `uncovered`) were gone. `price` is its limit or a market order's bound; `taken` and `paid` (ticks × steps) are what
-    it trades at once; `unit` is the value of a tick times a step. What trades below mark counts at mark.
+    it trades immediately; `unit` is the value of a tick times a step. What trades below mark counts at mark.
     """
     value = (mark if side < 0 and price < mark else price) * steps * unit
     gain = (mark - price) * taken * unit if side > 0 and price < mark else 0

@@ -73,7 +73,7 @@ class FollowingVenue(LocalVenue):
     ) -> int:
         """Let time pass, see `LocalVenue.advance`; also on the other venue, where both have one clock in this process.
 
-        Both go on by a second in turn, so that each message of the other venue arrives here at its time.
+        Both continue by a second in turn, so that each message of the other venue arrives here at its time.
         """
         other = self.following.upstream.venue
         shared = isinstance(other, LocalVenue) and other.host.clock is self.host.clock
@@ -159,7 +159,7 @@ class Following:
     def start(self, venue: LocalVenue, timeout: float) -> None:
         """Subscribe, and return when every product has its book and prices. Raises StaleData when they don't come."""
         self.venue = venue
-        if venue.host.core.state.recorded is None:  # the state of a journal that goes on has begun already
+        if venue.host.core.state.recorded is None:  # the state of a journal that continues has begun already
             venue.host.apply_control("open_recorded", products=[product.code for product in self.products.values()])
         for product in self.products.values():
             self._follow("book", product, self.upstream.stream.order_book(product.symbol, depth=DEPTH))
@@ -207,7 +207,7 @@ class Following:
             self._check_state()
 
     def _check_state(self) -> None:
-        """Note whether the feed is live; without it trading pauses, if so set, and goes on with it."""
+        """Note whether the feed is live; without it trading pauses, if so set, and continues with it."""
         with self._lock:
             broken = next((live for live in self._lives if not live.is_live), None)
             state = "live" if broken is None else "stale"

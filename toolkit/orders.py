@@ -402,7 +402,7 @@ def _exit(entry: Order, given: Amount | Order | None, kind: str) -> Order | None
 def _check_leg(entry: Order, leg: Order, kind: str, name: str) -> None:
     """Raise InputError for a leg that does not close the entry, or that its one product and kind would not carry."""
     closing = _closing(entry.side)
-    # In hedge mode the side that closes has a name of its own.
+    # In hedge mode the side that closes has its own name.
     expected = (
         ("side", leg.side.removesuffix("_CLOSE_HEDGE") == closing, leg.side, closing, f"a {entry.side} order"),
         ("reduce_only", leg.reduce_only == kind, leg.reduce_only, kind, "a bracket"),

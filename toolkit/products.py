@@ -199,7 +199,7 @@ class Product:
     def to_row(self, margin_tables: MarginTables) -> dict[str, Any]:
         """Return the ProductMeta row of this product, for a venue that lists it; adds its table to `margin_tables`.
 
-        The table gets a number of its own, since products of one venue may share a number and differ elsewhere.
+        The table gets its own number, since products of one venue may share a number and differ elsewhere.
         """
         number = 1000 + self.code
         names = _TIER.items()

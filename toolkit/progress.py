@@ -22,7 +22,7 @@ def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
 
 
 class Progress:
-    """Counts the rows of a long read. `shown` True shows the bar at once, False never, None after DELAY_SECONDS."""
+    """Counts the rows of a long read. `shown` True shows the bar immediately, False never, None after DELAY_SECONDS."""
 
     def __init__(self, what: str, shown: bool | None = None) -> None:
         self._what = what

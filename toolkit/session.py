@@ -188,7 +188,7 @@ class Session(session_methods.SessionMethods):
 
     @property
     def clock(self) -> SessionClock:
-        """The venue's time, as far as it is known: `clock.now_ms()`, `clock.skew_ms`."""
+        """The venue's time, if it is known: `clock.now_ms()`, `clock.skew_ms`."""
         return SessionClock(self._runtime.now, self._clock)
 
     def _sleep(self, seconds: float) -> None:

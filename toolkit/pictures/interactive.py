@@ -204,7 +204,7 @@ def figure_html(figure: graph.Figure, name: str) -> str:
 
 
 def tables_html(tables: Mapping[str, Any]) -> str:
-    """Return tables beside each other, each under its name."""
+    """Return tables side by side, each under its name."""
     shown = (f"<section><h2>{escape(name)}</h2>{table_html(table)}</section>" for name, table in tables.items())
     return f'<div class="tables">{"".join(shown)}</div>'
 

@@ -70,7 +70,7 @@ def of_rule(rule: Rule) -> Schema:
 
 
 def of_object(declared: Object) -> Schema:
-    """Return the schema of an object with known fields. An alias is a field of its own."""
+    """Return the schema of an object with known fields. An alias is its own field."""
     properties: Schema = {}
     required: list[str] = []
     for field in declared.fields:

@@ -104,7 +104,7 @@ class Context(ABC):
     def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
         """Buy at `price`, or at market without one. Options as in `toolkit.orders.order` (tif, reduce_only, tp, sl …).
 
-        Never raises for a business reason: a refused order has the state REJECTED and its reason, at once or once the
+        Never raises for a business reason: a refused order has the state REJECTED and its reason, now or once the
         venue has answered, and `on_reject` is called.
         """
         return self._place_new(symbol, "BUY", quantity, price, options)

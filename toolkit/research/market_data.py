@@ -69,7 +69,7 @@ class BarHistory:
         import numpy as np
 
         self.symbol = symbol
-        # A run appends every bar but rarely reads the arrays, so bars wait in a list until somebody reads.
+        # A run appends every bar but rarely reads the arrays, so bars wait in a list until someone reads.
         self._pending = list(bars)
         self.append = self._pending.append
         """append(bar) adds a complete bar."""
@@ -289,7 +289,7 @@ class Precomputed:
         )
 
     def feeds(self, bars: Sequence[Bar]) -> list[tuple[Callable[[float], None], Iterator[float]]]:
-        """Return (push, values to come) of each output, computed at once over all `bars` of the symbol.
+        """Return (push, values to come) of each output, computed together over all `bars` of the symbol.
 
         Raises InputError when the values over the first two thirds alone are others: the function looks ahead.
         """

@@ -15,7 +15,7 @@ MANUAL_START = 1_767_225_600_000
 
 @runtime_checkable
 class Clock(Protocol):
-    """What the venue needs of a clock. `runs` is True when time passes by itself."""
+    """What the venue needs of a clock. `runs` is True when time passes automatically."""
 
     runs: bool
 

@@ -154,7 +154,7 @@ class VenueHost:
     def try_catch_up(self, timeout: float) -> bool:
         """Do one step of catching up, unless the lock is not free within `timeout` seconds; return whether it is done.
 
-        While the venue runs by itself, nothing else catches up further than one step: requests are answered in between.
+        While time passes automatically, nothing else catches up by more than one step: requests come in between.
         """
         if not self.lock.acquire(timeout=timeout):
             return False
@@ -166,7 +166,7 @@ class VenueHost:
         return done
 
     def _catch_up(self) -> int:
-        """Advance towards the clock's time, all the way unless the venue runs by itself; return the time reached."""
+        """Advance towards the clock's time, all the way unless it passes automatically; return the time reached."""
         now, core = self.now_ms(), self.core
         if now - core.state.time > IDLE_MS and self.idle == "skip":
             self._apply(Control(core.state.time, "stand_still", {"until": now}))
@@ -215,7 +215,7 @@ class VenueHost:
             self._hub.deliver()
 
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
-        """Apply actions in order, as one group: the journal writes all of them at once, before the first is applied.
+        """Apply actions in order, as one group: the journal writes all of them together before the first is applied.
 
         Returns the outcome of each, or the exception that refused it.
         """
@@ -302,7 +302,7 @@ class VenueHost:
             return self._hub
 
     def start_running(self) -> None:
-        """Let time pass by itself (with a real clock) until `stop_running` was called as often as this."""
+        """Let time pass automatically (with a real clock) until `stop_running` was called as often as this."""
         with self.lock:
             self._runners += 1
             if self._ticker is None and self.clock.runs and not self._closed:

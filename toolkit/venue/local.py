@@ -52,7 +52,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     entries. Raises JournalDamaged, and VenueError for a file that can't be used.
 
     `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
-    everybody's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
+    everyone's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
 
     `idle` says what happens to a running clock's time in which the venue was not used, after more than an hour: it is
     simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
@@ -125,7 +125,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
 
-        `progress` shows a bar at once (True), never (False) or when it takes long (None).
+        `progress` shows a bar immediately (True), never (False) or when it takes long (None).
 
         Long spans pass in steps, between which other threads' requests are answered. After an interrupt (a stopped
         cell) the venue is in a consistent state at some moment on the way.

@@ -81,7 +81,7 @@ class VenueClock:
 
 
 class SessionClock:
-    """The time of a session's venue, as far as it is known."""
+    """The time of a session's venue, if it is known."""
 
     def __init__(self, now: Callable[[], int], venue: VenueClock | None) -> None:
         self._now = now

@@ -245,7 +245,7 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
 class SqliteLedger(Ledger):
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
-    Every change is a durable transaction of its own (write-ahead log, full synchronisation). The file holds signed
+    Every change is its own durable transaction (write-ahead log, full synchronisation). The file holds signed
     requests, never keys; it is created readable by its owner only. It is closed when the ledger is garbage-collected.
     An entry that can't be read is left out of `all` with a warning. Raises InputError for a file that can't be used.
     """

@@ -246,7 +246,7 @@ def proves_no_execution(error: errors.ExchangeError) -> bool:
 
     A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
     in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
-    an earlier one may have been, or may be under way: `Reconciler.is_over`.
+    an earlier one may have been, or may be in progress: `Reconciler.is_over`.
     """
     refusals = errors.ActionRejected | errors.BadRequest | errors.UnsupportedAction
     return isinstance(error, refusals) and not _leaves_open(error)
@@ -324,7 +324,7 @@ def _refused_inside(answer: Envelope) -> str:
 
 
 def _leaves_open(error: errors.ExchangeError) -> bool:
-    """Return whether a request with this answer may have been executed: the venue failed while it was under way."""
+    """Return whether a request with this answer may have been executed: the venue failed while it was in progress."""
     failed = error.http_status >= 500 or error.code >= 50000 or isinstance(error, errors.BroadcastFailed)
     if failed or not isinstance(error, errors.ActionRejected):
         return failed

@@ -150,7 +150,7 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Check, sign and send orders made with `toolkit.orders`: one, several at once, or one bracket.
+        """Check, sign and send orders made with `toolkit.orders`: one, several together, or one bracket.
 
         Several orders are one request; the venue accepts or refuses each, and `receipt.results` has one entry per
         order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are

@@ -178,7 +178,7 @@ class ParentOrderFlows:
     ) -> Flow[ParentOrder]:
         """Trade `quantity` base units in equal child orders over `duration` ("30m", ms, timedelta); return the handle.
 
-        The first child order is placed at once, the last one at the end. Each is IOC, at market or never worse than
+        The first child order is placed immediately, the last one at the end. Each is IOC, at market or never worse than
         `price`; what one leaves is added to the next, at most three times its size. Arguments as in `orders.twap`.
 
         This session places them, by its clock, as long as it is open; each is an intent in the ledger. After a restart

@@ -62,7 +62,7 @@ class ParentRunner:
         self._working = self._closed = False
 
     def start(self, twap: Twap, account: str, vault: str | None, first: Prepared | None = None) -> Plan:
-        """Record a parent order and place its first child at once (`first`, if that is prepared already)."""
+        """Record a parent order and place its first child immediately (`first`, if that is prepared already)."""
         self._require_open()
         now_ms = self.now_ms()
         with self._lock:
@@ -77,7 +77,7 @@ class ParentRunner:
             return self._watch(plan.id)
 
     def resume(self, id: str, *, confirmed: bool = False) -> Plan:
-        """Take over a parent order that has not ended; its next slice is due at once."""
+        """Take over a parent order that has not ended; its next slice is due immediately."""
         self._require_open()
         owner = self.plan(id).account
         account: str = self._calls.driver.run(self._delivery.account())

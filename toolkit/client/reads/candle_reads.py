@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .reading import Reader
 
 WINDOW = 1_000
-"""Candles requested at once."""
+"""Candles requested together."""
 GRACE_MS = 60_000
 """A candle is cached as closed only this long after its end, because clocks differ."""
 _KLINES = ENDPOINTS["klines"]

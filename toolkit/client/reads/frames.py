@@ -145,7 +145,7 @@ def from_rows(
 
 def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
     """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes; None, and
-    a column that a row lacks, is NA."""
+    a column that is missing from a row is NA."""
     columns: dict[str, Any] = {}
     for name, dtype in dtypes.items():
         values = [None if (value := row.get(name)) is pd.NA else value for row in rows]
@@ -313,7 +313,7 @@ def _times(values: list[Any], scale: int) -> tuple[Any, int]:
 
 
 _CHUNK = 1 << 17
-"""Bytes of JSON that are decoded at once."""
+"""Bytes of JSON that are decoded together."""
 _PREFIX = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":\[(?=\{)')
 _FLOATS = ("open", "high", "low", "close", "volume", "turnover")
 _NUMBERS = ("timestamp", *_FLOATS, "tradeCount")

@@ -127,7 +127,7 @@ class Reader:
     ) -> Flow[pd.DataFrame]:
         """Return all rows of a query in [start, end] as a frame, oldest first; the same call continues after an error.
 
-        `progress` shows a bar at once (True), never (False) or when the read takes long (None).
+        `progress` shows a bar immediately (True), never (False) or when the read takes long (None).
         """
         read = yield from self.resumable(name, given, start, end, progress)
         return (yield from self.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))

@@ -101,7 +101,7 @@ class TableFlows:
         `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
         last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
         no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
-        candles as Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False)
+        candles as Parquet, so that repeated reads need no network. `progress` shows a bar (True), shows none (False),
         or when the read takes long (None). `exact` returns Decimal. `index` None keeps `time` as a column.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades

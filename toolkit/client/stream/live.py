@@ -309,7 +309,7 @@ class Live:
     def on_update(self, callback: F, *, begin: bool = False) -> F:
         """Call `callback(update)` after every further update; returns it, so that it can be used as a decorator.
 
-        With `begin` it is called at once with all data as a snapshot, if there is any.
+        With `begin` it is called immediately with all data as a snapshot, if there is any.
         """
         with self._client.condition:
             # Under one lock: the snapshot holds every update before the first one that the callback gets.

@@ -105,7 +105,7 @@ class FeedProtocol(TopicUpdates):
         """Note that the connection ended or could not be made, and schedule the next one if there are topics."""
         if self.phase == "open":
             self.reconnects += 1
-            # Only a connection that lasted resets the back-off: a venue that drops each one at once is not flooded.
+            # Only a connection that lasted resets the back-off: a venue that drops each one immediately is not flooded.
             if now_ms - self._opened_at_ms >= self.settings.settle_ms:
                 self.attempts = 0
         self.reason, self.must_close = reason, ""

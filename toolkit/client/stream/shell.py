@@ -181,7 +181,7 @@ class ThreadShell:
                 await reader
 
     def _start_reading(self, topic: Topic) -> None:
-        """Read a topic's history on a thread of its own: an HTTP request may take long, and messages go on."""
+        """Read a topic's history on its own thread: an HTTP request may take long, and messages continue."""
         client, loop, woken = self._client, self._loop, self._woken
         assert loop is not None
         assert woken is not None
@@ -251,7 +251,7 @@ class DirectShell:
         return self._last_ms
 
     def wake(self) -> None:
-        """Connect, send and read at once."""
+        """Connect, send and read immediately."""
         self.pump()
 
     def is_reader_thread(self) -> bool:

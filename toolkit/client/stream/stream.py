@@ -1,4 +1,4 @@
-"""`session.stream`: live objects over one connection that reconnects by itself.
+"""`session.stream`: live objects over one connection that reconnects automatically.
 
 The connection opens with the first live object and closes some seconds after the last one. It runs on its own thread
 and event loop. With a venue in this process and a manual clock there is no thread and no socket: the updates caused by

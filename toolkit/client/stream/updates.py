@@ -214,7 +214,7 @@ class TopicUpdates:
             self._resync(topic, now_ms, reason)
 
     def _resync(self, topic: Topic, now_ms: int, reason: str) -> None:
-        """Request a fresh snapshot, at once the first time and after growing pauses when it happens repeatedly."""
+        """Request a fresh snapshot, immediately the first time and after growing pauses when it happens repeatedly."""
         topic.resyncs += 1
         self.needs_shell = True
         pause_ms = 0 if topic.attempts == 0 else self._backoff_ms(topic.attempts - 1)
@@ -298,7 +298,7 @@ class Topic:
     `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap), `attempts` (resyncs
     since the topic was last stable), `live_since_ms`, `acknowledged` (the venue accepted the last subscribe),
     `has_snapshots` (it has sent one, so another can be requested), `fill_due_ms` (read the Info API then), `filling`
-    (that read is under way).
+    (that read is in progress).
     """
 
     def __init__(self, channel: wire.Channel, fields: dict[str, Any]) -> None:

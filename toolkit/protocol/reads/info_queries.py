@@ -6,7 +6,7 @@ are marked [L]. Their records are those of the local venue.
 
 A query is declared by a line `name path Record [shape] [was:former name] [L][; order of the rows] — summary` and its
 parameters, as `endpoint.param` reads them. Names alone are those of `_SHARED`; `!` makes one required here. A long
-summary stands on a line of its own.
+summary stands on its own line.
 """
 
 from __future__ import annotations

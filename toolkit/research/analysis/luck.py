@@ -202,7 +202,7 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
 
 
 class Trials:
-    """The runs of this process, each different one once, with their yearly Sharpe ratios where somebody measured them.
+    """The runs of this process, each different one once, with their yearly Sharpe ratios where someone measured them.
 
     `backtest`, `vectorised`, `sweep` and `optimise` count by themselves. `len(trials)` is their number,
     `trials.frame()` a table, and `trials.clear()` begins again, for a question that has nothing to do with the last.
@@ -210,7 +210,7 @@ class Trials:
 
     def __init__(self) -> None:
         self._sharpes: dict[str, float] = {}
-        # Points of a sweep may run in several threads at once, each of which pauses for itself.
+        # Points of a sweep may run in several threads together, each of which pauses for itself.
         self._paused = ContextVar("paused", default=False)
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:

@@ -66,7 +66,7 @@ class BacktestContext(Context):
             self._broker.enqueue(state, "cancel_all", state.code)
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set a leverage at once."""
+        """Set a leverage immediately."""
         self._broker.set_leverage(self._broker.state_of(symbol), leverage)
 
     def product(self, symbol: str) -> Product:

@@ -32,9 +32,9 @@ NO_HASH = "0x"
 
 
 class ReceivedBars:
-    """The bars that the strategy has received: `recent` are those that nobody has asked for yet.
+    """The bars that the strategy has received: `recent` are those that no one has asked for yet.
 
-    Most bars are never looked back at, so they are sorted by symbol when somebody does. Those of a single symbol
+    Most bars are never looked back at, so they are sorted by symbol when someone does. Those of a single symbol
     wait in its own list.
     """
 

@@ -64,7 +64,7 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     - a wide frame of closes with one column for each symbol (each open is then the previous close)
     - a Recording (its bars of `interval`, default a minute), or what this function returned
 
-    `symbol` names a frame that has no name of its own; `interval` is the length of a bar (default: the most frequent
+    `symbol` names a frame without a name; `interval` is the length of a bar (default: the most frequent
     spacing).
 
     Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
@@ -222,7 +222,7 @@ def _refuse_missing(symbol: str, missing: bool) -> None:
 
 def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:
     open_, high, low, close = (columns[name] for name in PRICES)
-    # All at once first: what is missing, infinite or outside makes one of these false.
+    # All together first: what is missing, infinite or outside makes one of these false.
     highest, lowest = np.maximum(open_, close), np.minimum(open_, close)
     if ((low > 0) & (high < np.inf) & (low <= lowest) & (highest <= high)).all():
         return

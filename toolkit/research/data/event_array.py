@@ -31,7 +31,7 @@ class Kind(IntEnum):
     SNAPSHOT = 4
     """A level of a snapshot, which follows a CLEAR."""
     QUOTE = 5
-    """The best price of a side with its total, from a channel of its own."""
+    """The best price of a side with its total, from its own channel."""
     ADD = 10
     """A single order joins the book; `id` is the order's."""
     CANCEL = 11

@@ -63,7 +63,7 @@ def load(
             several as one frame). It names events that have no name.
         columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
         damaged: "skip" leaves damaged lines out and says so in `notes`.
-        progress: True shows a progress bar at once, False never, None when reading takes long.
+        progress: True shows a progress bar immediately, False never, None when reading takes long.
 
     DataFrame of candles: time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
     (float64); of funding rates: time, symbol, rate. Nothing is repaired or sorted within a file: see `check`.

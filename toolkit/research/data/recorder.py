@@ -151,7 +151,7 @@ def record(
 
     Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to.
     """
-    need("pyarrow")  # parts are written later; this is when somebody looks
+    need("pyarrow")  # parts are written later; this is when someone looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
     names = [channels] if isinstance(channels, str) else list(channels)
     unknown = [name for name in names if name not in RECORDED or name == "status"]

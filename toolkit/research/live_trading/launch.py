@@ -43,7 +43,7 @@ def paper(
 
     Parameters:
         symbols: what it trades (default: `strategy.symbols`, else BTCUSDC). interval: length of its bars.
-        duration: length of the run. clock: "manual" runs at once and deterministically, "real" in real time.
+        duration: length of the run. clock: "manual" runs immediately and deterministically, "real" in real time.
         step: how far a manual clock advances between two polls (default: a bar).
         session: an existing session of a local venue; otherwise one is made with `seed` and `market` (as in `connect`),
         which are saved with the run, and closed at the end.
@@ -84,7 +84,7 @@ def live(
         duration: None = until stopped. poll: seconds between two polls.
         dry_run: check orders and note them in the events, but send none.
         close_at_end: close the positions of its symbols however it ends.
-        background: return a Runner at once; `kill()` stops it, `results()` returns its Results.
+        background: return a Runner immediately; `kill()` stops it, `results()` returns its Results.
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
     ends it like that and returns the Results. An error of the strategy ends it like that and is raised.

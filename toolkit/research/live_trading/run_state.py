@@ -90,7 +90,7 @@ class RunState:
         self._last_transport_note = ""
 
     def now(self) -> int:
-        """Return the venue's time in Unix ms, as far as the session knows it."""
+        """Return the venue's time in Unix ms, if the session knows it."""
         return self.session.clock.now_ms()
 
     def begin(self) -> None:

@@ -125,7 +125,7 @@ class Runner:
         return self._results
 
     def start(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> None:
-        """Run in a thread of its own."""
+        """Run in its own thread."""
 
         def work() -> None:
             try:

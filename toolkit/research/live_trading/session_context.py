@@ -131,7 +131,7 @@ class SessionContext(Context):
             receipt = self._session.place(order)
             placed.cl_ord_id = receipt.cl_ord_id or placed.cl_ord_id
             placed.order_id = receipt.order_id or 0
-            placed.state = "NEW" if receipt else "SENT"  # submitted: the next poll shows what became of it
+            placed.state = "NEW" if receipt else "SENT"  # submitted: the next poll shows its outcome
         except OutcomeUnknown as unknown:
             # The order may be at the venue. Its client id lets the next poll find it.
             placed.cl_ord_id = getattr(unknown.receipt, "cl_ord_id", None) or placed.cl_ord_id

@@ -146,7 +146,7 @@ def optimise(
             are below 0, so that "max_drawdown" finds the smallest.
         constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
         method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
-            tree-structured Parzen estimator from those before (extra `optimise`; as many at once as there are workers).
+            tree-structured Parzen estimator from those before (extra `optimise`; as many as there are workers).
 
     Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """
@@ -159,7 +159,7 @@ def optimise(
     if not total:
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     if method == "bayes" and client is None:
-        workers = workers or 0  # each point waits for those before, so that more at once are asked for, not the default
+        workers = workers or 0  # each point waits for those before: more workers only when they are asked for
     data = to_pandas(data) if is_strategy(strategy) else data
     with (
         RecordFile(results, False) as store,

@@ -56,7 +56,7 @@ def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
         with trials.paused():  # the sweep counts its points itself
             outcome = run_point(*work, point.params, point.seed, repeatable=False)
             values, error, trace = dict(_values(outcome)), "", ""
-            if point.returns:  # None says that there are none, in a file that a search goes on with
+            if point.returns:  # None says that there are none, in a file that a search continues with
                 values["returns"] = outcome.fine_returns() if isinstance(outcome, Results) else None
     except (Exception, SystemExit) as failure:
         values, error = {}, f"{type(failure).__name__}: {failure}"

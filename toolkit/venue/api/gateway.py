@@ -171,7 +171,7 @@ class Hooks:
     """Extension points for faults, limits and refusals of a user's own; this base class lets everything pass."""
 
     def on_request(self, incoming: Incoming) -> Answer | None:
-        """Return an answer to send at once (nothing is executed), or None to continue."""
+        """Return an answer to send immediately (nothing is executed), or None to continue."""
         return None
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:

@@ -1,6 +1,6 @@
 """The core of the venue: a deterministic state machine that turns commands into outcomes and events.
 
-The core does no I/O, reads no clock and has no randomness of its own: time comes with the commands, chance from the
+The core does no I/O, reads no clock and has no randomness: time comes with the commands, chance from the
 seed in the state. A single writer calls `Core.apply`. The rules of the rooms above register themselves by name in
 `registry`, which loads them and fixes the order in which they run.
 """
@@ -73,7 +73,7 @@ class Core:
         products: product code → Product, built from `state.products`.
         risk_index: tables and indexes of the money rules.
         price_source: where oracle prices come from; None while they only change by hand.
-        pass_time: what passes time that concerns nobody faster than the processes; None = nothing does.
+        pass_time: what passes time that affects no one faster than the processes; None = nothing does.
         books: product code → order book, built from the accounts' resting orders.
         triggers: product code → waiting triggers, built from the accounts' waiting orders.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
@@ -176,7 +176,7 @@ class Core:
         state = dump_format.load(data)
         try:
             return cls(state=state)
-        except Exception as error:  # damaged bytes can decode to a state that any rule stumbles over
+        except Exception as error:  # damaged bytes can decode to a state that any rule fails on
             raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
     def violations(self, *, history: bool = True) -> list[str]:

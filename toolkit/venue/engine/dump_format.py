@@ -1,10 +1,10 @@
 """The state as bytes: dump, load, hash.
 
 The format is a checksum and the MessagePack of the typed state. Dictionaries keep their insertion order, because rules
-iterate over them: two states that differ in it would go on differently. Nothing depends on a process's hash seed.
+iterate over them: two states that differ in it would continue differently. Nothing depends on a process's hash seed.
 
 A state is encoded in slices. Nearly all of a large one is its history, which only grows, so `slices` captures the rest
-at once and encodes the records afterwards, while the venue goes on. It is decoded in slices as well: each of them holds
+immediately and encodes the records afterwards, while the venue continues. It is decoded in slices too: each holds
 the interpreter, and with it a server's other threads and its signals, until it is done.
 """
 
@@ -29,7 +29,7 @@ SCHEMA = "295c69e3c91b46c7"
 RECORDS = 16_384
 """Records of one slice: a few milliseconds of encoding."""
 WHOLE = 1 << 20
-"""A part of the history with fewer bytes is decoded at once."""
+"""A part of the history with fewer bytes is decoded together."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.decode
 _decoder = msgspec.msgpack.Decoder(State)

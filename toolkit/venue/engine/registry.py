@@ -47,7 +47,7 @@ A module may have `attach(core)`, called when a core is created or loaded (to re
 ORDER = ("script", "prices", "settle", "quotes", "market", "unwind", "funding", "triggers", "liquidation", "blocks")
 """Order of processes and post-command hooks within one instant; the others follow, sorted by name.
 
-Prices come before everything that depends on them, participants follow before triggers and liquidations need somebody
+Prices come before everything that depends on them, participants follow before triggers and liquidations need someone
 to trade with, and a block closes last.
 """
 

@@ -175,7 +175,7 @@ class FeedConnection:
         self.subjects[subject.name] = subject  # before the snapshot: `put` drops messages of other subjects
         subject.listeners[self] = None
         self._answer(wire.acknowledgement("subscribe", subject.name))
-        # A book, a candle or a height is of use at once; records of what happens come when it happens.
+        # A book, a candle or a height is of use immediately; records of what happens come when it happens.
         self.put_snapshot(subject, conflated=not channel.quiet)
 
     def _unsubscribe(self, name: str) -> None:

@@ -85,9 +85,9 @@ class Controls(Suggesting):
         return self._do("script_oracle", product=self._code(product), points=script, release=release)
 
     def jump(self, product: str | int, percent: ExactAmount) -> dict[str, Any]:
-        """Move the price of a product at once by `percent` ("-8"), as news would; returns oracle and mark.
+        """Move the price of a product immediately by `percent` ("-8"), as news would; returns oracle and mark.
 
-        The simulated market goes on from there; without one the price stays until `release_oracle`.
+        The simulated market continues from there; without one the price stays until `release_oracle`.
         """
         return self._do("jump", product=self._code(product), percent=arguments.amount(percent, "percent"))
 
@@ -236,7 +236,7 @@ class Controls(Suggesting):
     ) -> None:
         """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
 
-        It begins `after` a span from now and lasts for good, or for the span `lasting`; then the market is usual again.
+        It begins `after` a span from now and stays, or lasts for the span `lasting`; then the market is usual again.
         """
         code = 0 if product is None else self._code(product)
         spans = milliseconds(after), 0 if lasting is None else milliseconds(lasting)

@@ -308,7 +308,7 @@ class FeedFaults(ArmedFaults):
             self.remove(fault)
 
     def cut(self, reason: str = "cut (scripted fault)", *, peer: str = "") -> int:
-        """Close connections at once, all or those of a peer; return how many."""
+        """Close connections immediately, all or those of a peer; return how many."""
         found = [one for one in self._venue.feed.open_connections if not one.closed and peer in ("", one.peer)]
         for connection in found:
             connection.close(reason, GOING_AWAY)
@@ -384,7 +384,7 @@ class Faults:
             raise _no_setting(name)
         values = {**SETTINGS, **given, **settings}
         values |= {"account": values["account"].lower(), "delay": milliseconds(values["delay"])}
-        # each fault has a random sequence of its own
+        # each fault has its own random sequence
         fault = Fault(kind, **values, _random=random.Random(f"{self._venue.core.state.seed}:{self._added}"))
         _check(fault)
         self._added += 1

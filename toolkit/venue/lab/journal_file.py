@@ -191,7 +191,7 @@ def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]
 
 
 def _nothing() -> None:
-    """Let SQLite go on."""
+    """Let SQLite continue."""
 
 
 def recover(path: str | Path) -> int:

@@ -1,4 +1,4 @@
-"""The thread that keeps a venue current while its clock runs by itself."""
+"""The thread that keeps a venue current while its clock runs automatically."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Ticker:
 DELAY_SECONDS = 5.0
 """Seconds after which the bar appears."""
 LEAST_MS = 600_000
-"""A shorter advance never takes long; it is spared the bar."""
+"""A shorter advance never takes long; it shows no bar."""
 
 
 def _nothing(time_ms: int) -> None:

@@ -56,7 +56,7 @@ def check_accounts(core: Core) -> bool:
                 index.bands[code].pop(address, None)
             if account.kind in OWN or address == LP_VAULT:
                 continue
-            # an open liquidation may have to end or go on although its account is healthy again
+            # an open liquidation may have to end or continue although its account is healthy again
             if core.state.liquidations or not account_margin.healthy(core, account):
                 checked.append(account)
                 due += [group for group in _groups(core, account) if judge_group(core, group)]
@@ -176,7 +176,7 @@ def _end(core: Core, group: MarginGroup) -> None:
 def close_group(core: Core, group: MarginGroup) -> bool:
     """Close legs of a group that `judge_group` found; True when something was closed.
 
-    It goes on until the group has recovered, is flat, must pause after a slice, or only paused products are left.
+    It continues until the group has recovered, is flat, must pause after a slice, or only paused products are left.
     """
     entry = core.state.liquidations[group.key]
     config, markets, account, closed = core.state.config, core.state.markets, group.account, False

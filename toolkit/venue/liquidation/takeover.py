@@ -3,7 +3,7 @@
 The LP vault takes a leg at mark, for a fee, as far as its leverage limit allows. The rest is closed against the
 opposite positions with the highest scores, at the bankruptcy price (auto-deleveraging). What the vault has taken over
 it closes in slices, reduce-only at mark or better: its orders rest at the mark of the moment; when the mark passes one,
-it follows before anybody can trade with it.
+it follows before anyone can trade with it.
 """
 
 from __future__ import annotations

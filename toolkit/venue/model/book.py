@@ -111,7 +111,7 @@ class Book:
 
 
 class LazyBooks(Protocol):
-    """What stands in for books whose orders are only made when somebody looks: the simulated market."""
+    """What stands in for books whose orders are only made when someone looks: the simulated market."""
 
     def unfold(self, code: int) -> Book | None: ...
     def top(self, code: int) -> tuple[int, int]: ...
@@ -123,7 +123,7 @@ class LazyBooks(Protocol):
 class Books(dict[int, Book]):
     """The books by product code. One that `lazy` keeps folded is missing, and made when it is first read.
 
-    An unfolded book is that of one instant: `Core` folds it before time goes on and before the state is dumped, so that
+    An unfolded book is that of one instant: `Core` folds it before time passes and before the state is dumped, so that
     reading leaves no trace in the state.
     """
 

@@ -120,7 +120,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     liquidation_stop: int = 95 * PERCENT
     """Margin ratio below which a liquidation ends."""
     liquidation_whole: int = 100_000 * USDC
-    """Positions up to this notional are closed at once, others in slices."""
+    """Positions up to this notional are closed immediately, others in slices."""
     liquidation_slice: int = 20 * PERCENT
     liquidation_pause: int = 30_000
     """Time between two slices."""

@@ -106,13 +106,13 @@ class Market(msgspec.Struct, frozen=True):
     skew_ppm: int = 60
     """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
     informed_ppm: int = 250_000
-    """Part of the larger news that somebody trades on before the makers have seen them."""
+    """Part of the larger news that someone trades on before the makers have seen them."""
     momentum_ppm: int = 90_000
     """Parts of the taker orders that follow the trend, that lower the makers' inventory, and that may be forced."""
     hedging_ppm: int = 80_000
     forced_ppm: int = 60_000
     permanent_ppm: int = 38
-    """How far a surprising order of 1,000 USDC moves the index for good; it grows with the square root of the value."""
+    """How far a surprising order of 1,000 USDC moves the index permanently; it grows with the value's square root."""
     transient_ppm: int = 22
     """How far it moves the makers' prices besides, for a while."""
     recovery_ticks: int = 24
@@ -237,7 +237,7 @@ class SimulatedProduct:
     traded: int
     """Orders up to and including this time have come."""
     ticked: int
-    """What it last gave as oracle price, in ticks; another oracle price is somebody else's."""
+    """What it last gave as oracle price, in ticks; another oracle price is someone else's."""
     seen: int = 0
     """Public trades whose impact is in the index."""
     regime: str = "usual"

@@ -123,7 +123,7 @@ class Vault(msgspec.Struct):
     description: str
     created: int
     parent: str = ""
-    """The vault that this one is a part of, "" for a vault of its own."""
+    """The vault that this one is a part of, "" for a vault of no other."""
     children: list[str] = []
     closed: int = 0
     is_lp: bool = False
@@ -213,7 +213,7 @@ class Laboratory(msgspec.Struct):
     banned: list[str] = []
     """Addresses whose every request is refused (code 40281)."""
     closed: list[str] = []
-    """Peers (addresses of callers, "" for everybody) that are not served (code 40006)."""
+    """Peers (addresses of callers, "" for everyone) that are not served (code 40006)."""
     limits: dict[str, Limit] = {}
     """Action type, "info" or "" (each action without its own) → limit of each address (code 40220)."""
     scripts: dict[int, list[tuple[int, int]]] = {}

@@ -1,6 +1,6 @@
 """Vaults: pooled money that one account trades; shares are bought and redeemed at net asset value.
 
-A vault's cash and positions are an account of its own; its owner's agents trade it with `vaultAddress`. A share is
+A vault's cash and positions are its own account; its owner's agents trade it with `vaultAddress`. A share is
 worth net asset value / shares, where net asset value is the account's equity, the cash set aside for withdrawals, and
 the sub-vaults. At withdrawal the leader gets 10 % of a depositor's gain over average cost. The LP vault takes over
 liquidations; it has no leader and locks deposits for 4 days. Source: docs/published.md, "Trading rules".

@@ -353,7 +353,7 @@ def triggers(core: Core) -> Iterator[str]:
 
 @invariant(history=True)
 def ended_orders(core: Core) -> Iterator[str]:
-    """An order ends once, for good, and a bracket closes through one child only."""
+    """An order ends once, permanently, and a bracket closes through one child only."""
     history = core.state.history.orders.records
     yield from order_violations(history)
     for order_id, count in Counter(order.id for order in history).items():

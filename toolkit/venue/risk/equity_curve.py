@@ -98,7 +98,7 @@ def _curve_point(sample: EquityPoint, deposited: int) -> CurvePoint:
 
 
 def _boundary(rows: list[_Row], spells: _Spells, time: int) -> CurvePoint | None:
-    """Return the equity before anything was booked at `time`, as far as known; None before the first deposit."""
+    """Return the equity before anything was booked at `time`, if known; None before the first deposit."""
     at = bisect_left(rows, time, key=lambda row: row.time)
     here = rows[at] if at < len(rows) and rows[at].time == time else None
     if here is not None and (here.order == _SAMPLED_BEFORE or not spells.before(time)):

@@ -30,7 +30,7 @@ def check_increase(
     position will be valued. An order that the position covers always passes, whatever rests on its side: orders that
     lose their cover by it are cut (`lifecycle.drop_uncovered`). A larger one is judged as if it had closed the position
     and those orders were gone. The notional it could lead to must be within the product's limit, the leverage within
-    that of its tier, and equity must cover the initial margin after it, counting the fees of what it trades at once and
+    that of its tier, and equity must cover the initial margin after it, with the fees of what it trades immediately and
     what those fills lose against mark.
 
     `only_size` leaves the margin out. Reduce-only orders and hedge closes are not checked here. Simulated participants
@@ -81,7 +81,7 @@ def _fits_easily(
 ) -> bool:
     """Return True for an order that even the most it could need leaves room for; False says nothing.
 
-    The most is its value at the highest of limit, mark and best bid: as margin, and if it trades at once, once more as
+    The most is its value at the highest of limit, mark and best bid: as margin; if it trades immediately, also as
     loss against mark and once more as fees, which are far below that. Cover only ever lowers what is needed.
     """
     # Second form: an order that even the most it could need leaves room for
@@ -134,7 +134,7 @@ def _check_isolated_growth(table: RiskTable, standing: Standing, side: int, take
 def _immediate_fill(
     core: Core, account: VenueAccount, position: Position, side: int, quantity_steps: int, limit_ticks: int
 ) -> tuple[int, int]:
-    """Return the steps that an order would trade at once, and the sum of ticks × steps that it would pay."""
+    """Return the steps that an order would trade immediately, and the sum of ticks × steps that it would pay."""
     book = core.books[position.product]
     ladder = book.asks if side > 0 else book.bids
     best = ladder.best

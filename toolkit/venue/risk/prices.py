@@ -121,7 +121,7 @@ def _middle(bid: int, ask: int, last: int) -> int:
 
 @controls("set_oracle")
 def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[str, str]:
-    """Set the oracle price of a product at once, as decimal text in USDC; the simulated market and the mark follow.
+    """Set the oracle price of a product immediately, as decimal text in USDC; the simulated market and the mark follow.
 
     With `hold` it stays until `release_oracle`; otherwise its source sets it again at the next tick.
     """

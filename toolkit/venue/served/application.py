@@ -1,7 +1,7 @@
 """The ASGI application of a served venue: it reads requests within bounds, has them answered, and delivers answers.
 
 /ws/dex is the feed: texts are carried between a WebSocket and a connection of the feed. Every other path goes to the
-gateway, each kind on threads of its own, so that no long query holds up an order.
+gateway, each kind on its own threads, so that no long query holds up an order.
 """
 
 from __future__ import annotations

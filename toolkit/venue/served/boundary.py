@@ -71,7 +71,7 @@ class Boundary:
     def _wrong_host(self, hosts: list[str], scope: Mapping[str, Any]) -> Answer | None:
         name = host_name(hosts[0]) if len(hosts) == 1 else ""
         local = scope.get("server") or ("",)
-        # A wildcard has no name of its own: then the address that the client reached is as good as a name.
+        # A wildcard has no own name: then the address that the client reached is as good as a name.
         if name in self._names or (self._wildcard and name and name == local[0]):
             return None
         given = f"Host {hosts[0][:100]!r} is" if hosts else "no Host is"
@@ -138,7 +138,7 @@ class ServeSettings:
     """Settings of a server.
 
     `hosts` are names it may be called by, besides the loopback names and the host it listens on; `origins` the origins
-    of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everybody without
+    of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everyone without
     it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address. A client has
     `head_seconds` for the head of a request, `body_seconds` for its body, and is disconnected after `idle_seconds`
     without one. `log` takes a line for each request.

@@ -1,7 +1,7 @@
 """Threads on which a server's requests are answered, so that its event loop is never held up.
 
-A lane takes requests in order. One that takes several at once reads them as they come, and has them applied as a group,
-which the journal writes at once. Clients that were answered together tend to ask together again, so a group waits a
+A lane takes requests in order. One that takes several together reads them as they come and has them applied as a group,
+which the journal writes in one piece. Clients that were answered together tend to ask together again. A group waits a
 moment until it is as large as the one before: two halves would take two syncs of the disk.
 """
 

@@ -75,7 +75,7 @@ def play_scripts(core: Core, time: int) -> int | None:
 
 @controls("jump")
 def jump(core: Core, product: int, percent: str) -> dict[str, str]:
-    """Move the price of a product by `percent`, as news would; the simulated market goes on from there.
+    """Move the price of a product by `percent`, as news would; the simulated market continues from there.
 
     Where there is none, the price stays until `release_oracle`. A script or a price held by hand ends.
     """
@@ -95,7 +95,7 @@ def jump(core: Core, product: int, percent: str) -> dict[str, str]:
 
 @controls("market")
 def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lasting: int = 0) -> None:
-    """Set the regime of a simulated product (0: of all) `after` ms from now, for `lasting` ms (0: for good)."""
+    """Set the regime of a simulated product (0: of all) `after` ms from now, for `lasting` ms (0: permanently)."""
     codes = [core.product(product).code] if product else list(core.products)
     if regime not in REGIMES:
         raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}; there are {', '.join(REGIMES)}")
@@ -108,14 +108,14 @@ def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lastin
 
 @controls("pause")
 def pause(core: Core, product: int) -> None:
-    """Stop trading in a product: orders are refused, triggers and liquidations wait; cancelling goes on."""
+    """Stop trading in a product: orders are refused, triggers and liquidations wait; cancelling continues."""
     core.product(product)
     core.state.markets[product].paused = True
 
 
 @controls("resume")
 def resume(core: Core, product: int) -> None:
-    """Let a paused product trade again; the liquidations that waited for it go on."""
+    """Let a paused product trade again; the liquidations that waited for it continue."""
     core.product(product)
     core.state.markets[product].paused = False
     core.risk_index.moved.add(product)
@@ -227,7 +227,7 @@ def unban(core: Core, address: str) -> None:
 
 @controls("close_location")
 def close_location(core: Core, peer: str = "") -> None:
-    """Answer 40006 to a caller's address, or to everybody."""
+    """Answer 40006 to a caller's address, or to everyone."""
     _switch(core.state.laboratory.closed, peer, True)
 
 

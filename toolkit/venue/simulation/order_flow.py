@@ -93,7 +93,7 @@ def volatility(source: FlowSource, first: int, count: int) -> Any:
         seeds.append(seed)
         begins.append(begin % length)
         places.append(np.arange(begin // length, (begin + count - 1) // length + 1))
-    sizes = [len(each) for each in places]  # all components are drawn at once: most have few values
+    sizes = [len(each) for each in places]  # all components are drawn together: most have few values
     drawn = normals(words(np.repeat(np.array(seeds, dtype=np.uint64), sizes), np.concatenate(places)))
     logs, at = np.zeros(count, dtype=np.int64), 0
     for (length, variance), begin, size in zip(source.clustering, begins, sizes, strict=True):

@@ -1,12 +1,12 @@
-"""The simulated market: its participants are accounts that trade with each other and with everybody else.
+"""The simulated market: its participants are accounts that trade with each other and with everyone else.
 
-Taker orders come at any millisecond, drawn from the seed (`flow`): noise, orders of those who heard news before the
+Taker orders come at any millisecond, drawn from the seed (`flow`): noise, orders of those who had news before the
 makers, who follow a trend, who lower the makers' inventory, or who must close into a move. The makers (`quoting`)
-answer after their latencies, and every trade moves the index for good by about the square root of its value.
+answer after their latencies, and every trade moves the index permanently by about the square root of its value.
 
 While no other order rests in a product's book, the participants' trades with each other are computed without orders,
 and booked to their positions every few minutes. As soon as one rests there, the makers' quotes are resting orders too,
-and all meet in the matching of everybody. Off with the setting `market`.
+and all meet in the matching of everyone. Off with the setting `market`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def skip(core: Core, until: int) -> None:
 
 
 def move_index(core: Core, code: int, price_ticks: int) -> bool:
-    """Let the simulated index of a product go on from a price; return False where there is none."""
+    """Let the simulated index of a product continue from a price; return False where there is none."""
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         return False
@@ -199,7 +199,7 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) ->
             placing.submit(core, account, quoted.product, side, steps, limit, tif=IOC)
         _absorb(core, quotes, quoted, time, own=True)
         return
-    if quoted.code in core.books:  # somebody looks
+    if quoted.code in core.books:  # someone looks
         quotes.take_back(quoted)
     _sweep(core, quotes, quoted, taker, side, steps, limit, time)
 
@@ -375,7 +375,7 @@ def requote_resting(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> No
 
 
 def requote(core: Core, code: int) -> None:
-    """Let the makers of one product quote at once, after its oracle price was set by hand."""
+    """Let the makers of one product quote immediately, after its oracle price was set by hand."""
     quotes = quotes_of(core)
     if quotes is not None and code in quotes.products and not core.state.markets[code].paused:
         quoted = quotes.products[code]

@@ -1,6 +1,6 @@
 """The simulated market's past: candles, trades and funding rates before genesis, made by the numbers of its future.
 
-Nothing of it is stored. A segment of 30 days is computed as arrays when somebody asks, from the newest one back,
+Nothing of it is stored. A segment of 30 days is computed as arrays when someone asks, from the newest one back,
 because each begins where the one before it ends; the price at genesis is that of the venue.
 """
 
@@ -73,7 +73,7 @@ class _Bars(NamedTuple):
 def candles(past: Past, start: int, end: int, interval_ms: int = MINUTE_MS) -> Iterator[Candle]:
     """Yield the bars of the minutes in [start, end) ms before genesis, oldest first, one for each interval.
 
-    A bar whose interval goes on beyond the window, or beyond a segment, is in parts: of one start, in order.
+    A bar whose interval continues beyond the window, or beyond a segment, is in parts: of one start, in order.
     """
     start, end = max(start, past.earliest), min(end, past.edge * MINUTE_MS)
     if start >= end or past.start.bit_length() > _MOST_BITS:

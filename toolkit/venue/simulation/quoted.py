@@ -90,7 +90,7 @@ class Quoted:
         """Let what others than the participants took move the prices, by what it adds to the root of their net flow.
 
         So an order that is cut into parts moves them as far as in one piece, whoever sends the parts, and what is
-        bought and soon sold again leaves them where they were. If each part counted by a root of its own, one could
+        bought and soon sold again leaves them where they were. If each part counted by its own root, one could
         push prices up with many small orders, and sell to the makers above what they cost.
         """
         before, after = self.sim.flow, self.sim.flow + side * (value_micro // 1_000)

@@ -1,9 +1,9 @@
-"""The makers of the simulated market: what each quotes at an instant, computed only where somebody looks or trades.
+"""The makers of the simulated market: what each quotes at an instant, computed only where someone looks or trades.
 
 Each maker sees the fair price with its own latency, shifts it against its inventory, and quotes a ladder on each side,
 wider while news are large. As long as no other order rests in a book it stays folded: best prices and levels are
 computed, and orders are only made when the book itself is read. An unfolded book holds ordinary orders of the makers'
-accounts; `Quotes` takes them back before time goes on, and notes what was traded of them.
+accounts; `Quotes` takes them back before time continues, and notes what was traded of them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Quotes:
         quoted.order_block, quoted.order_at, quoted.next_time = block, at, block.order_times[at]
 
     def pass_order(self, quoted: Quoted) -> Order:
-        """Return the next order, and go on to the one after it."""
+        """Return the next order, and continue to the one after it."""
         block, at = quoted.order_block, quoted.order_at
         assert block is not None
         quoted.sim.traded = block.order_times[at]
@@ -263,7 +263,7 @@ class Quotes:
     def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
         """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
 
-        That is so while all makers see about the same price, which is much cheaper to know than everybody's quotes.
+        That is so while all makers see about the same price, which is much cheaper to know than everyone's quotes.
         """
         kept = quoted.top
         if kept is not None and kept[0] == time:

@@ -1,4 +1,4 @@
-"""A recorded market: the levels and trades of a recording, or of another venue, as everybody's counterparty.
+"""A recorded market: the levels and trades of a recording, or of another venue, as everyone's counterparty.
 
 Each change comes as a command, so that journals, dumps and reverts cover it. A recorded level is one order of an
 account that never runs out. Users' orders rest among them and are filled by the same rules as in a backtest on events:

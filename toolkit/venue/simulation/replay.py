@@ -78,7 +78,7 @@ class Replay:
 class House:
     """The other side of every trade in a replay. It pays no fees and keeps no order history.
 
-    Quotes that nobody met leave no trace in the state, so that asking often or seldom makes no difference.
+    Quotes that no one met leave no trace in the state, so that asking often or seldom makes no difference.
     """
 
     def __init__(self, core: Core) -> None:

@@ -1,4 +1,4 @@
-"""Time that nobody watches: the simulated market passes it in one go, up to the next instant that concerns others.
+"""Time that no one watches: the simulated market passes it in one go, up to the next instant that affects others.
 
 Prices, premium samples and orders are those of their processes, at the same instants and with the same result. Left out
 is what only others would notice: events, triggers, and whom the mark liquidates.
@@ -16,7 +16,7 @@ from .quoted import Quoted
 from .quoting import Quotes, index_source
 
 _OWN = ("prices", "market", "funding", "samples")
-"""The processes whose part is done here; the last one has none while nobody holds a position."""
+"""The processes whose part is done here; the last one has none while no one holds a position."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -31,7 +31,7 @@ def attach(core: Core) -> None:
 
 
 def pass_time(core: Core, until: int) -> bool:
-    """Pass the time before the next instant that may concern others, at most to `until` (ms); False if there is none.
+    """Pass the time before the next instant that may affect others, at most to `until` (ms); False if there is none.
 
     Those are another process, a settlement of funding, and any instant while a user holds a position, a trigger waits,
     orders rest in a book or events are read.
@@ -67,7 +67,7 @@ def pass_time(core: Core, until: int) -> bool:
         if tick > first:
             quoted.market.external = 0
             prices.follow_samples(core, quoted.market)
-    core.risk_index.moved.clear()  # the mark concerns nobody
+    core.risk_index.moved.clear()  # the mark affects no one
     schedule["prices"] = schedule["funding"] = tick
     schedule["market"] = participants.next_due(quotes, limit)
     sample, every = schedule.get("samples", until + 1), state.config.sample_interval

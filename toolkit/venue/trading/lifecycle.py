@@ -129,7 +129,7 @@ def accept(core: Core, account: VenueAccount, position: Position, order: VenueOr
 
 
 def reject(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
-    """Record an order that was refused; it takes an id of its own."""
+    """Record an order that was refused; it takes its own id."""
     _take_id(core, order)
     order.status = REJECTED
     order.leaves = 0
@@ -206,7 +206,7 @@ def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
 
 
 def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
-    """Cancel an order that acts at once and found no more; a triggered market exit stays armed and tries again."""
+    """Cancel an order that acts immediately and found no more; a triggered market exit stays armed and tries again."""
     if not (order.triggered and order.reducing and not order.price):
         cancel(core, account, order, reason)
         return
@@ -231,7 +231,7 @@ def end(
         del account.client_ids[order.client_id]
     if order.reduce or order.closing:
         position.reducers -= 1
-    if status != FILLED:  # the last fill was recorded as an event of its own
+    if status != FILLED:  # the last fill was recorded as its own event
         record(core, account, order, reason)
     if account.kind != "market":
         core.state.history.orders.add(order.address, order)
@@ -338,7 +338,7 @@ def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
     """Return the worst price, in ticks, that a market order triggered at a price may trade at.
 
     It counts from that price or the last trade, whichever is further in the direction of the order: after a gap one of
-    them may be far from where anybody trades.
+    them may be far from where anyone trades.
     """
     last_ticks = core.state.markets[order.product].last or price_ticks
     reference_ticks = max(price_ticks, last_ticks) if order.side > 0 else min(price_ticks, last_ticks)

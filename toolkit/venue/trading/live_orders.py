@@ -3,7 +3,7 @@
 Cancels are applied one by one, each with its own result. A refused replacement leaves the order as it was. A waiting
 trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it does not
 fit. Triggers that are met at the same instant go by age. A market exit that finds nothing within its bound stays armed
-and tries again whenever its market trades, a price moves or somebody offers within the bound. Prices are in ticks.
+and tries again whenever its market trades, a price moves or someone offers within the bound. Prices are in ticks.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     holds_less = _holds_less(core, order, spec, leaves_steps)
     order.price, order.leaves, order.quantity, order.tif = spec.price, leaves_steps, spec.quantity, spec.tif
     lifecycle.record(core, account, order, "replaced")
-    if holds_less:  # it takes nobody's cover
+    if holds_less:  # it takes no one's cover
         lifecycle.add_to_book(core, position, order)
     else:
         matching.process_order(core, account, position, order, spec.price)
@@ -272,7 +272,7 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
 
 
 def crosses(core: Core, order: VenueOrder) -> bool:
-    """Return whether a limit order would match at once."""
+    """Return whether a limit order would match immediately."""
     best = core.books[order.product].side(-order.side).best
     return best > 0 and (best - order.price) * order.side <= 0
 

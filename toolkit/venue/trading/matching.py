@@ -1,6 +1,6 @@
 """Matching: an order meets the book, makers keep their price, first come first served.
 
-Each fill is booked for both sides at once: positions, fees, events, and the public trade with its candle. A
+Each fill is booked for both sides together: positions, fees, events, and the public trade with its candle. A
 fill-or-kill order must know before it trades how much it could fill. Level totals are not enough for that: orders of
 the taker's own account do not count, and a maker's fills may shrink the position that its reduce-only orders further
 back may reduce, which cuts those (`lifecycle.shrink_reduce_only`).
@@ -42,7 +42,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     leg = position.short if order.side > 0 else position.long
     covered = leg.size and account.position_mode != HEDGE
     book = core.books[order.product]
-    # most orders meet nobody: they are spared the matching
+    # most orders meet no one: they skip the matching
     if 0 < book.asks.best <= limit_ticks if order.side > 0 else book.bids.best >= limit_ticks:
         match(core, account, position, order, limit_ticks)
     if not order.leaves:

@@ -266,7 +266,7 @@ class FormField:
 
 
 FormRow = Sequence[FormField | None]
-"""Fields beside each other; None is an empty place."""
+"""Fields side by side; None is an empty place."""
 
 
 class TicketFields:

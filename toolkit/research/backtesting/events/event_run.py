@@ -270,7 +270,7 @@ def _feed(broker: EventBroker) -> Iterator[Message]:
             parts.append(np.column_stack([times, np.full(len(times), number), np.ones(len(times), "int64"), *trades]))
     table = np.concatenate(parts).astype(np.int64)
     table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
-    for first in range(0, len(table), CHUNK):  # not all at once: as Python's numbers they take more memory
+    for first in range(0, len(table), CHUNK):  # not all together: as Python's numbers they take more memory
         yield from zip(*table[first : first + CHUNK].T.tolist(), strict=True)
 
 
