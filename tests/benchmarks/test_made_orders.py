@@ -1,0 +1,49 @@
+"""The made stream of single orders is a book that could be: never crossed, first come first, the same each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from toolkit.benchmarks.made_orders import single_orders
+from toolkit.research import data
+from toolkit.research.data.event_array import Kind
+from toolkit.research.data.order_books import BookUpdates, has_single_orders, with_levels
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.9, 3.0])
+def test_the_book_has_both_sides_and_is_never_crossed(speed: float) -> None:
+    events = single_orders(seed=3, seconds=60, speed=speed)
+    assert has_single_orders(events)
+    updates = BookUpdates(with_levels(events)[0], events.array["exchange_ns"])
+    bids, asks = (np.asarray(best)[200:] for best in (updates.bids, updates.asks))  # with its first orders in it
+    assert len(bids) > 1000
+    assert ((bids > 0) & (bids < asks)).all()
+    assert not set(data.check(events)["problem"]) - {"silence"}
+
+
+def test_each_taker_meets_the_best_price_and_there_the_oldest_order() -> None:
+    book: dict[int, tuple[int, float, float]] = {}
+    fills = 0
+    for row in single_orders(seed=4, seconds=60).array:
+        kind, side, identity = int(row["kind"]), int(row["side"]), int(row["id"])
+        if kind == Kind.ADD:
+            assert identity not in book
+            book[identity] = side, float(row["price"]), float(row["quantity"])
+        elif kind == Kind.FILL:
+            fills += 1
+            best = max(of * price for of, price, _ in book.values() if of == side)
+            assert best == side * row["price"]
+            assert identity == min(number for number, order in book.items() if order[:2] == (side, side * best))
+        else:
+            left = book[identity][2] - float(row["quantity"])
+            book[identity] = *book[identity][:2], left
+            if left < 5e-4:
+                del book[identity]
+    assert fills > 50
+
+
+def test_the_seed_gives_the_same_events_again() -> None:
+    one, again, other = (single_orders(seed, seconds=5).array for seed in (1, 1, 2))
+    assert (one == again).all()
+    assert len(one) != len(other) or (one != other).any()
