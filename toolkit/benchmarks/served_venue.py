@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..environments import LOCAL, environment
 from ..session import connect
@@ -20,10 +20,15 @@ from ..wallet import Wallet
 from . import Measurement
 from .signed_orders import approval, order, order_item
 
+if TYPE_CHECKING:
+    from ..venue.engine.commands import Command
+
 CLIENTS = 30
 ORDERS = 40
 """Orders of each client when all send simultaneously."""
 TARGET = 10.0
+SLOWER_MS = 5
+"""What a sync takes longer on the other disk."""
 SYNCS = 4
 """Syncs of one write of the journal: SQLite's rollback journal twice, the file, and the end of the rollback journal."""
 STUDENT_ORDERS = 10
@@ -31,20 +36,21 @@ STUDENT_ORDERS = 10
 
 def measure_served() -> list[Measurement]:
     """Measure orders a second of thirty clients and of one, each waiting for its answer before it sends the next."""
-    return [_together(), _class_of_thirty()]
+    return [_together(0), _together(SLOWER_MS), _class_of_thirty()]
 
 
-def _together() -> Measurement:
-    """Measure thirty clients next to one."""
+def _together(slower_ms: int) -> Measurement:
+    """Measure thirty clients next to one, on this disk or on one whose syncs take so much longer."""
     with tempfile.TemporaryDirectory() as folder:
-        with _server(Path(folder), "--clock", "manual", "--no-market") as (process, port):
+        with _server(Path(folder), "--clock", "manual", "--no-market", slower_ms=slower_ms) as (process, port):
             for number in range(CLIENTS):
                 asyncio.run(_client(port, [approval(number)]))
             alone, alone_us, _ = _load(process, port, 1, ORDERS * 5, first=2)
             together, together_us, own_us = _load(process, port, CLIENTS, ORDERS, first=10_000)
         synced = _sync_ms(Path(folder))
     pace, pace_alone = _pace(together), _pace(alone)
-    name = f"served venue, journal at full, {CLIENTS} clients"
+    disk = f", as if a sync of this disk took {slower_ms} ms more" if slower_ms else ""
+    name = f"served venue, journal at full, {CLIENTS} clients{disk}"
     note = (
         f"{_quantiles(together)}; alone {pace_alone:,.0f}/s, {_quantiles(alone)}; one sync of this disk {synced:.2f} ms"
         f" (a write has {SYNCS}); the server's processor time {together_us:.0f} µs an order, {alone_us:.0f} µs alone,"
@@ -75,9 +81,10 @@ def _class_of_thirty() -> Measurement:
 
 
 @contextmanager
-def _server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def _server(folder: Path, *options: str, slower_ms: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Yield the process of a served venue with a journal, and its port."""
-    line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--accounts", str(CLIENTS)]
+    program = [__name__, str(slower_ms)] if slower_ms else ["toolkit"]
+    line = [sys.executable, "-m", *program, "venue", "--port", "0", "--accounts", str(CLIENTS)]
     line += ["--journal", str(folder / "journal"), *options]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -202,3 +209,22 @@ def _sync_ms(folder: Path) -> float:
             file.flush()
             os.fsync(file.fileno())
         return (time.perf_counter() - began) * 50
+
+
+def _main(slower_ms: str, *arguments: str) -> int:
+    """Run a command of the toolkit as on a disk whose syncs take so much longer."""
+    from ..__main__ import main
+    from ..venue.lab.journal import Journal
+
+    append = Journal.append
+
+    def append_slowly(self: Journal, commands: Sequence[Command]) -> None:
+        append(self, commands)
+        time.sleep(SYNCS * int(slower_ms) / 1000)
+
+    Journal.append = append_slowly  # type: ignore[method-assign]
+    return main(list(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))
