@@ -176,6 +176,10 @@ def test_methods_of_a_session_say_at_run_time_what_a_call_of_them_returns() -> N
 def test_the_asynchronous_stream_declares_what_it_gives() -> None:
     tree = ast.parse(inspect.getsource(AsyncStream))
     declared = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for alias in (node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)):
+        declared |= {
+            ast.unparse(target): declared[alias.value.id] for target in alias.targets if alias.value.id in declared
+        }
     for name in LIVE_NAMES:
         parameters, returned = signature_of(getattr(Stream, name))
         assert (parameters_of(declared[name]), declared[name].returns and ast.unparse(declared[name].returns)) == (

@@ -40,35 +40,12 @@ from .funding import (
 )
 from .numerals import Number, exactly, not_a, read_amount, read_decimal, read_positive, read_rows, read_side
 
-__all__ = [
-    "CAP",
-    "CLAMP",
-    "IMPACT_MARGIN",
-    "INTEREST",
-    "Deleveraging",
-    "Number",
-    "Tier",
-    "adl_order",
-    "adl_score",
-    "bankruptcy_price",
-    "deductions",
-    "effective_leverage",
-    "funding_payment",
-    "funding_rate",
-    "impact_notional",
-    "impact_price",
-    "initial_margin",
-    "interest_rate",
-    "liquidation_price",
-    "liquidation_price_hedged",
-    "maintenance_margin",
-    "margin_ratio",
-    "mark_price",
-    "premium",
-    "read_tiers",
-    "tier_of",
-    "unrealized_pnl",
-]
+__all__ = ["Deleveraging", "Number", "Tier", "adl_order", "adl_score", "effective_leverage", "read_tiers", "tier_of"]
+__all__ += ["bankruptcy_price", "deductions", "initial_margin", "liquidation_price", "liquidation_price_hedged"]
+__all__ += ["maintenance_margin", "margin_ratio", "unrealized_pnl"]
+# Formulas of `funding`, which are callable from here as well.
+__all__ += ["CAP", "CLAMP", "IMPACT_MARGIN", "INTEREST", "funding_payment", "funding_rate", "impact_notional"]
+__all__ += ["impact_price", "interest_rate", "mark_price", "premium"]
 
 _ZERO = Decimal(0)
 _INFINITY = Decimal("Infinity")

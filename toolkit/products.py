@@ -30,7 +30,6 @@ _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
 
-
 MAX_PRICE = Decimal(999_999)
 """Highest price an order may have (docs/published.md, "Trading rules")."""
 

@@ -7,96 +7,81 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
 
-OURS = {
-    # ccxt, hyperliquid-python-sdk and python-binance, in this order
-    "toolkit.connect()": "Exchange Info Client AsyncClient Hyperliquid hyperliquid binance ccxt",
-    "toolkit.research.backtest": "backtest Backtest",
-    "toolkit.venue.local.LocalVenue": "LocalVenue Venue",
-    "session.products()": (
-        "fetch_markets load_markets markets meta spot_meta get_exchange_info futures_exchange_info get_symbol_info"
-    ),
-    "session.klines(symbol, interval)": (
-        "fetch_ohlcv candles_snapshot get_klines get_historical_klines futures_klines futures_historical_klines "
-        "candles ohlcv"
-    ),
-    "session.funding_rates()": "fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs",
-    "session.info.funding_rate_history(symbol)": "fetch_funding_rate_history funding_history futures_funding_rate",
-    "session.info.funding_payments()": "fetch_funding_history user_funding_history",
-    "session.wallet_balances()": (
-        "fetch_balance balance balances get_account get_asset_balance futures_account futures_account_balance"
-    ),
-    "session.positions()": "fetch_position fetch_positions user_state futures_position_information get_positions",
-    "session.orders()": "fetch_orders fetch_closed_orders historical_orders get_all_orders futures_get_all_orders",
-    "session.orders(open=True)": (
-        "fetch_open_orders open_orders frontend_open_orders get_open_orders futures_get_open_orders"
-    ),
-    "session.order(id)": ("fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order"),
-    "session.fills()": ("fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades"),
-    "session.info.ledger()": "fetch_ledger user_non_funding_ledger_updates futures_income_history",
-    "session.buy(symbol, quantity, price) or session.sell(…)": (
-        "create_order create_limit_order create_market_order create_limit_buy_order create_limit_sell_order "
-        "create_market_buy_order create_market_sell_order market_open order_limit order_limit_buy "
-        "order_limit_sell order_market order_market_buy order_market_sell futures_create_order"
-    ),
-    "session.place([…])": "create_orders bulk_orders place_orders futures_place_batch_order",
-    "session.intents.prepare(order)": "create_test_order futures_create_test_order",
-    "session.replace(order, new)": "edit_order modify_order bulk_modify_orders futures_modify_order",
-    "session.cancel(order)": (
-        "cancel_order cancel_orders bulk_cancel cancel_by_cloid bulk_cancel_by_cloid futures_cancel_order "
-        "futures_cancel_orders"
-    ),
-    "session.cancel_all(symbol)": "cancel_all_orders futures_cancel_all_open_orders",
-    "session.close_position(symbol)": "market_close close_all_positions",
-    "session.exchange.set_leverage(symbol, leverage)": "update_leverage futures_change_leverage",
-    "session.exchange.set_margin_mode(symbol, mode)": "futures_change_margin_type",
-    "session.exchange.assign_pos_margin(symbol, amount)": (
-        "add_margin reduce_margin update_isolated_margin futures_change_position_margin"
-    ),
-    "session.exchange.withdraw(destination, amount)": "withdraw_from_bridge usd_transfer",
-    "session.exchange.vault_deposit(vault, amount)": "vault_usd_transfer",
-    "session.exchange.approve_agent()": "add_agent",
-    "session.order_book(symbol)": "fetch_order_book get_order_book futures_order_book l2_book depth",
-    "session.trades(symbol)": "fetch_trades get_recent_trades futures_recent_trades",
-    "session.ticker(symbol)": "fetch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price",
-    "session.tickers()": "fetch_tickers all_mids get_all_tickers",
-    "session.fee_rates()": "fetch_trading_fees fetch_trading_fee user_fees get_trade_fee futures_commission_rate",
-    "session.stream.order_book(symbol)": "watch_order_book l2_snapshot",
-    "session.stream.trades(symbol)": "watch_trades",
-    "session.stream.ticker(symbol)": "watch_ticker",
-    "session.stream.tickers()": "watch_tickers",
-    "session.stream.candles(symbol)": "watch_ohlcv",
-    "session.stream.orders()": "watch_orders",
-    "session.stream.fills()": "watch_my_trades",
-    "session.stream.positions()": "watch_positions",
-    "session.stream.account()": "watch_balance",
-    "session.stream": "subscribe ws websocket",
-    "session.venue.advance(span)": "tick mine evm_mine evm_increase_time time_travel sleep wait",
-    "session.venue.snapshot()": "evm_snapshot",
-    "session.venue.revert(snapshot)": "evm_revert rollback",
-    "session.venue.control.set_oracle(product, price)": "set_oracle set_price set_mark_price set_oracle_price",
-    "session.venue.control.fund(address, amount)": "deal set_balance faucet",
-}
+_OURS = """
+toolkit.connect(): Exchange Info Client AsyncClient Hyperliquid hyperliquid binance ccxt
+toolkit.research.backtest: backtest Backtest
+toolkit.venue.local.LocalVenue: LocalVenue Venue
+session.products(): fetch_markets load_markets markets meta spot_meta get_exchange_info futures_exchange_info
+    get_symbol_info
+session.klines(symbol, interval): fetch_ohlcv candles_snapshot get_klines get_historical_klines futures_klines
+    futures_historical_klines candles ohlcv
+session.funding_rates(): fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs
+session.info.funding_rate_history(symbol): fetch_funding_rate_history funding_history futures_funding_rate
+session.info.funding_payments(): fetch_funding_history user_funding_history
+session.wallet_balances(): fetch_balance balance balances get_account get_asset_balance futures_account
+    futures_account_balance
+session.positions(): fetch_position fetch_positions user_state futures_position_information get_positions
+session.orders(): fetch_orders fetch_closed_orders historical_orders get_all_orders futures_get_all_orders
+session.orders(open=True): fetch_open_orders open_orders frontend_open_orders get_open_orders futures_get_open_orders
+session.order(id): fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order
+session.fills(): fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades
+session.info.ledger(): fetch_ledger user_non_funding_ledger_updates futures_income_history
+session.buy(symbol, quantity, price) or session.sell(…): create_order create_limit_order create_market_order
+    create_limit_buy_order create_limit_sell_order create_market_buy_order create_market_sell_order market_open
+    order_limit order_limit_buy order_limit_sell order_market order_market_buy order_market_sell futures_create_order
+session.place([…]): create_orders bulk_orders place_orders futures_place_batch_order
+session.intents.prepare(order): create_test_order futures_create_test_order
+session.replace(order, new): edit_order modify_order bulk_modify_orders futures_modify_order
+session.cancel(order): cancel_order cancel_orders bulk_cancel cancel_by_cloid bulk_cancel_by_cloid
+    futures_cancel_order futures_cancel_orders
+session.cancel_all(symbol): cancel_all_orders futures_cancel_all_open_orders
+session.close_position(symbol): market_close close_all_positions
+session.exchange.set_leverage(symbol, leverage): update_leverage futures_change_leverage
+session.exchange.set_margin_mode(symbol, mode): futures_change_margin_type
+session.exchange.assign_pos_margin(symbol, amount): add_margin reduce_margin update_isolated_margin
+    futures_change_position_margin
+session.exchange.withdraw(destination, amount): withdraw_from_bridge usd_transfer
+session.exchange.vault_deposit(vault, amount): vault_usd_transfer
+session.exchange.approve_agent(): add_agent
+session.order_book(symbol): fetch_order_book get_order_book futures_order_book l2_book depth
+session.trades(symbol): fetch_trades get_recent_trades futures_recent_trades
+session.ticker(symbol): fetch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price
+session.tickers(): fetch_tickers all_mids get_all_tickers
+session.fee_rates(): fetch_trading_fees fetch_trading_fee user_fees get_trade_fee futures_commission_rate
+session.stream.order_book(symbol): watch_order_book l2_snapshot
+session.stream.trades(symbol): watch_trades
+session.stream.ticker(symbol): watch_ticker
+session.stream.tickers(): watch_tickers
+session.stream.candles(symbol): watch_ohlcv
+session.stream.orders(): watch_orders
+session.stream.fills(): watch_my_trades
+session.stream.positions(): watch_positions
+session.stream.account(): watch_balance
+session.stream: subscribe ws websocket
+session.venue.advance(span): tick mine evm_mine evm_increase_time time_travel sleep wait
+session.venue.snapshot(): evm_snapshot
+session.venue.revert(snapshot): evm_revert rollback
+session.venue.control.set_oracle(product, price): set_oracle set_price set_mark_price set_oracle_price
+session.venue.control.fund(address, amount): deal set_balance faucet
+"""
+# Names of ccxt, hyperliquid-python-sdk and python-binance, in this order.
+OURS = dict(line.split(": ") for line in _OURS.replace("\n    ", " ").strip().splitlines())
 """What to use here → names that other libraries give it. The order of the parameters is not theirs."""
 
-
 RENAMED = {
-    "allow_builder": "permissions.allow_builder",
-    "end_builder": "permissions.end_builder",
-    "revoke": "permissions.revoke",
+    **{name: f"permissions.{name}" for name in ("allow_builder", "end_builder", "revoke")},
+    **{name: f"products.{name}" for name in ("currencies", "margin_tables")},
+    **{name: f"exchange.{name}" for name in ("set_leverage", "set_margin_mode")},
+    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments", "funding_rate_history")},
     "intent": "intents.get",
     "prepare": "intents.prepare",
     "send_prepared": "intents.send",
     "parent_order": "parent_orders.get",
     "start_twap": "parent_orders.start_twap",
-    "currencies": "products.currencies",
-    "margin_tables": "products.margin_tables",
     "now_ms": "clock.now_ms",
-    "set_leverage": "exchange.set_leverage",
-    "set_margin_mode": "exchange.set_margin_mode",
+    "clock_skew_ms": "clock.skew_ms",
     "assign_margin": "exchange.assign_pos_margin",
     "product_table": "products",
-    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments", "funding_rate_history")},
-    "clock_skew_ms": "clock.skew_ms",
 }
 """Old and new names of a session, both after `session.`."""
 

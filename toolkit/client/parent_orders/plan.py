@@ -15,7 +15,6 @@ CATCH_UP = 3
 """A child order is at most so many times as large as one of an even schedule, however much earlier ones left."""
 _ZERO = Decimal(0)
 
-
 FORMAT = 1
 """Number of the format of a stored plan. It is not in the text: a plan that lacks a field is refused."""
 SCHEMA = "092e9ae7ccfc3901"

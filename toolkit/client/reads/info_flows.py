@@ -31,10 +31,8 @@ _TYPES = {
 }
 """Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
 
-
 _SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
 """Parameters of a method that are not sent → their defaults."""
-
 
 _ANNUALISED = "funding_rate_history"
 """The query whose frame has one column more: `annualised`, as in `session.funding_rates()`."""

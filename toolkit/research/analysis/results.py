@@ -59,7 +59,6 @@ EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
-
 FORMAT = 1
 """Number of the format of saved results, in their meta.json (none in files from before it was written)."""
 SCHEMA = "bb132f11979d7ad6"

@@ -110,7 +110,6 @@ def walk_forward(
 SEARCH = ("maximise", "constraints", "method", "points", "seed", "workers", "client")
 """Options of `optimise` that a test run does not take."""
 
-
 Size = int | str | pd.Timedelta
 """Rows (int) or a length of time ("30D", Timedelta)."""
 

@@ -36,7 +36,6 @@ _decoder = msgspec.msgpack.Decoder(State)
 _Growing = tuple[list[Any], int]
 """A list of records, and how many of them were there when the state was captured."""
 
-
 _START = len(MAGIC) + hashlib.sha256().digest_size
 """Where the state begins, behind its checksum."""
 

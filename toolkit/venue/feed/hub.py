@@ -32,7 +32,6 @@ _log = logging.getLogger("toolkit.feed")
 QUEUE = 1_000
 """Messages that may be queued for one connection [L]."""
 
-
 Wire = Literal["published", "extended"]
 
 

@@ -31,7 +31,6 @@ Span = str | int | timedelta
 ExactAmount = str | int | Decimal
 """A number as exact text, an int or a Decimal; never a float."""
 
-
 LARGEST_BALANCE = 1_000_000_000
 """Most that an account may begin with, in USDC; a thousand of them stay within what a venue takes."""
 

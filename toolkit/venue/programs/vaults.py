@@ -40,7 +40,6 @@ MOST_LOST = 10_000
 SAMPLE_EVERY = 3_600_000
 """Milliseconds between two points of a vault's history [L]."""
 
-
 OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
 """Vault actions that act for the signer's own account, whatever vaultAddress says."""
 
