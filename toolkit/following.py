@@ -176,7 +176,7 @@ class Following:
 
     def _follow(self, what: str, product: Product, live: Live) -> None:
         self._lives.append(live)
-        live.on_state(self._on_state)
+        live.on_state(self._check_state)
         live.on_update(lambda update: self._on_update(what, product, update), begin=True)
 
     def _on_update(self, what: str, product: Product, update: Update) -> None:
@@ -199,15 +199,13 @@ class Following:
         self._waiting.discard((product.symbol, what))
         if not self._waiting:
             self._ready.set()
-        if self._ready.is_set() and self.state != "live":
+        if self.state != "live":
             self._check_state()
 
-    def _on_state(self, live: Live) -> None:
-        if self._ready.is_set():
-            self._check_state()
-
-    def _check_state(self) -> None:
-        """Note whether the feed is live; without it trading pauses, if so set, and continues with it."""
+    def _check_state(self, changed: Live | None = None) -> None:
+        """Note whether the feed is live, once all is there; without it trading pauses, if so set, and continues."""
+        if not self._ready.is_set():
+            return
         with self._lock:
             broken = next((live for live in self._lives if not live.is_live), None)
             state = "live" if broken is None else "stale"

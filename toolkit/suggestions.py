@@ -115,7 +115,7 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
     message = f"{owner} has no attribute {name!r}"
     # Python itself, copy, pickle and IPython probe names that begin with an underscore; those stay cheap.
     if not name.startswith("_"):
-        if better := better or _by_their_name().get(name, ""):
+        if better := better or next((ours for ours, names in OURS.items() if name in names.split()), ""):
             message += f"; use {better}"
         elif nearest := _nearest(name, names):
             message += f"; did you mean {nearest}?"
@@ -188,7 +188,3 @@ def _nearest(name: str, names: Iterable[str]) -> str:
 
     public = [other for other in names if not other.startswith("_")]
     return " or ".join(map(repr, get_close_matches(name, public, n=2, cutoff=0.7)))
-
-
-def _by_their_name() -> dict[str, str]:
-    return {theirs: ours for ours, names in OURS.items() for theirs in names.split()}

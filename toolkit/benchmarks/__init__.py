@@ -63,10 +63,6 @@ class Measurement:
             return None
         return self.measured / self.target if self.better == "higher" else self.target / self.measured
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row with `met` and `distance`, ready for JSON."""
-        return {**asdict(self), "met": self.met, "distance": self.distance}
-
 
 def processor_seconds(work: Callable[[], object]) -> float:
     """Return the processor time of one call of `work`, in seconds."""

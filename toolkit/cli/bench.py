@@ -8,6 +8,7 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from ..benchmarks import MODULES, Measurement
@@ -35,8 +36,9 @@ def run(args: argparse.Namespace) -> int:
         print(table(measured))
     if args.json:
         python, system, processor = platform.python_version(), platform.platform(), platform.machine()
+        rows = [{**asdict(row), "met": row.met, "distance": row.distance} for row in measured]
         machine = {"python": python, "system": system, "processor": processor}
-        text = json.dumps({"machine": machine, "rows": [row.as_dict() for row in measured]}, indent=1)
+        text = json.dumps({"machine": machine, "rows": rows}, indent=1)
         if args.json == "-":
             print(text)
         else:

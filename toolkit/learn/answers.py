@@ -48,7 +48,10 @@ def digest(name: str, answer: Any, step: str = "0") -> str:
     With a `step` a number is right that rounds to the same multiple of it.
     """
     number = as_number(answer)
-    text = _text(answer) if number is None else _bucket(number, step)
+    if number is None or step == "0":
+        text = _text(answer)
+    else:
+        text = str(round(number / Decimal(step)))
     return hashlib.sha256(f"{name}:{text}".encode()).hexdigest()[:16]
 
 
@@ -111,10 +114,6 @@ def as_number(value: Any) -> Decimal | None:
     except InvalidOperation:
         return None
     return number if number.is_finite() and abs(number.adjusted()) <= DIGITS else None
-
-
-def _bucket(number: Decimal, step: str) -> str:
-    return f"{number.normalize():f}" if step == "0" else str(round(number / Decimal(step)))
 
 
 def _text(value: Any) -> str:

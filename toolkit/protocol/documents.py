@@ -14,7 +14,7 @@ from .actions import ACTIONS, Action
 from .enums import ENUMS
 from .fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
 from .reads.endpoint import Endpoint, Param
-from .reads.feed import CHANNELS, MAX_DEPTH, Channel, SubscriptionField
+from .reads.feed import CHANNELS, MAX_DEPTH, Channel
 from .reads.feed_records import AOP_RECORDS, RECORDS
 from .reads.info_queries import ENDPOINTS
 from .reads.rows import Record, RecordField
@@ -284,13 +284,11 @@ def _client_messages() -> Schema:
 
 
 def _subscription(channel: Channel) -> Schema:
-    properties = {"type": {"const": channel.type}} | {field.name: _of_field(field) for field in channel.fields}
+    properties: dict[str, Schema] = {"type": {"const": channel.type}}
+    for field in channel.fields:
+        default = {} if field.default is None else {"default": field.default}
+        properties[field.name] = {**_FIELDS.get(field.name, {"type": "string"}), "description": field.rule, **default}
     return _object(properties, ("type", *(field.name for field in channel.fields if field.default is None)))
-
-
-def _of_field(field: SubscriptionField) -> Schema:
-    found = {**_FIELDS.get(field.name, {"type": "string"}), "description": field.rule}
-    return found if field.default is None else {**found, "default": field.default}
 
 
 def _answers() -> Schema:

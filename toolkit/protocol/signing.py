@@ -121,10 +121,6 @@ def _hex_bytes(text: str) -> bytes:
         return b""
 
 
-def _type_text(name: str, fields: tuple[tuple[str, str], ...]) -> str:
-    return f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})"
-
-
 def _encode_value(kind: str, value: Any) -> bytes:
     """Return the 32 bytes of a value inside a struct hash."""
     if kind == "string":
@@ -142,7 +138,7 @@ def _struct_hash(name: str, fields: tuple[tuple[str, str], ...], values: Mapping
 
 @lru_cache(maxsize=64)
 def _type_hash(name: str, fields: tuple[tuple[str, str], ...]) -> bytes:
-    return keccak(_type_text(name, fields).encode())
+    return keccak(f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})".encode())
 
 
 def _domain(name: str, chain: Chain) -> dict[str, Any]:

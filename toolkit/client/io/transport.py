@@ -218,7 +218,9 @@ class _Http:
         """Return the owner's client, of the library that the transport belongs to: each takes its own transports."""
         with self._lock:
             if owner not in self._clients:
-                self._clients[owner] = getattr(_library(self._transport), kind)(
+                # Of a transport that is derived from neither library, it is httpx.
+                library = next(iter(_names(type(self._transport)).values()), LIBRARIES[0])
+                self._clients[owner] = getattr(importlib.import_module(library), kind)(
                     base_url=self.base_url,
                     timeout=self._timeout,
                     transport=self._transport,
@@ -321,11 +323,6 @@ def _names(kind: type) -> dict[str, str]:
     """Return the classes of httpx or httpx2 that a class is made of: name → library."""
     found = {base.__name__: base.__module__.partition(".")[0] for base in kind.__mro__}
     return {name: library for name, library in found.items() if library in LIBRARIES}
-
-
-def _library(transport: Any) -> Any:
-    """Return the library whose transport this is; httpx for one that is derived from neither."""
-    return importlib.import_module(next(iter(_names(type(transport)).values()), LIBRARIES[0]))
 
 
 class _Attempt:

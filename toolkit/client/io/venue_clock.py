@@ -33,10 +33,9 @@ class VenueClock:
 
     def now_ms(self) -> int:
         """Return the time."""
-        return self._wall() if self._origin is None else self._since(self._origin)
-
-    def _since(self, origin: tuple[int, int]) -> int:
-        venue_ms, at_ms = origin
+        if self._origin is None:
+            return self._wall()
+        venue_ms, at_ms = self._origin
         return venue_ms + max(0, self._elapsed() - at_ms)
 
     def observe(self, headers: Mapping[str, str], sent_ms: int) -> None:

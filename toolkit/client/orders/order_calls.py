@@ -229,7 +229,9 @@ class OrderCalls:
             message = "cancel what? give a receipt, an order id or cl_ord_id"
             raise errors.InputError(message, field="what", rule="required")
         rows = getattr(what, "itertuples", None)
-        given = [] if what is None else list(rows()) if rows else list(what) if _is_several(what) else [what]
+        # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
+        several = isinstance(what, Iterable) and not isinstance(what, Receipt | str | bytes) and not is_order_row(what)
+        given = [] if what is None else list(rows()) if rows else list(what) if several else [what]
         made: list[dict[str, Any]] = []
         for item in given:
             if isinstance(item, Receipt):
@@ -384,11 +386,6 @@ def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
     """Return one item of cancelOrder: by the venue's id, else by the client id."""
     _, name, number = _named(order)
     return {"symbolCode": str(code), name: str(number)}
-
-
-def _is_several(what: Any) -> bool:
-    # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
-    return isinstance(what, Iterable) and not isinstance(what, Receipt | str | bytes) and not is_order_row(what)
 
 
 def _order(value: object) -> OrderRef:

@@ -272,7 +272,8 @@ class AppendState(ChannelState):
     def _follows(self, item: Record) -> bool:
         """Return whether an item happened after every known item."""
         field = next((name for name in _TIME_FIELDS if name in item), "")
-        return bool(field) and _is_later(item[field], self.items[-1].get(field))
+        later, earlier = item.get(field), self.items[-1].get(field)
+        return isinstance(later, int) and isinstance(earlier, int) and later > earlier
 
 
 def _listed(items: Any) -> list[Record]:
@@ -293,10 +294,6 @@ def _time(item: Mapping[str, Any]) -> int:
 
 
 _TIME_FIELDS = ("transactionTime", "closedTime", "timestamp", "blockHeight")
-
-
-def _is_later(later: Any, earlier: Any) -> bool:
-    return isinstance(later, int) and isinstance(earlier, int) and later > earlier
 
 
 def _is_closed(part: str, item: Mapping[str, Any]) -> bool:

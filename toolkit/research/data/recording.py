@@ -140,7 +140,7 @@ class Recording:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        first, last = (None if when is None else _utc(pd.Timestamp(when)) for when in (start, end))
+        first, last = (None if when is None else pd.to_datetime(when, utc=True) for when in (start, end))
         bounds = [("time", sign, when) for sign, when in ((">=", first), ("<", last)) if when is not None]
         tables = [arrow_schema(channel, exact=False).empty_table()]
         for part in parts_of(self.path, channel, product):
@@ -148,7 +148,3 @@ class Recording:
             if (first is None or day + pd.Timedelta(days=1) > first) and (last is None or day < last):
                 tables.append(pq.read_table(part, partitioning=None, filters=bounds or None))
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
-
-
-def _utc(stamp: Any) -> Any:
-    return stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp.tz_convert("UTC")

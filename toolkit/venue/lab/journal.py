@@ -103,7 +103,8 @@ class Journal:
             genesis, last = journal_file.examine(path, connection)
             with journal_file.transaction(connection):  # a file, folder or disk that takes no writes is found out now
                 connection.execute("UPDATE head SET n = n")
-            journal_file.keep_private(path)
+            with contextlib.suppress(OSError):  # it holds every signed request; where that can't be set, it stays
+                path.chmod(0o600)
             return cls(path, connection, genesis, last, sync)
         except BaseException as error:
             if connection is not None:

@@ -115,12 +115,6 @@ def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] =
         _rollback_journal(path).unlink(missing_ok=True)  # empty, and named after a file that is renamed
 
 
-def keep_private(path: Path) -> None:
-    """Let only its owner read and write a file: it holds every signed request. Where that can't be set, it stays."""
-    with contextlib.suppress(OSError):
-        path.chmod(0o600)
-
-
 def connect(path: Path, sync: Sync) -> sqlite3.Connection:
     """Open a database. Raises sqlite3.Error when it can't be read."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
@@ -208,19 +202,15 @@ def recover(path: str | Path) -> int:
     if not entries:
         raise damaged(path, "its first entry is not readable", -1)
     fresh = path.with_name(path.name + ".new")
+    copies = (path.with_name(f"{path.name}.damaged{number or ''}") for number in itertools.count())
     try:
         write_file(fresh, entries, digests)
-        shutil.copyfile(path, _free_name(path))
+        shutil.copyfile(path, next(copy for copy in copies if not copy.exists()))
         _rollback_journal(path).unlink(missing_ok=True)
         fresh.replace(path)
     except (OSError, sqlite3.Error) as error:
         raise VenueError(f"{path} can't be recovered: {error}") from error
     return len(entries) - 1
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}.damaged{number or ''}") for number in itertools.count())
-    return next(name for name in names if not name.exists())
 
 
 def _rollback_journal(path: Path) -> Path:
