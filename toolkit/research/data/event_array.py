@@ -156,6 +156,6 @@ def with_clears(array: NDArray[Any], starts: NDArray[np.int64], **fields: Any) -
         clears[name] = array[name][starts]
     for name, values in {"kind": Kind.CLEAR, **fields}.items():
         clears[name] = values
-    # the sort is stable and the CLEARs stand first, so that each comes before the row it begins
+    # the sort is stable and each CLEAR stands first, so that it comes before the row it begins
     order = np.argsort(np.concatenate([starts, np.arange(len(array))]), kind="stable")
     return np.concatenate([clears, array])[order]
