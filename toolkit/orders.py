@@ -10,6 +10,7 @@ Amounts are exact: text, whole numbers, Decimal, or floats that are exact as wri
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -39,14 +40,14 @@ BUILDER_TYPES: tuple[str, ...] = get_args(ConditionalType)
 """Types that only a builder's orders may have, other than LIMIT and MARKET."""
 
 
-class Shape:
+class Shape(ABC):
     """What an order, a bracket and a TWAP have in common."""
 
     __slots__ = ()
 
+    @abstractmethod
     def failures(self, product: Product) -> list[Failure]:
         """Return every pre-trade rule that it breaks; empty if it passes."""
-        raise NotImplementedError
 
     def check(self, product: Product) -> Self:
         """Return it if it passes every pre-trade rule. Raises CheckFailed with all failures."""
@@ -54,9 +55,9 @@ class Shape:
             raise CheckFailed(failures)
         return self
 
+    @abstractmethod
     def describe(self) -> str:
         """Return it in words."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.describe()}>"

@@ -230,8 +230,8 @@ class OrderCalls:
             raise errors.InputError(message, field="what", rule="required")
         rows = getattr(what, "itertuples", None)
         # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
-        several = isinstance(what, Iterable) and not isinstance(what, Receipt | str | bytes) and not is_order_row(what)
-        given = [] if what is None else list(rows()) if rows else list(what) if several else [what]
+        one = rows or not isinstance(what, Iterable) or isinstance(what, Receipt | str | bytes) or is_order_row(what)
+        given = [] if what is None else list(rows()) if rows else [what] if one else list(what)
         made: list[dict[str, Any]] = []
         for item in given:
             if isinstance(item, Receipt):

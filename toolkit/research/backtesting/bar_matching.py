@@ -8,6 +8,7 @@ quiet bars skip the core altogether.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -152,7 +153,7 @@ class SymbolState:
             self.volume_left -= steps
 
 
-class BarMatcher:
+class BarMatcher(ABC):
     """The account's counterparty: prices, quotes of the house, and the simulated clock.
 
     Attributes:
@@ -179,9 +180,9 @@ class BarMatcher:
         self.coupled = False
         self.due = NEVER
 
+    @abstractmethod
     def deliver_events(self) -> None:
-        """Tell the strategy what has happened to its orders and positions."""
-        raise NotImplementedError
+        """Call the strategy for what has happened to its orders and positions."""
 
     def advance_to(self, time: int) -> None:
         """Advance the core to `time`, running its due processes with quotes to trade against.

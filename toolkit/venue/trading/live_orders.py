@@ -197,12 +197,9 @@ def _ending(core: Core, account: VenueAccount, order_id: int, client_id: int) ->
 
 @post_command("triggers")
 def run_triggers(core: Core) -> bool:
-    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself.
-
-    Returns whether one was: it may rest in a book now, which the market's hook must see.
-    """
+    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself."""
     accounts = core.state.accounts
-    again, fired = True, False
+    again, fired = True, False  # one that was triggered may rest in a book, which the market's hook must see
     while again:
         again = False
         for code, triggers in core.triggers.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -76,7 +77,7 @@ class EventColumns:
         return len(self.fields["kind"])
 
 
-class MessageReader:
+class MessageReader(ABC):
     """Reads a file of messages into events. A format says in `add` what a message holds."""
 
     exchange = ""
@@ -104,9 +105,9 @@ class MessageReader:
         notes = [f"{count} messages {what} were left out" for what, count in sorted(self.unread.items())]
         return self.events([*notes, *self.source.notes])
 
+    @abstractmethod
     def add(self, text: bytes, local_ns: int) -> None:
         """Add the events of one message, which was received at `local_ns` (0: not known)."""
-        raise NotImplementedError
 
     def events(self, notes: list[str]) -> dict[str, Events]:
         """Return what was read."""
