@@ -287,9 +287,8 @@ class OrderCalls:
                 # By id: a new order of the same product must stay.
                 cancels = [cancel_item(int(opening[number]["symbol"]), OrderRef(number)) for number in left]
                 for at in range(0, len(cancels), BATCH):
-                    with suppress(
-                        errors.ActionRejected
-                    ):  # some have ended meanwhile; the next read shows whether all have
+                    # Some may have ended meanwhile; the next read shows whether all have.
+                    with suppress(errors.ActionRejected):
                         payload = {"type": "cancelOrder", "cancels": cancels[at : at + BATCH]}
                         receipts.append((yield from self.submit(payload, vault_address=vault)))
             random_float: float = yield RandomFloat()

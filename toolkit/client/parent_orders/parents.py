@@ -157,10 +157,10 @@ class ParentOrderFlows:
     _catalogue: Catalogue
     _delivery: Delivery
 
-    @property
-    def _parents(self) -> ParentRunner:
-        """What works on the session's parent orders."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @property
+        def _parents(self) -> ParentRunner: ...
 
     @flow
     def twap(
