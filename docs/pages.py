@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import shutil
+from base64 import b64decode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,7 @@ MODULES = (
     ("candle-cache", "The candle cache", "toolkit.client.reads.candle_cache"),
     ("market", "The simulated market", "toolkit.venue.model.market"),
     ("development", "Development accounts", "toolkit.venue.development"),
+    ("class-room", "A class as an object", "toolkit.classroom.room"),
     ("joining", "Joining a class", "toolkit.classroom.joining"),
     ("signing", "Signing", "toolkit.protocol.signing"),
     ("report", "Reports of an account", "toolkit.report"),
@@ -145,6 +147,8 @@ def write(folder: Path, root: Path) -> list[str]:
     """Write everything that is generated into `folder`, afresh; return the pages that list public names."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+    from toolkit.venue.served.venue_routes import DOCUMENTS
+
     listed = list(reference())
     for page in listed:
         (folder / f"{page.name}.rst").write_text(page.text(), encoding="utf-8")
@@ -154,6 +158,8 @@ def write(folder: Path, root: Path) -> list[str]:
     (folder / "index.md").write_text(_toctree("Reference", pages), encoding="utf-8")
     for name, title, table in _tables():
         (folder / f"wire-{name}.md").write_text(f"# {title}\n\n{table}\n", encoding="utf-8")
+    for path, document in DOCUMENTS.items():
+        (folder / path[1:]).write_bytes(document(False))
     names = _notebooks(root / "notebooks", folder)
     (folder / "walkthroughs.md").write_text(_toctree("Walkthroughs", names), encoding="utf-8")
     return [f"{folder.name}/{page.name}.rst" for page in listed]
@@ -245,6 +251,11 @@ def _notebooks(source: Path, folder: Path) -> list[str]:
         for cell in book["cells"]:
             if any("image/png" in output.get("data", {}) for output in cell.get("outputs", ())):
                 cell["metadata"]["mystnb"] = {"image": {"alt": alternative("".join(cell["source"]))}}
+        for number, cell in enumerate(book["cells"]):  # sphinx finds pictures in files only
+            for picture, kinds in cell.pop("attachments", {}).items():
+                file = f"{Path(name).name}-{number}-{picture}"
+                (folder / "walkthroughs" / name).parent.joinpath(file).write_bytes(b64decode(kinds["image/png"]))
+                cell["source"] = [line.replace(f"attachment:{picture}", file) for line in cell["source"]]
         (folder / "walkthroughs" / f"{name}.ipynb").write_text(json.dumps(book), encoding="utf-8")
     return [f"walkthroughs/{name}" for name in names]
 

@@ -24,13 +24,17 @@ import msgspec
 
 from tests.venue.play import Play
 from toolkit.classroom.roster import Roster
-from toolkit.client.orders import intents
-from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger, payload_hash
+from toolkit.client.orders import ledger_file
+from toolkit.client.orders.intents import Intent, IntentState, Proof, payload_hash
+from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Child, Plan
-from toolkit.orders import Twap
-from toolkit.research.analysis import results
+from toolkit.orders import Order, Twap, take_profit
+from toolkit.research.analysis import results, trial_file
+from toolkit.research.context import Kept
 from toolkit.research.data import recording_store
+from toolkit.research.live_trading import run_journal
 from toolkit.research.selection.points import Point, RecordFile, make_record
+from toolkit.stored.lines import LineFile
 from toolkit.venue import development
 from toolkit.venue.engine.commands import Advance, Control, Submit
 from toolkit.venue.lab import journal_file
@@ -60,13 +64,9 @@ class Format(NamedTuple):
 
     @property
     def version(self) -> int:
-        """The number; that of a constant with further words is its last one."""
-        given = getattr(self.home, self.number)
-        return (
-            given
-            if isinstance(given, int)
-            else int((given.decode() if isinstance(given, bytes) else given).split()[-1])
-        )
+        """The number."""
+        found: int = getattr(self.home, self.number)
+        return found
 
     @property
     def schema(self) -> str:
@@ -148,7 +148,7 @@ def _write_ledger(path: Path) -> None:
     ledger = SqliteLedger(path)
     ledger.record(first)
     ledger.update(first.id, NOW + 5, state=IntentState.SENT, body=b"signed", attempts=1)
-    ledger.update(first.id, NOW + 9, state=IntentState.ACCEPTED, code=0, message="success", data={"txHash": "0x1"})
+    ledger.update(first.id, NOW + 9, proof=Proof(True, 0, "success", {"txHash": "0x1"}))
     ledger.note("plan-1", None, "text")
     ledger.close()
 
@@ -175,7 +175,6 @@ def _write_results(path: Path) -> None:
     logs = {name.lower(): one_row(getattr(results, name)) for name in _SCHEMAS if name != "EQUITY"}
     run = results.Results("sma", equity, symbols, symbols, **logs, params={"fast": 5}, settings={"seed": 7})
     run.save(path)
-    (path / results.RECIPE_FILE).unlink()  # a pickle opens in its own version of Python only
 
 
 def _write_sweep(path: Path) -> None:
@@ -200,22 +199,45 @@ def roster() -> Roster:
 
 
 def _ledger_shape() -> str:
-    return " ".join(intents._SCHEMA.split()) + shape(intents.Intent) + ",".join(IntentState)
+    return " ".join(ledger_file._SCHEMA.split()) + shape(Intent) + ",".join(IntentState)
+
+
+def _write_trials(path: Path) -> None:
+    file = trial_file.open_trials(path)
+    file.executemany("INSERT INTO trials (key, sharpe) VALUES (?, ?)", [("sma 5", 1.25), ("sma 6", None)])
+    file.close()
+
+
+def _write_run(path: Path) -> None:
+    file = LineFile(path, run_journal._KIND, "testnet 0x1 grid")
+    order = Order("BTCUSDC", "BUY", "0.01", cl_ord_id=7)
+    exits = take_profit("BTCUSDC", "SELL", 66_000, "0.01", cl_ord_id=8)
+    fill = run_journal.OwnFill("f1", NOW, "BTCUSDC", "BUY", 10)
+    for line in (
+        run_journal.Line(NOW, params={"size": "0.01"}, equity=1_000.0, trials=3),
+        run_journal.Line(NOW, orders=(order, exits)),
+        run_journal.Line(NOW, ended={7: 0.01}),
+        run_journal.Line(NOW, fill=fill),
+        run_journal.Line(NOW, taken="f1"),
+        run_journal.Line(NOW, kept=Kept(50, ((7, 9),), (("BTCUSDC", 0.02, 1),), (20_454, 990.0))),
+    ):
+        file.append(msgspec.to_builtins(line, str_keys=True))
+    file.close()
 
 
 FORMATS: Mapping[str, Format] = {
     "venue dump": Format(
-        "toolkit.venue.engine.dump_format", "MAGIC", lambda: shape(State), "venue-{}.dump", _write_dump
+        "toolkit.venue.engine.dump_format", "FORMAT", lambda: shape(State), "venue-{}.dump", _write_dump
     ),
     "venue journal": Format(
         "toolkit.venue.lab.journal_file",
-        "VERSION",
+        "FORMAT",
         lambda: shape(Genesis) + shape(Submit | Advance | Control) + " ".join(journal_file._TABLES.split()),
         "venue-{}.journal",
         _write_journal,
     ),
     "ledger of intents": Format(
-        "toolkit.client.orders.intents", "FORMAT", _ledger_shape, "intents-{}.sqlite", _write_ledger
+        "toolkit.client.orders.ledger_file", "FORMAT", _ledger_shape, "intents-{}.sqlite", _write_ledger
     ),
     "parent order": Format(
         "toolkit.client.parent_orders.plan", "FORMAT", lambda: shape(Plan), "parent-order-{}.json", _write_plan
@@ -230,6 +252,17 @@ FORMATS: Mapping[str, Format] = {
     "results": Format("toolkit.research.analysis.results", "FORMAT", _frames, "results-{}", _write_results),
     "points of a sweep": Format(
         "toolkit.research.selection.points", "FORMAT", lambda: json.dumps(_record()), "sweep-{}.jsonl", _write_sweep
+    ),
+    "journal of a run": Format(
+        "toolkit.research.live_trading.run_journal", "FORMAT", lambda: shape(run_journal.Line), "run-{}.jsonl",
+        _write_run,
+    ),
+    "trials": Format(
+        "toolkit.research.analysis.trial_file",
+        "FORMAT",
+        lambda: " ".join(trial_file._TABLE.split()),
+        "trials-{}.sqlite",
+        _write_trials,
     ),
     "class": Format(
         "toolkit.classroom.roster", "FORMAT", lambda: json.dumps(roster().stored()), "class-{}.json",

@@ -17,6 +17,8 @@ BASE = {
     "progress",
     "errors",
     "exposure",
+    "limits",
+    "returns",
     "environments",
     "numerals",
     "products",
@@ -27,12 +29,14 @@ BASE = {
     "guards",
     "ethereum",
     "extras",
-    "files",
+    "stored",
 }
 MAY_IMPORT = {
     "secrecy": set(),
     "errors": {"secrecy"},
     "exposure": set(),
+    "limits": {"errors", "exposure", "orders"},
+    "returns": set(),
     "numerals": {"errors"},
     "environments": {"errors"},
     "products": {"errors", "numerals"},
@@ -40,12 +44,12 @@ MAY_IMPORT = {
     "margin": {"errors", "funding", "numerals"},
     "funding": {"errors", "numerals"},
     "ethereum": {"errors"},
-    "protocol": {"errors", "environments", "ethereum", "numerals"},
-    "client": {"protocol", "wallet"} | BASE,
+    "protocol": {"errors", "environments", "ethereum", "numerals", "suggestions"},
+    "client": {"protocol", "secrecy", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
     "interchange": {"errors", "extras"},
     "pictures": {"extras"},
-    "plots": {"errors", "guards", "extras", "interchange", "pictures"},
+    "plots": {"errors", "guards", "extras", "interchange", "numerals", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 

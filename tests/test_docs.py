@@ -243,7 +243,8 @@ def test_what_goes_wrong_is_explained_for_every_code_and_every_error() -> None:
     explained = {name for row in rows("when-it-goes-wrong.md", 3) for name in names_of(row[0])}
     public = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ToolkitError)}
     roots = {"ToolkitError", "ExchangeError", "TransportError", "FeedError", "VenueError", "UnknownCode"}
-    ways = {"MalformedRequest", "UnknownAction", "BadSignature"}  # kinds of InputError, with the codes above
+    # kinds of InputError, with the codes above
+    ways = {"MalformedRequest", "UnknownAction", "UnknownKeyword", "BadSignature"}
     answers = {kind.__name__ for kind in errors.EXCHANGE_ERRORS.values()}
     assert public - roots - ways - answers <= explained, public - roots - ways - answers - explained
 

@@ -34,7 +34,7 @@ WRONG: tuple[tuple[str, Callable[[Session], Any]], ...] = (
     ("prepared is 5; give what session.prepare returned", lambda s: s.intents.send(5)),
     ("made is 5; give a TWAP", lambda s: s.parent_orders.start_twap(5, 5)),
     ("first is 5; give what", lambda s: s.parent_orders.start_twap(twap("BTCUSDC", "BUY", "1", "10m"), 5)),
-    ("action.marginMode: must be one of CROSS, ISOLATED", lambda s: s.exchange.set_margin_mode("BTCUSDC", 5)),
+    ("margin_mode: must be one of CROSS, ISOLATED", lambda s: s.exchange.set_margin_mode("BTCUSDC", 5)),
     ("shock 'deep' is not an exact amount", lambda s: s.what_if("BTCUSDC", "deep")),
     ("choice is 0; give one of a problem's choices", lambda s: s.ticket("BTCUSDC").take(0)),
     ("price None is not an exact amount", lambda s: s.ticket("BTCUSDC", price=None)),

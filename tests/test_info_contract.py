@@ -25,6 +25,7 @@ from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.accounts import VenueAccount
 from toolkit.venue.model.constants import RATE
+from toolkit.venue.programs import vaults
 from toolkit.venue.risk import account_margin, ledger
 from toolkit.venue.risk.ledger import FEES
 
@@ -166,7 +167,7 @@ def test_klines_are_the_trades_added_up(world: World) -> None:
     trades = core.state.history.trades[1]
     start = core.state.genesis_time + 1_800_000
     for interval in (60, 300, 3600):
-        shown = world.trader.klines("BTCUSDC", interval, start, start + 4 * 3_600_000 - 1, exact=True)
+        shown = world.trader.klines("BTCUSDC", f"{interval}s", start, start + 4 * 3_600_000 - 1, exact=True)
         wanted: dict[int, list[Any]] = {}
         for trade in trades:
             if start <= trade.time < start + 4 * 3_600_000:
@@ -504,7 +505,8 @@ def test_vaults(world: World) -> None:
     assert world.invitee.info.user_vaults()["vault"].tolist() == [world.vault]
     mine = world.invitee.info.vault_user(world.vault).iloc[0]
     assert mine["deposits"] == 200
-    assert mine["current_value"] == pytest.approx(mine["shares"] * mine["price"], abs=1e-3)
+    at_mark, in_book = (vaults.value(core, vault, in_book=each) / 1e6 for each in (False, True))
+    assert mine["current_value"] == pytest.approx(mine["shares"] * mine["price"] * min(1, in_book / at_mark), abs=1e-3)
     events = info.vault_events(world.vault)
     assert events["kind"].tolist()[-2:] == [vault.events[1].kind, vault.events[0].kind]
     owners = info.vault_depositors(world.vault)
@@ -628,6 +630,7 @@ def test_every_method_gives_the_pinned_columns(world: World, endpoint: Endpoint)
         for name, param in endpoint.params.items()
         if param.required and param.fill != "account"
     }
+    given |= {"interval": "1h"} if "interval" in given and given["interval"] == 3600 else {}  # on the wire in seconds
     shown = getattr(world.trader.info, endpoint.name)(**given)
     pinned = frames.empty(endpoint.record)
     if endpoint.name == "funding_rate_history":  # the one query with a derived column
@@ -705,8 +708,8 @@ def test_the_client_names_its_own_parameters(world: World) -> None:
         info.fills(symbol="DOGE")
     with pytest.raises(MalformedRequest, match=r"^page_size '?501'? is not valid"):
         info.fills(page_size=501)
-    with pytest.raises(MalformedRequest, match=r"^start 1767225600 looks like seconds"):
-        info.fills(start=1767225600)
+    with pytest.raises(MalformedRequest, match=r"^start NaT is not a time"):
+        info.fills(start=pd.NaT)
     with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side; use one of BUY"):
         info.fills(side="UP")
     with pytest.raises(TypeError, match=r"fills\(\): got an unexpected keyword argument 'sid'"):
@@ -718,7 +721,7 @@ def test_symbols_codes_names_and_numbers_are_the_same_to_a_query(world: World) -
     for one, other in (
         (info.fills(symbol="ETHUSDC"), info.fills(symbol=2)),
         (info.fills(side="SELL"), info.fills(side=2)),
-        (info.klines_last("BTCUSDC", "1h"), info.klines_last(1, 3600)),
+        (info.klines_last("BTCUSDC", "1h"), info.klines_last(1, "60m")),
         (info.fills(start="2026-01-01T19:36"), info.fills(start=pd.Timestamp("2026-01-01T19:36Z"))),
     ):
         pd.testing.assert_frame_equal(one, other)

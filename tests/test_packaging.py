@@ -38,7 +38,8 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: set[str]) -> None:
             assert path.relative_to(ROOT).as_posix() in wheel
 
 
-def test_the_wheel_holds_the_walkthroughs(wheel: set[str]) -> None:
+def test_the_wheel_holds_the_messages_and_the_walkthroughs(wheel: set[str]) -> None:
+    assert "toolkit/proto/exchange.proto" in wheel
     notebooks = [p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts]
     assert len(notebooks) > 20
     for path in notebooks:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
-from dataclasses import fields, make_dataclass
+from dataclasses import fields, make_dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,16 +12,26 @@ import msgspec
 import pandas as pd
 import pytest
 
+import toolkit
 from tests import persisted_formats
 from tests.persisted_formats import FORMATS, NOW
 from tests.venue.play import Play
+from toolkit.classroom import roster as roster_module
 from toolkit.classroom.roster import Roster
-from toolkit.client.orders.intents import IntentState, SqliteLedger
+from toolkit.client.orders import ledger_file
+from toolkit.client.orders.intents import IntentState
+from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
-from toolkit.errors import InputError, JournalDamaged, VenueError
+from toolkit.errors import DataWarning, StoredFileError
+from toolkit.research.analysis import trial_file
 from toolkit.research.analysis.results import Results
+from toolkit.research.context import Kept
 from toolkit.research.data.recording import Recording
+from toolkit.research.live_trading import run_journal
+from toolkit.research.live_trading.run_journal import RunJournal
 from toolkit.research.selection.points import RecordFile, from_plain
+from toolkit.stored.lines import LineFile
+from toolkit.stored.seals import before_header, sealed
 from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab import journal_file
@@ -63,16 +72,29 @@ def test_a_dump_opens_with_its_values() -> None:
     ann = core.state.accounts[Play.address("ann")]
     assert (ann.faucet_time, core.state.time) == (NOW, NOW + 60_000)
     assert (ann.positions[1].long.size, ann.waiting, len(ann.orders)) == (500, 1, 2)
-    assert core.state_hash() == "9f7b21291aca207a2e17937646892c7f9e5ffef04d40de0d8261088e2a293866"
+    assert core.state_hash() == "58d650ea02e54bba63712a920d2219d2fc94b567dd24201c2acdaccf915f062c"
 
 
 def test_a_journal_is_replayed_to_the_state_it_was_written_in(tmp_path: Path) -> None:
-    written = "bd2faf5876f6a8b68820b3b87b4cc973ad39f6ba6d03911e977cdf365a5b8103"
+    written = "e0779fed6bcaea7999812a035826a844d65ebf7db042603168ca15e6129ac98b"
     journal = Journal.open(copy("venue journal", tmp_path), sync="os")
     assert journal.replay().state_hash() == written
     journal._db.execute("DELETE FROM dumps")  # now from the first entry on, by the rules of today
     assert journal.replay().state_hash() == written, "the rules have changed: raise the number of the journal"
     journal.close()
+
+
+def test_a_journal_of_a_run_opens_with_its_values() -> None:
+    journal = RunJournal.__new__(RunJournal)
+    journal.begun, journal.handles, journal.fills, journal.sent_ms, journal.kept = None, {}, {}, [], Kept()
+    for line in LineFile(path("journal of a run"), run_journal._KIND, None).lines:
+        journal._fold(msgspec.convert(line, run_journal.Line, strict=False))
+    assert journal.begun is not None
+    assert (journal.begun.params, journal.begun.equity, journal.begun.trials) == ({"size": "0.01"}, 1_000.0, 3)
+    handle = journal.handles[7]
+    assert (handle.state, handle.filled, handle.request.legs[1].trigger_price) == ("FILLED", 0.01, "66000")
+    assert (journal.fills["f1"].steps, journal.sent_ms, journal._open_fill) == (10, [NOW], "")
+    assert journal.kept == Kept(50, ((7, 9),), (("BTCUSDC", 0.02, 1),), (20_454, 990.0))
 
 
 def test_a_ledger_of_intents_opens_with_its_values(tmp_path: Path) -> None:
@@ -87,22 +109,48 @@ def test_a_ledger_of_intents_opens_with_its_values(tmp_path: Path) -> None:
     ledger.close()
 
 
-def test_a_ledger_of_a_later_version_is_refused(tmp_path: Path) -> None:
-    file = copy("ledger of intents", tmp_path)
+def test_trials_open_with_their_values(tmp_path: Path) -> None:
+    file = trial_file.open_trials(copy("trials", tmp_path))
+    assert file.execute("SELECT key, sharpe FROM trials").fetchall() == [("sma 5", 1.25), ("sma 6", None)]
+    file.close()
+
+
+def test_a_ledger_of_a_later_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as later:
+        later.setattr(ledger_file, "_KIND", replace(ledger_file._KIND, version=4))
+        later.setattr(ledger_file, "FORMAT", 4)
+        SqliteLedger(tmp_path / "later").close()
+    with pytest.raises(
+        StoredFileError, match=rf"a later version of the toolkit wrote it \({toolkit.__version__}, format 4"
+    ):
+        SqliteLedger(tmp_path / "later")
+
+
+@pytest.mark.parametrize(("name", "number"), [("intents-1", 0), ("intents-1", 1), ("intents-2", 2)])
+def test_a_ledger_of_an_older_format_is_given_header_and_checksums(name: str, number: int, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.sqlite"
+    shutil.copy(persisted_formats.DATA / file.name, file)
     with sqlite3.connect(file) as database:
-        database.execute("PRAGMA user_version = 2")
+        database.execute(f"PRAGMA user_version = {number}")
     database.close()
-    with pytest.raises(InputError, match=r"a later version of the toolkit wrote it \(format 2\)"):
-        SqliteLedger(file)
+    for _ in range(2):
+        ledger = SqliteLedger(file)
+        [intent] = ledger.all()
+        assert (intent.state, intent.body, ledger.notes()) == (IntentState.ACCEPTED, b"signed", {"plan-1": "text"})
+        assert ledger.note("plan-1", "text", "text")
+        ledger.close()
 
 
-def test_a_ledger_from_before_it_had_a_number_opens(tmp_path: Path) -> None:
-    file = copy("ledger of intents", tmp_path)
+@pytest.mark.parametrize("change", ['payload=\'{"type":"other"}\'', "body='{\"nonce\":2}'", "state='LOST'"])
+def test_a_row_that_was_damaged_before_it_had_a_checksum_is_named(change: str, tmp_path: Path) -> None:
+    file = tmp_path / "intents-1.sqlite"
+    shutil.copy(persisted_formats.DATA / file.name, file)
     with sqlite3.connect(file) as database:
-        database.execute("PRAGMA user_version = 0")
+        database.execute(f"UPDATE intents SET {change}")
     database.close()
     ledger = SqliteLedger(file)
-    assert len(ledger.all()) == 1
+    with pytest.warns(UserWarning, match="intents-1.sqlite .* 'testnet-00000000-1' is damaged"):
+        assert ledger.all() == []
     ledger.close()
 
 
@@ -116,17 +164,12 @@ def test_a_recording_opens_with_its_values() -> None:
     assert (row["price"], row["quantity"]) == (Decimal("62000.1"), Decimal("0.25"))
 
 
-def test_results_open_with_their_values(tmp_path: Path) -> None:
+def test_results_open_with_their_values() -> None:
     run = Results.load(path("results"))
     assert (run.name, run.params, run.settings) == ("sma", {"fast": 5}, {"seed": 7})
     assert (run.equity["equity"].tolist(), run.positions["BTCUSDC"].tolist()) == ([100.0, 101.5], [0.0, 0.1])
     assert [len(getattr(run, name)) for name in ("fills", "orders", "funding", "transfers", "events")] == [1] * 5
     assert run.fills["quantity"].tolist() == [0.25]
-    run.save(tmp_path)
-    meta = json.loads((tmp_path / "meta.json").read_text(encoding="utf-8"))
-    (tmp_path / "meta.json").write_text(json.dumps({**meta, "format": 2}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"was saved by a later version of the toolkit \(format 2\)"):
-        Results.load(tmp_path)
 
 
 def test_points_of_a_sweep_open_with_their_values(tmp_path: Path) -> None:
@@ -138,13 +181,40 @@ def test_points_of_a_sweep_open_with_their_values(tmp_path: Path) -> None:
     }
 
 
-def test_a_class_opens_with_its_students(tmp_path: Path) -> None:
+def test_a_class_opens_with_its_students() -> None:
     opened, made = Roster.load(path("class")), persisted_formats.roster()
     assert opened.students == made.students
     assert [student.name for student in opened.students] == ["Ann", "Bo"]
-    (tmp_path / "class").write_text(json.dumps({**made.stored(), "format": 2}), encoding="utf-8")
-    with pytest.raises(InputError, match="is not the file of a class"):
+
+
+OLDER = {
+    "results-1": lambda file: Results.load(file),
+    "sweep-1.jsonl": lambda file: RecordFile(file, retry_failed=False),
+    "class-1.json": lambda file: Roster.load(file),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_a_file_from_before_it_had_a_header_is_refused_in_words(name: str) -> None:
+    with pytest.raises(StoredFileError, match="an earlier version"):
+        OLDER[name](persisted_formats.DATA / name)
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_file_of_another_format_number_names_the_version_that_wrote_it(tmp_path: Path, step: int) -> None:
+    kind = replace(roster_module._KIND, version=roster_module.FORMAT + step)
+    (tmp_path / "class").write_bytes(sealed(b'{"header":' + kind.header() + b"}"))
+    wrote = "a later" if step > 0 else "an earlier"
+    with pytest.raises(
+        StoredFileError, match=rf"{wrote} version of the toolkit wrote it \({toolkit.__version__}, format"
+    ):
         Roster.load(tmp_path / "class")
+
+
+def test_parts_of_a_recording_from_before_they_had_headers_open_with_a_warning() -> None:
+    with pytest.warns(DataWarning, match="1 parts have no checksum"):
+        [row] = Recording(persisted_formats.DATA / "recording-1").frame("trades", "BTCUSDC").to_dict("records")
+    assert (row["price"], row["quantity"]) == (Decimal("62000.1"), Decimal("0.25"))
 
 
 # a renamed field
@@ -164,18 +234,18 @@ def test_a_renamed_field_changes_the_hash_of_its_format() -> None:
 @pytest.mark.parametrize(("old", "new"), [(b"faucet_time", b"faucet_when"), (b"fee_parts", b"fee_party")])
 def test_a_dump_with_a_field_of_another_name_is_refused(old: bytes, new: bytes) -> None:
     """The first is in the accounts, the second in the orders of the history."""
-    body = path("venue dump").read_bytes()[dump_format._START :]
+    body = bytes(before_header(path("venue dump").read_bytes()))
     renamed = body.replace(bytes((0xA0 | len(old),)) + old, bytes((0xA0 | len(new),)) + new)
     assert renamed != body
-    with pytest.raises(VenueError, match=r"State\.accounts|unknown field `fee_party`"):
-        Core.load(dump_format.joined([dump_format.MAGIC, renamed]))
+    with pytest.raises(StoredFileError, match=r"State\.accounts|unknown field `fee_party`"):
+        Core.load(dump_format.joined([renamed]))
 
 
 def test_a_dump_with_a_missing_part_is_refused() -> None:
-    parts = msgspec.msgpack.decode(path("venue dump").read_bytes()[dump_format._START :], type=dict[str, msgspec.Raw])
+    parts = msgspec.msgpack.decode(before_header(path("venue dump").read_bytes()), type=dict[str, msgspec.Raw])
     del parts["withdrawals"]
-    with pytest.raises(VenueError, match=r"the fields of State\.withdrawals are not those of this one"):
-        Core.load(dump_format.joined([dump_format.MAGIC, msgspec.msgpack.encode(parts)]))
+    with pytest.raises(StoredFileError, match=r"the fields of State\.withdrawals are not those of this one"):
+        Core.load(dump_format.joined([msgspec.msgpack.encode(parts)]))
 
 
 def test_a_journal_with_a_field_of_another_name_is_refused(tmp_path: Path) -> None:
@@ -184,5 +254,5 @@ def test_a_journal_with_a_field_of_another_name_is_refused(tmp_path: Path) -> No
     kind, body = "command", msgspec.msgpack.encode({"type": "advance", "time": NOW, "speed": 2})
     entries.append(journal_file.Entry(1, kind, body, journal_file.chain_hash(entries[0].chain, kind, body)))
     journal_file.write_file(file, entries)
-    with pytest.raises(JournalDamaged, match="unknown field `speed`"):
+    with pytest.raises(StoredFileError, match="unknown field `speed`"):
         Journal.open(file, sync="os")

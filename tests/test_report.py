@@ -112,9 +112,9 @@ def test_equity_goes_from_the_first_money_to_now_also_between_samples(before: in
     assert (equity.index[0], equity.index[-1]) == (pd.Timestamp("2026-01-01", tz="UTC"), now)
     assert list(equity["equity"].iloc[[0, -1]]) == pytest.approx([10_000, play.balance("ann") / 1e6])
     assert equity["equity"].iloc[-1] < 9_900
-    assert f"{play.balance('ann') / 1e6:,.2f}  ({play.balance('ann') / 1e6 - 10_000:,.2f})" in words(
-        play.core, play.address("ann")
-    )
+    balance = play.balance("ann") / 1e6
+    said = f"{balance:,.2f}  ({balance - 10_000:,.2f}, {balance / 10_000 - 1:+.2%})"
+    assert said in words(play.core, play.address("ann"))
 
 
 def test_an_account_that_only_holds_cash_has_a_day_and_deposits_are_no_gain() -> None:
@@ -126,9 +126,9 @@ def test_an_account_that_only_holds_cash_has_a_day_and_deposits_are_no_gain() ->
     assert list(equity["equity"]) == [10_000, 10_000, 10_050, 10_050]
     assert list(equity["deposits"]) == [0, 0, 50, 50]
     assert [time.hour for time in equity.index] == [0, 3, 3, 4]
-    assert "10,050.00  (+0.00, and 50.00 deposited)" in words(play.core, play.address("ann"))
+    assert "10,050.00  (+0.00, +0.00%, and 50.00 deposited)" in words(play.core, play.address("ann"))
     play.withdraw("ann", "150")
-    assert "9,900.00  (+0.00, and 100.00 withdrawn)" in words(play.core, play.address("ann"))
+    assert "9,900.00  (+0.00, +0.00%, and 100.00 withdrawn)" in words(play.core, play.address("ann"))
     assert len(report.account_frames(play.core, play.address("ann"), day="2025-12-31")["equity"]) == 0
     assert len(report.account_frames(play.core, play.address("ann"), day="2026-01-02")["equity"]) == 0
 

@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import toolkit
 from tests.client.fake import AGENT_KEY, MASTER
 from tests.test_wallet import TESTS, locals_in_the_toolkit, shows
 from toolkit import Wallet
-from toolkit.errors import InputError, WalletError
+from toolkit.client.orders.ledger_file import SqliteLedger
+from toolkit.errors import InputError, ToolkitError, WalletError
 from toolkit.secrecy import Secret, is_like_key, sealed
 
 FORMS: tuple[Any, ...] = (AGENT_KEY, AGENT_KEY[2:].upper(), bytes.fromhex(AGENT_KEY[2:]), int(AGENT_KEY, 16))
@@ -222,9 +224,9 @@ def test_a_full_disk_leaves_nothing_behind(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(f"toolkit.files.os.{call}", full)
+    monkeypatch.setattr(f"toolkit.stored.writing.os.{call}", full)
     if call == "link":
-        monkeypatch.setattr("toolkit.files.os.rename", full)
+        monkeypatch.setattr("toolkit.stored.writing.os.rename", full)
     with pytest.raises(WalletError, match="can't be written: No space left"):
         Wallet(agent=AGENT_KEY).save_keyfile(tmp_path / "key.json", PASSWORD)
     assert not list(tmp_path.iterdir())
@@ -326,3 +328,54 @@ def test_errors_of_sealed_work_are_dropped_with_their_frames() -> None:
 )
 def test_what_is_no_key_is_not_taken_for_one(value: Any) -> None:
     assert not is_like_key(value)
+
+
+TOKEN, LINK = "token-of-the-teacher", "link-of-a-student"
+
+
+def shown_in(error: BaseException) -> str:
+    """Return what a verbose traceback of an error shows."""
+    return f"{error!r} {error} {locals_in_the_toolkit(error)}"
+
+
+@pytest.mark.parametrize("status", [None, 403, 200])
+def test_neither_token_nor_link_is_in_a_verbose_traceback_or_a_sessions_attributes(status: int | None) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers.get("authorization", f"Bearer {TOKEN}") == f"Bearer {TOKEN}"
+        if status is None:
+            raise httpx.ConnectError("refused", request=request)
+        return httpx.Response(status, text="<html>")
+
+    for given in ({"transport": httpx.MockTransport(answer)}, {}):
+        with toolkit.connect("local", base_url="http://127.0.0.1:1", control_token=TOKEN, **given) as session:  # type: ignore[arg-type]
+            with pytest.raises(ToolkitError) as caught:
+                session.venue.advance("1m")  # type: ignore[union-attr]
+            assert TOKEN not in shown_in(caught.value)
+            for one in (session, session.venue, session._delivery, session._http):
+                assert TOKEN not in repr(vars(one) if hasattr(one, "__dict__") else one)
+    with pytest.raises(ToolkitError) as caught:
+        toolkit.join(f"http://127.0.0.1:1/join/{LINK}")
+    assert LINK not in shown_in(caught.value)
+    with pytest.raises(InputError, match="no link of a class") as caught:
+        toolkit.join(f"ftp://127.0.0.1:1/{LINK}")
+    assert LINK not in shown_in(caught.value)
+
+
+@pytest.mark.parametrize("form", [AGENT_KEY, AGENT_KEY[2:].upper()])
+def test_a_key_names_neither_a_file_nor_an_address(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "http://127.0.0.1:1"
+    wrong: list[dict[str, Any]] = [{"intents": form}, {"intents": Path(form)}, {"intents": f"a/{form}"}]
+    wrong += [{"base_url": f"{url}/{form}"}, {"base_url": f"http://{form}@127.0.0.1:1"}, {"ws_url": f"ws://h/{form}"}]
+    for given in wrong:
+        with pytest.raises(InputError, match="not repeated") as caught:
+            toolkit.connect("local", **{"base_url": url, **given})
+        assert form not in shown_in(caught.value)
+    monkeypatch.setenv("TOOLKIT_BASE_URL", f"{url}/{form}")
+    with pytest.raises(InputError, match="not repeated") as caught:
+        toolkit.connect("local")
+    assert form not in shown_in(caught.value)
+    with pytest.raises(InputError, match="no such file") as caught:
+        SqliteLedger(form)
+    assert form not in shown_in(caught.value)
+    assert not list(tmp_path.iterdir())

@@ -78,7 +78,7 @@ session.info.fills("BTCUSDC")  # call-arg
 session.info.tradez()  # attr-defined
 session.stream.order_book(1)  # arg-type
 session.stream.nonsense()  # attr-defined
-session.buy("BTCUSDC")  # call-arg
+session.buy()  # call-arg
 session.buy("BTCUSDC", [])  # arg-type
 session.buy("BTCUSDC", "0.01", price=1, tif="POSTONLY")  # arg-type
 session.fetch_balance()  # attr-defined

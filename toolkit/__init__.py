@@ -9,14 +9,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import accessors
+from .numerals import Span
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "classroom.joining": ("join",),
+    "classroom.room": ("class_room",),
     "client.orders.receipts": ("Receipt",),
     "environments": ("LOCAL", "MAINNET", "TESTNET", "Environment"),
     "errors": ("ToolkitError",),
+    "limits": ("Limits",),
     "orders": ("Order",),
     "products": ("Product",),
     "session": ("AsyncSession", "Session", "ask", "connect"),
@@ -32,8 +35,9 @@ _MODULES = frozenset(
 )
 
 # Written out, because type checkers and editors only take names from a literal list.
-__all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Market", "Order", "Product", "ToolkitError", "Wallet"]
-__all__ += ["AsyncBuilder", "AsyncSession", "Builder", "Receipt", "Session", "__version__", "ask", "connect", "join"]
+__all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Limits", "Market", "Order", "Product", "ToolkitError"]
+__all__ += ["Wallet", "AsyncBuilder", "AsyncSession", "Builder", "Receipt", "Session", "__version__", "ask"]
+__all__ += ["class_room", "connect", "join"]
 __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"]
 
 
@@ -44,7 +48,7 @@ def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
     return OrderTicket(self, symbol, **fields)
 
 
-def _dashboard(self: Session, symbol: str | int, interval: str | int = "1m") -> Dashboard:
+def _dashboard(self: Session, symbol: str | int, interval: Span = "1m") -> Dashboard:
     """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
     from .widgets import Dashboard
 
@@ -57,9 +61,11 @@ accessors.register("dashboard", _dashboard)
 if TYPE_CHECKING:
     from . import checks, errors, learn, margin, orders, plots, products, report, research, widgets
     from .classroom.joining import join
+    from .classroom.room import class_room
     from .client.orders.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment
     from .errors import ToolkitError
+    from .limits import Limits
     from .orders import Order
     from .products import Product
     from .session import AsyncSession, Session, ask, connect

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import random
 import re
+import sys
 import time
+import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from urllib.parse import urlsplit
 
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
@@ -16,6 +20,7 @@ from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm
 from .client.orders.intents import Ledger
 from .environments import LOCAL, Environment
 from .errors import InputError, UnknownProduct
+from .numerals import wait_seconds
 from .protocol.hexbytes import is_address
 from .secrecy import is_like_key
 from .suggestions import unknown_keyword
@@ -46,11 +51,17 @@ NOBODY = "0x" + "0" * 40
 """The account of a session that only reads public data."""
 
 
-def wrong_type(environment: object, wallet: object, account: object) -> str:
+def wrong_type(environment: object, wallet: object, account: object, **texts: object) -> str:
     """Say which argument has the wrong type or form, or return "".
 
-    The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
+    The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one. `texts`
+    are arguments that name an address or a file.
     """
+    if isinstance(environment, Environment):
+        texts |= {"environment with a base_url": environment.base_url, "environment with a ws_url": environment.ws_url}
+    for name, text in texts.items():
+        if is_like_key(os.fspath(text) if isinstance(text, os.PathLike) else text):
+            return f"{name} must be an address" if "url" in name else f"{name} must name a file"
     if wallet is not None and not isinstance(wallet, Wallet):
         return "wallet must be a Wallet, e.g. toolkit.Wallet.from_keyfile(path)"
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
@@ -64,8 +75,8 @@ class Sending(TypedDict, total=False):
 
     ws_url: str | None
     """Address of the feed; with `base_url` of a local venue it follows from that (default: the environment's)."""
-    timeout: float
-    """Seconds without an answer after which a request has failed (default: 10)."""
+    timeout: Any
+    """Seconds, or a span, without an answer after which a request has failed (default: 10)."""
     intents: Ledger | str | os.PathLike[str] | None
     """SQLite file of the ledger of orders (default: one an account in the user's data folder; none in process)."""
     confirm: Confirm
@@ -76,9 +87,9 @@ class Sending(TypedDict, total=False):
     """How often and when a failed query is repeated (default: `RETRY`)."""
     expiry_ms: int
     """Lifetime of a signed action in ms, the default of expiryAfter (default: 60,000)."""
-    settle_timeout: float
-    """Longest time, in seconds, that a call waits for the execution of what it submitted (default: 5). 0 returns at
-    submission. With a manual clock a `settle_delay` passes."""
+    settle_timeout: Any
+    """Longest time (seconds, or a span) that a call waits for the execution of what it submitted (default: 5). 0
+    returns at submission. With a manual clock a `settle_delay` passes."""
     approve: bool
     """Whether the agent is approved immediately, on a local venue in this process (default: True)."""
     when_stale: str
@@ -103,11 +114,9 @@ def sending_with_defaults(given: Sending) -> Sending:
         **given,
     }
     timeout, settle_timeout, rates = chosen["timeout"], chosen["settle_timeout"], chosen["rates"]
-    if not isinstance(timeout, int | float) or not timeout > 0:
+    if wait_seconds(timeout) == 0:
         raise InputError(f"timeout {timeout!r} must be seconds above 0", field="timeout", rule="positive")
-    if isinstance(settle_timeout, bool) or not isinstance(settle_timeout, int | float) or not settle_timeout >= 0:
-        what = f"settle_timeout {settle_timeout!r} must be seconds, 0 or more"
-        raise InputError(what, field="settle_timeout", rule="not negative")
+    chosen["timeout"], chosen["settle_timeout"] = wait_seconds(timeout), wait_seconds(settle_timeout, "settle_timeout")
     expiry_ms: object = chosen["expiry_ms"]
     if type(expiry_ms) is not int or expiry_ms < 1:
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
@@ -243,6 +252,16 @@ def venue_in_process(source: object) -> LocalVenue | None:
     return venue if isinstance(venue, LocalVenue) else None
 
 
+def of_one_venue(env: Environment, venue: LocalVenue | None, intents: object) -> Environment:
+    """Return the environment of one local venue, by its address, or in this process by its instance.
+
+    The latter matters only for a ledger that outlives the venue: the next one begins at the same time.
+    """
+    if venue is None:
+        return replace(env, venue=urlsplit(env.base_url).netloc)
+    return env if intents is None else replace(env, venue=venue.host.instance)
+
+
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
     """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
     if follow is not None and not makes_venue:
@@ -266,15 +285,22 @@ def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
 
 
 def prepared(session: S, approve: bool, fork: str | None) -> S:
-    """Approve a session's agent if it has both keys, and give its account a copy of another; return the session."""
+    """Approve a session's agent if it has both keys, and give its account a copy of another; return the session.
+
+    Raises WaitTimeout where the approval is not executed a few seconds after the venue's `settle_delay`.
+    """
     if approve and session.wallet is not None and session.wallet.agent and session.wallet.master:
-        session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
+        approval = session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
+        if not approval:  # with settle_timeout=0, or a venue that takes longer; no order counts before it is executed
+            delay_ms = session.venue.host.settled_ms() - session.venue.host.now_ms()
+            approval.wait("accepted", timeout=delay_ms / 1000 + SETTLE_SECONDS)
     if fork is not None:
         try:
             session.venue.following.fork(session, fork)
         except BaseException:
             session.close()
             raise
+    close_when_replaced(session)
     return session
 
 
@@ -296,3 +322,35 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     ratio = exact(shock, "shock")
     rows = venue.host.query(lambda core: figures(core, account, int(code), ratio))
     return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
+
+
+def close_when_replaced(session: Any) -> None:
+    """Close a notebook's session once its cell is run again, when its name means another one and no other name has it.
+
+    Otherwise its venue, threads and widgets would stay for as long as the kernel.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return
+    known, names, made_by = weakref.ref(session), set[str](), list[Any]()
+
+    def look(result: Any) -> None:
+        one, cell = known(), result.info.cell_id or result.info.raw_cell
+        made_by.append(cell)
+        if one is None or one._delivery.closed:
+            shell.events.unregister("post_run_cell", look)
+            return
+        own = {name: value for name, value in shell.user_ns.items() if name[0] != "_" and name not in ("In", "Out")}
+        held = {name for name, value in own.items() if value is one or _contains(value, one)}
+        names.update(held)
+        again = len(made_by) > 1 and cell == made_by[0]
+        del made_by[1:]
+        if again and not held and any(type(own.get(name)) is type(one) for name in names):
+            one.close()
+
+    shell.events.register("post_run_cell", look)
+
+
+def _contains(value: Any, one: Any) -> bool:
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
+    return any(each is one for each in values)

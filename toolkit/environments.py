@@ -36,12 +36,21 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One venue: its name, chain and addresses. Source: docs/published.md, "Environments"."""
+    """One venue: its name, chain and addresses. Source: docs/published.md, "Environments".
+
+    `venue` tells local venues apart, of which there can be many; "" for the others.
+    """
 
     name: str
     chain: Chain
     base_url: str
     ws_url: str
+    venue: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name of the venue in the ledger of orders: bytes for one venue never go to another one."""
+        return f"{self.name}:{self.venue}" if self.venue else self.name
 
     @property
     def is_mainnet(self) -> bool:

@@ -4,8 +4,10 @@ ToolkitError
 ├── InputError                  an argument is wrong; nothing was signed or sent               (also a ValueError)
 │   ├── MalformedRequest        a field of an action, query or subscription breaks its rule    (code 40003)
 │   │   └── UnknownAction       no such action type                                            (code 40201)
+│   ├── UnknownKeyword          a function does not take this keyword                  (also a TypeError)
 │   ├── BadSignature            a signature without a signer, or a malleable one               (code 40204)
 │   ├── CheckFailed             an order breaks pre-trade rules; has every failure
+│   ├── StoredFileError         a stored file is damaged, or of another kind, version or market
 │   └── UnknownProduct          no such symbol or code in the product list
 ├── WalletError                 a key is missing, unreadable or of another role
 ├── ExchangeError               the venue responded with a non-zero code
@@ -37,7 +39,6 @@ ToolkitError
 │   └── SubscriptionRefused     the venue refused a subscription
 ├── LimitReached                a limit of the strategy or the client was reached
 └── VenueError                  tools of the local venue: snapshots, journals, control
-    └── JournalDamaged          a command log is truncated or altered
 
 Each error has attributes for programs, and a message for people: what is wrong, which rule, which value, and what
 would pass.
@@ -45,7 +46,10 @@ would pass.
 
 from __future__ import annotations
 
+import linecache
 import reprlib
+import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,6 +61,20 @@ class ToolkitError(Exception):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(blanked(arg) if isinstance(arg, str) else arg for arg in args))
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows: your own lines of code and the message. `%tb` shows every frame."""
+        import IPython
+
+        if sys.exc_info()[1] is not self:  # not being raised now, so that `%tb` shows it
+            shell: Any = IPython.get_ipython()
+            return list(shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__, tb_offset=1))
+        own = []
+        for frame, number in traceback.walk_tb(self.__traceback__):
+            file, room = frame.f_code.co_filename, str(frame.f_globals.get("__name__")).partition(".")[0]
+            if room not in ("toolkit", "IPython") and "site-packages" not in file:
+                own.append(f"line {number}: {linecache.getline(file, number).strip()}")
+        return [*own, f"{type(self).__name__}: {self}", "(%tb shows every frame)"]
 
 
 class InputError(ToolkitError, ValueError):
@@ -81,6 +99,10 @@ class MalformedRequest(InputError):
     """A field of an action, query or subscription breaks its rule (wire code 40003)."""
 
 
+class UnknownKeyword(InputError, TypeError):
+    """A function does not take this keyword; the message says which one is meant."""
+
+
 class UnknownAction(MalformedRequest):
     """No such action type (wire code 40201)."""
 
@@ -102,6 +124,10 @@ class CheckFailed(InputError):
         message = f"{first.message}{more}"
         super().__init__(message, field=first.field, rule=first.rule, value=first.value, nearest=first.nearest)
         self.failures = tuple(failures)
+
+
+class StoredFileError(InputError):
+    """A stored file is damaged, or of another kind, version or market; nothing of it was used. `value` is its path."""
 
 
 class UnknownProduct(InputError):
@@ -245,6 +271,10 @@ class BadAnswer(TransportError):
         self.body = blanked(body[:500])
 
 
+class DataWarning(UserWarning):
+    """Something of an answer, message or file is missing or unfit, and is left out; the text says what and how much."""
+
+
 class MissingPackage(ToolkitError, ImportError):
     """An optional package is not installed; the message has the command that installs it. `name` is the package."""
 
@@ -304,14 +334,6 @@ class LimitReached(ToolkitError):
 
 class VenueError(ToolkitError):
     """An error of the local venue's tools: snapshots, journals, control."""
-
-
-class JournalDamaged(VenueError):
-    """A command log is truncated or altered. `whole` is the number of intact commands at its start."""
-
-    def __init__(self, message: str, *, whole: int = 0) -> None:
-        super().__init__(message)
-        self.whole = whole
 
 
 def require(value: object, kinds: Any, field: str, wanted: str) -> None:

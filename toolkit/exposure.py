@@ -6,7 +6,7 @@ Integers: values in micro-USDC, sizes in steps, prices in ticks, leverage in hun
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -137,3 +137,37 @@ def grown_equity(standing: Standing, side: int, taken: int, paid_value: int) -> 
         return None
     margin, _ = margin_to_open(side, taken, paid_value, standing.step_value, standing.leverage)
     return standing.equity + margin + side * (taken * standing.step_value - paid_value)
+
+
+RATE = 100_000_000
+"""Fee rates are whole numbers of 1/RATE."""
+
+
+def bearable(side: int, steps: int, price: int, mark: int, unit: int, rate: int, equity: int) -> int:
+    """Return how many of so many steps trade at a price without a debt: equity at mark, less fees, stays at 0 or above.
+
+    A fill that costs nothing against mark always does. `unit` is the value of a tick times a step; `rate` is that of
+    all its fees, in parts of RATE.
+    """
+    cost = (side * (price - mark) * RATE + price * rate) * unit
+    return steps if cost <= 0 else min(steps, max(equity, 0) * RATE // cost)
+
+
+def shared(steps: Sequence[int], most: Sequence[int], amount: int) -> list[int]:
+    """Return what each pays for a step so that all together pay an amount, each at most its own limit.
+
+    All pay the same, rounded up; what some can't pay, the others do as far as they can.
+    """
+    paid, left, left_steps = [0] * len(steps), amount, sum(steps)
+    for at in sorted(range(len(steps)), key=most.__getitem__):
+        paid[at] = max(0, min(most[at], -(-left // left_steps)))
+        left, left_steps = left - paid[at] * steps[at], left_steps - steps[at]
+    return paid
+
+
+def bankruptcy_ticks(side: int, steps: int, mark: int, unit: int, equity: int) -> int:
+    """Return the worst price in ticks at which an order of `side` may trade so many steps before equity is used up.
+
+    That is `margin.bankruptcy_price`, seen from mark, rounded away from the trader; it may lie below 1.
+    """
+    return mark + side * (max(equity, 0) // (steps * unit))

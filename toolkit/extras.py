@@ -20,7 +20,7 @@ EXTRAS = {
     "pyarrow": ("data", "Parquet files (recordings, the candle cache) and frames of other libraries"),
     "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
-    "jupyterlab": ("lab", "toolkit lab"),
+    "jupyterlab": ("lab", "toolkit lab and toolkit export"),
     "dask": ("cluster", "sweeps on a cluster"),
 }
 """Package → its extra, and what needs it."""

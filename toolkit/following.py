@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .client.io.flow import wall_ms
 from .environments import Environment
 from .errors import InputError, StaleData, ToolkitError
+from .numerals import Span
 from .orders import Order
 from .products import MICRO, Product
 from .venue.clocks import milliseconds, moment
@@ -66,7 +67,7 @@ class FollowingVenue(LocalVenue):
 
     def advance(
         self,
-        span: str | int | timedelta | None = None,
+        span: Span | None = None,
         *,
         until: str | int | datetime | None = None,
         progress: bool | None = None,
@@ -80,7 +81,7 @@ class FollowingVenue(LocalVenue):
         if not shared or (span is None) == (until is None):
             return super().advance(span, until=until, progress=progress)
         now = self.host.now_ms()
-        target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
+        target = moment(until, "until", now) if span is None else now + milliseconds(span)
         while now < target:
             now = other.advance(until=min(now + LOCKSTEP_MS, target), progress=False)
             super().advance(until=now, progress=False)

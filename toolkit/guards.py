@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from .errors import InputError
+from .errors import InputError, ToolkitError
 from .secrecy import Secret, is_like_key
+from .suggestions import advised
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,7 +54,10 @@ def no_keys(function: Callable[P, T]) -> Callable[P, T]:
         if name := key_argument(names, args[1:] if is_method else args, keywords):
             del args, keywords  # a traceback that shows local variables must not show the key
             raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
-        return function(*args, **keywords)
+        try:
+            return function(*args, **keywords)
+        except TypeError as error:
+            raise advised(error, function.__name__, names) from None
 
     return guarded
 
@@ -87,3 +92,10 @@ def without_keys(cls: type[T]) -> type[T]:
         if inspect.isfunction(member) and not name.startswith("_"):
             setattr(cls, name, no_keys(member))
     return cls
+
+
+def check_process(opened_in: int, what: str) -> None:
+    """Raise ToolkitError in a process that inherited something by a fork: it would write what is another's."""
+    if os.getpid() != opened_in:
+        advice = "open one here: connect(…), or LocalVenue(…)"
+        raise ToolkitError(f"{what} belongs to process {opened_in}, which this one was forked from; {advice}")

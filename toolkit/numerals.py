@@ -10,12 +10,12 @@ import numbers
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar, cast
 
-from .errors import InputError
+from .errors import InputError, MalformedRequest
 
 Number = Decimal | int | str | float
 """What an argument of a formula may be."""
@@ -32,6 +32,8 @@ _SEPARATED = tuple(
 )
 """Match numbers with separators, the digits before and after the point, for each pair of group and decimal mark."""
 _BLANKS = re.compile("[ \u00a0\u2009\u202f'’]")
+_DRESSED = re.compile(r"^[+$\s]+|\s*([A-Za-z]{2,6}|[$%xX])$", re.ASCII)
+_POWER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?[eE][+-]?[0-9]{1,2}", re.ASCII).fullmatch
 _MAGNITUDE = 300
 """Largest power of ten of a number, in either direction: a product of several can't overflow, and is fast."""
 _CONTEXT = Context(prec=50)
@@ -135,14 +137,20 @@ def plain_decimal(text: object) -> Decimal | None:
 def meanings(text: str) -> tuple[str, ...]:
     """Return the plain decimals that a number with separators may mean; none for text that is no such number.
 
-    A separator groups digits only where groups of three follow it; otherwise it is the decimal mark.
+    A separator groups digits only where groups of three follow it; otherwise it is the decimal mark. A plus sign, a
+    dollar sign and the name of a currency are left out, and a power of ten is written out.
 
     >>> meanings("0,03"), meanings("60.000,50"), meanings("60000."), meanings("1,23,4")
     (('0.03',), ('60000.50',), ('60000',), ())
     >>> meanings("1,500")
     ('1500', '1.500')
+    >>> meanings("6e4"), meanings("$60000"), meanings("+60000"), meanings("60 000 USDC")
+    (('60000',), ('60000',), ('60000',), ('60000',))
     """
-    body = _BLANKS.sub("_", text.strip())
+    bare = _DRESSED.sub("", text.strip())
+    if _POWER(bare):
+        bare = format(Decimal(bare), "f")
+    body = _BLANKS.sub("_", bare)
     found = []
     for match in _SEPARATED:
         parts = match(body)
@@ -259,25 +267,163 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_PART = re.compile(r"([0-9]+)(ms|[smhdw])\s*")
+Span = str | timedelta
+"""A length of time, as `span_ns` reads it; numpy's timedelta64 and pandas' offsets are read as well."""
+Timeout = float | Span
+"""A longest wait: a number is seconds, see `wait_seconds`."""
+_UNIT_NS = {
+    unit: ns
+    for units, ns in (
+        ("w week weeks", 604_800 * 10**9), ("d day days", 86_400 * 10**9), ("h hr hour hours", 3_600 * 10**9),
+        ("m min minute minutes", 60 * 10**9), ("s sec second seconds", 10**9), ("ms", 10**6), ("us µs", 10**3),
+        ("ns", 1),
+    )
+    for unit in units.split()
+}  # fmt: skip
+_PART = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-zµ]+)\s*")
 _SPAN = re.compile(rf"\s*({_PART.pattern})+")
+_LONGEST_NS = 10**21
 
 
-def milliseconds(span: str | int | timedelta, name: str = "span") -> int:
-    """Return a span in ms, given as ms, a timedelta, or text like "4h", "90s", "1d 12h" or "1d12h".
+def milliseconds(span: Any, name: str = "span") -> int:
+    """Return a span in ms, see `span_ns`."""
+    return span_ns(span, name) // 1_000_000
 
-    Raises InputError for anything else, and for a negative span.
+
+def wait_seconds(timeout: Any, name: str = "timeout") -> float:
+    """Return a timeout in seconds: a bare number is seconds, as in all of Python; else a span, see `span_ns`."""
+    number: Any = -1 if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) else timeout
+    return float(number) if number >= 0 else span_ns(timeout, name) / 1e9
+
+
+def span_ns(span: Any, name: str = "span") -> int:
+    """Return a length of time in ns, from 0 on.
+
+    `span` is text with units ("30m", "1d 12h", "1.5h", "30D"; "D" is "1D"), a timedelta of Python, numpy or pandas, or
+    an offset of pandas. Raises InputError for anything else. A bare number other than 0 is refused, because it could be
+    seconds or milliseconds.
     """
     if isinstance(span, timedelta):
-        total = span // timedelta(milliseconds=1)
-    elif isinstance(span, int) and not isinstance(span, bool):
-        total = span
-    elif isinstance(span, str) and _SPAN.fullmatch(span):
-        total = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(span))
+        found = ((span.days * 86_400 + span.seconds) * 10**6 + span.microseconds) * 1000
+        found += int(getattr(span, "nanoseconds", 0))
+    elif getattr(getattr(span, "dtype", None), "kind", "") == "m":
+        found = int(span.astype("timedelta64[ns]").astype("int64"))
     else:
-        total = -1
-    if total < 0:
-        message = f'{span!r} is not a span of time; give ms, a timedelta, or text like "4h", "90s" or "1d 12h"'
-        raise InputError(message, field=name, rule="span", value=span)
-    return total
+        huge = isinstance(span, int) and abs(span) >= _LONGEST_NS  # Python refuses to write thousands of digits
+        text = "" if huge else str(getattr(span, "freqstr", span)).strip()
+        bare = isinstance(span, numbers.Real | Decimal | str) and not isinstance(span, bool)
+        if bare and _DIGITS.fullmatch(text) and (number := Decimal(text)) >= 0:
+            if number:
+                raise _without_unit(span, number, name)
+            return 0
+        found = _text_ns(text)
+    if not 0 <= found < _LONGEST_NS:
+        months = "; M would be months, which differ in length, and minutes are m" if shown(span).endswith("M'") else ""
+        message = f'{name} {shown(span)} is not a span of time; write "90s", "30m" or "1d 12h", or give a timedelta'
+        raise InputError(message + months, field=name, rule="span", value=span, nearest=("30m", "4h", "1d"))
+    return found
+
+
+def unit_text(span: int) -> str:
+    """Return a span in ns as text with its largest whole unit: "30m", "1500ms"."""
+    unit = next(unit for unit, ns in _UNIT_NS.items() if span % ns == 0)  # the largest comes first
+    return f"{span // _UNIT_NS[unit]}{unit}"
+
+
+def _text_ns(text: str) -> int:
+    """Return a span's text in ns, -1 for any other text."""
+    if text.isalpha():
+        text = f"1{text}"
+    parts = _PART.findall(text) if _SPAN.fullmatch(text) else []
+    units = [_UNIT_NS.get(unit if unit == "M" else unit.lower(), 0) for _, unit in parts]
+    total = sum(int(Decimal(part[0]) * ns) for part, ns in zip(parts, units, strict=True))
+    return total if parts and all(units) else -1
+
+
+def _without_unit(span: Any, number: Decimal, name: str) -> InputError:
+    readings = tuple(dict.fromkeys(unit_text(int(number * ns)) for ns in (10**9, 10**6)))
+    said = f"{name} is {shown(span)}, which could be {number} s or {number} ms; write "
+    said += " or ".join(f'"{one}"' for one in readings)
+    return InputError(said, field=name, rule="unit", value=span, nearest=readings)
+
+
+When = str | int | float | date | datetime | timedelta
+"""A time, as `moment` reads it; numpy's and pandas' are read as well."""
+_DAY_MS = 86_400_000
+_DAY_TEXT = re.compile(r"(19|20)\d\d[01]\d[0-3]\d")
+_DIGITS = re.compile(r"-?\d{1,30}(\.\d+)?")
+
+
+def epoch_ns(number: int) -> int:
+    """Return a number since 1970 in ns; s, ms, µs and ns are told apart by size.
+
+    Raises ValueError for a time before 1973 or after 2262.
+    """
+    for scale in (1_000_000_000, 1_000_000, 1_000, 1):
+        if 10**17 <= number * scale < 2**63:
+            return number * scale
+    raise ValueError(f"{number} is no time since 1970")
+
+
+def moment(when: Any, name: str = "time", now_ms: int | None = None) -> int:
+    """Return a time in Unix ms, see `moment_ns`."""
+    return moment_ns(when, name, now_ms) // 1_000_000
+
+
+def moment_ns(when: Any, name: str = "time", now_ms: int | None = None) -> int:
+    """Return a time in ns since 1970.
+
+    `when` is a number since 1970 (s, ms, µs or ns, told apart by size; ms up to a day after 1970), ISO text, a date or
+    a datetime of Python, numpy or pandas (UTC without a zone), and where `now_ms` is known "now", "today", "yesterday"
+    (their midnight, UTC), or a span before now: "7d", "1d 12h" or a timedelta. Raises MalformedRequest, which names
+    the argument, for anything else: negative numbers, None, NaN and NaT too.
+    """
+    try:
+        # NaN and NaT are not equal to themselves, and pandas' NA is neither equal nor not.
+        found = None if when is None or isinstance(when, bool) or when != when else _read_moment(when, now_ms)
+    except (TypeError, ValueError, ArithmeticError, AttributeError):
+        found = None
+    if found is None or found < 0:
+        ago = "" if now_ms is None else ", 'yesterday', '7d' for a week ago"
+        said = f"{shown(when)} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00'{ago}, or a datetime"
+        raise MalformedRequest(f"{name} {said}", field=name, rule="time", value=when)
+    return found
+
+
+def _read_moment(when: Any, now_ms: int | None) -> int | None:
+    if getattr(getattr(when, "dtype", None), "kind", "") == "M":
+        when, within_us = (
+            when.astype("datetime64[us]").item(),
+            int(when.astype("datetime64[ns]").astype("int64")) % 1000,
+        )
+        return None if not isinstance(when, datetime) else _since_1970(when) + within_us
+    if isinstance(when, str):
+        text = when.strip()
+        word, known = text.lower(), {"now": 0, "today": 0, "yesterday": _DAY_MS}
+        if now_ms is not None and word in known:
+            return (now_ms - known[word] - (0 if word == "now" else now_ms % _DAY_MS)) * 1_000_000
+        if now_ms is not None and (ago_ns := _text_ns(text)) >= 0:
+            return now_ms * 1_000_000 - ago_ns
+        if _DIGITS.fullmatch(text) and not _DAY_TEXT.fullmatch(text):
+            return _number_ns(Decimal(text))
+        return _since_1970(datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "+00:00", text)))
+    if isinstance(when, timedelta):
+        return None if now_ms is None else now_ms * 1_000_000 - when // timedelta(microseconds=1) * 1000
+    if isinstance(when, date):
+        return _since_1970(
+            when if isinstance(when, datetime) else datetime(when.year, when.month, when.day, tzinfo=UTC)
+        )
+    return _number_ns(Decimal(repr(float(when))) if not hasattr(when, "__index__") else Decimal(operator.index(when)))
+
+
+def _since_1970(when: datetime) -> int:
+    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+    since = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return int(since) * 1000 + int(getattr(when, "nanosecond", 0))
+
+
+def _number_ns(number: Decimal) -> int:
+    whole = int(number)
+    if whole == number and 0 <= whole < 10**8:  # the first day of 1970 in ms, where a venue's clock may begin
+        return whole * 1_000_000
+    return int(number * (epoch_ns(whole) // whole))

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args, 
 from .errors import CheckFailed, InputError
 from .guards import no_keys
 from .ladders import Ladder as Ladder
-from .numerals import milliseconds, plain_decimal
+from .numerals import Span, milliseconds, plain_decimal
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
+from .suggestions import meant
 
 if TYPE_CHECKING:
     from .checks import Failure
@@ -247,8 +248,8 @@ def order(
     made = Order(
         symbol=symbol,
         side=chosen,
-        quantity=decimal_text(quantity, "quantity"),
-        price=_text(price, "price"),
+        quantity=_unsigned(quantity, "quantity", chosen),
+        price=None if price is None else _unsigned(price, "price", chosen),
         tif=_one_of(tif or ("IOC" if price is None else "GTC"), TIMES_IN_FORCE, "tif"),
         reduce_only=_reduce_only(reduce_only),
         cl_ord_id=_id(cl_ord_id, "cl_ord_id"),
@@ -541,7 +542,7 @@ def twap(
     symbol: str | int,
     side: str,
     quantity: Amount,
-    duration: str | int | timedelta,
+    duration: Span,
     *,
     slices: int | None = None,
     price: Amount | None = None,
@@ -550,7 +551,7 @@ def twap(
 ) -> Twap:
     """Return a TWAP: `quantity` traded in `slices` equal child orders, evenly from now to the end of `duration`.
 
-    `duration` is text such as "30m", ms or a timedelta; `slices` is 2 to 500, by default one each 30 s. The child
+    `duration` is a span such as "30m" or a timedelta; `slices` is 2 to 500, by default one each 30 s. The child
     orders are IOC at market, or with `price` never worse than that. `session.twap` places them. Raises InputError.
     """
     span_ms = milliseconds(duration, "duration")
@@ -574,8 +575,17 @@ def twap(
 def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:
     if isinstance(value, str) and value.upper() in known:
         return value.upper()
-    message = f"{name} {value!r} is not known; use {', '.join(known)}"
+    message = f"{name} {value!r} is not known; use {', '.join(known)}{meant(value, known)}"
     raise InputError(message, field=name, rule="known", value=value, nearest=known)
+
+
+def _unsigned(value: Amount, name: str, side: str) -> str:
+    text = decimal_text(value, name)
+    if not text.startswith("-") and (name == "quantity" or text.strip("0.")):
+        return text
+    other = "sell" if side.startswith("BUY") else "buy"
+    advice = f"to {other}, use {other}" if name == "quantity" else "leave price out for a market order"
+    raise InputError(f"{name} {text} is not above 0; {advice}", field=name, rule="sign", value=value)
 
 
 def _reduce_only(value: bool | str | None) -> ReduceOnly | None:

@@ -20,6 +20,7 @@ import pandas as pd
 from .errors import InputError, require
 from .guards import no_keys
 from .interchange import to_pandas
+from .numerals import unit_text
 from .pictures.panes import DARK, LIGHT, CandleSeries, Columns, HorizontalLine, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
 
@@ -74,7 +75,7 @@ def candles(
     """
     frame = _by_time(_frame(klines, "klines", ("open", "high", "low", "close"), "session.klines"))
     symbol, interval = _only(frame, "symbol"), _only(frame, "interval")
-    named = " · ".join(filter(None, (symbol, _span_name(int(interval)) if interval else ""))) or "Candles"
+    named = " · ".join(filter(None, (symbol, unit_text(int(interval) * 10**9) if interval else ""))) or "Candles"
     panes = [Pane(title or named, [CandleSeries(frame)], "price (USDC)", 3.2, plain=True)]
     if volume and ax is None:
         days = spacing_days(frame.index)
@@ -214,13 +215,6 @@ def _only(frame: pd.DataFrame, column: str) -> str:
         return ""
     values = frame[column].dropna().unique()
     return str(values[0]) if len(values) == 1 else ""
-
-
-def _span_name(seconds: int) -> str:
-    for size, letter in ((604_800, "w"), (86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds % size == 0:
-            return f"{seconds // size}{letter}"
-    return f"{seconds}s"
 
 
 def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:

@@ -17,8 +17,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, Invali
 from functools import lru_cache
 from typing import Any, Literal
 
-from .errors import InputError, UnknownProduct
-from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, shown
+from .errors import DataWarning, InputError, UnknownProduct
+from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -258,7 +258,9 @@ def exact(value: Amount, name: str) -> Decimal:
     try:
         number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     except (InvalidOperation, ValueError):
-        raise _not_exact(value, name, "give text such as '0.01'") from None
+        # A percentage could mean its hundredth part, so nothing is offered for one.
+        plain = " or ".join(map(repr, () if "%" in str(value) else meanings(str(value)))) or "text such as '0.01'"
+        raise _not_exact(value, name, f"give {plain}") from None
     if not number.is_finite():
         raise _not_exact(value, name, "give a finite number")
     if number and (number.adjusted() >= MAX_DIGITS or int(number.as_tuple().exponent) < -MAX_DIGITS):
@@ -343,7 +345,7 @@ class ProductTable(Mapping[str, Product]):
             except (InputError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
                 name = row.get("symbol") or row.get("code") if isinstance(row, Mapping) else row
                 why = f"{type(error).__name__}: {error}"
-                warnings.warn(f"product {name!r} is left out, its row can't be read: {why}", stacklevel=2)
+                warnings.warn(f"product {name!r} is left out, its row can't be read: {why}", DataWarning, stacklevel=2)
         return cls(products, str(meta.get("md5Checksum") or ""))
 
     def find(self, symbol: str | int | Product) -> Product:
@@ -356,7 +358,9 @@ class ProductTable(Mapping[str, Product]):
         if found is None:
             known = tuple(sorted(self._by_symbol))
             listed = ", ".join(known[:12]) if known else "none at the moment"
-            message = f"no product {symbol!r}; the venue lists {listed}"
+            base = re.sub(r"[-/_:. ].*|(?<=.)USD[TC]?$", "", str(symbol).upper())
+            own = [repr(one) for one, each in self._by_symbol.items() if base == each.base_currency]
+            message = f"no product {symbol!r}; the venue lists {listed}" + (f"; did you mean {own[0]}?" if own else "")
             raise UnknownProduct(message, field="symbol", rule="listed", value=symbol, nearest=known)
         return found
 

@@ -18,9 +18,11 @@ from . import plots
 from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
+from .numerals import moment
 from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
+from .returns import growth
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +75,8 @@ def account_day(
 ) -> Figure:
     """Draw a day of an account: equity, margin ratio, fills by product, funding. Returns the Figure.
 
-    The title of the equity panel shows its last value and the profit or loss, without deposits and withdrawals.
+    The title of the equity panel shows its last value, the profit or loss, and the time-weighted return, both without
+    deposits and withdrawals.
     Arguments and errors as in `account_frames`; `theme` as in `plots`.
     """
     frames = account_frames(source, account, day=day)
@@ -146,8 +149,8 @@ def _address(source: Any, account: str | None, core: Core) -> str:
 
 
 def _span(core: Core, day: Any) -> tuple[int, int]:
-    moment = core.state.time if day is None else round(pd.Timestamp(day).timestamp() * 1000)
-    start = moment - moment % DAY
+    within = core.state.time if day is None else moment(day, "day", core.state.time)
+    start = within - within % DAY
     return start, start + DAY
 
 
@@ -204,7 +207,8 @@ def _equity_pane(frame: pd.DataFrame) -> Pane:
     if abs(change) < 0.005:
         change = 0.0
     moved = f", and {abs(brought):,.2f} {'deposited' if brought > 0 else 'withdrawn'}" if brought else ""
-    words = f"{values.iloc[-1]:,.2f}  ({change:+,.2f}{moved})"
+    grown = growth(list(values), list(frame["deposits"]))[-1] - 1
+    words = f"{values.iloc[-1]:,.2f}  ({change:+,.2f}, {grown:+.2%}{moved})"
     return Pane("Equity", lines, "USDC", 2.3, (words, "up" if change > 0 else "down" if change < 0 else "faint"))
 
 

@@ -21,13 +21,15 @@ from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
 from .client.io.venue_controls import ServedVenue
 from .client.orders.delivery import Delivery
-from .client.orders.intents import Ledger, account_ledger, open_ledger
+from .client.orders.intents import Ledger
+from .client.orders.ledger_file import account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.reading import Catalogue
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
 from .errors import InputError
 from .guards import no_keys
+from .secrecy import Secret
 from .wallet import Wallet
 
 if TYPE_CHECKING:
@@ -73,8 +75,12 @@ def connect(
 
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
-    if wrong := connecting.wrong_type(environment, wallet, account):
-        del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
+    token = None if control_token is None else Secret(control_token)
+    del control_token  # a traceback shows the local variables of its frames, and one may be a key
+    texts: dict[str, object] = {"base_url": base_url or os.environ.get("TOOLKIT_BASE_URL")}
+    texts |= {"ws_url": sending.get("ws_url") or os.environ.get("TOOLKIT_WS_URL"), "intents": sending.get("intents")}
+    if wrong := connecting.wrong_type(environment, wallet, account, **texts):
+        del environment, wallet, account, base_url, sending, texts
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
     chosen = connecting.sending_with_defaults(sending)
     ws_url, timeout = chosen["ws_url"], chosen["timeout"]
@@ -93,7 +99,7 @@ def connect(
         account=address,
         venue=venue,
         owns_venue=owns_venue,
-        control_token=control_token,
+        control_token=token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         sending=chosen,
         limiter=connecting.rate_limiter(chosen["rates"], local=in_process),
@@ -135,12 +141,14 @@ class Session(session_methods.SessionMethods):
         account: str | None,
         venue: LocalVenue | None,
         owns_venue: bool,
-        control_token: str | None = None,
+        control_token: Secret | None = None,
         transport: Any,
         sending: connecting.Sending,
         limiter: RateLimiter,
         runtime: Runtime,
     ) -> None:
+        if environment.name == LOCAL.name:
+            environment = connecting.of_one_venue(environment, venue, sending["intents"])
         self.environment = environment
         self.wallet = wallet
         self._local = venue
@@ -153,14 +161,16 @@ class Session(session_methods.SessionMethods):
         # A venue in this process is asked for its time; that of any other is known from its answers.
         jumps = environment.name == LOCAL.name
         self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
-        self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
+        if self._clock is not None:
+            runtime = replace(runtime, now=self._clock.now_ms, observe=self._clock.observe)
+        self._runtime = runtime
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, self._timeout)
         served = ServedVenue(self._http, control_token) if environment.name == LOCAL.name else None
         self.venue: LocalVenue | ServedVenue | None = served if venue is None else venue
-        send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
-        self._driver = Driver(send, self._runtime, self._sleep, self._settle)
+        self._driver = Driver(self._http.send, self._runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
+        self._checks = PreTradeChecks(self._catalogue, self._account, sending["retry"])
         self._delivery = Delivery(
             environment=environment,
             wallet=wallet,
@@ -171,7 +181,7 @@ class Session(session_methods.SessionMethods):
             confirm=sending["confirm"],
             retry=sending["retry"],
             expiry_ms=sending["expiry_ms"],
-            check=PreTradeChecks(self._catalogue, self._account, sending["retry"]).check,
+            check=self._checks.check,
             settle_timeout=sending["settle_timeout"],
             clock_skew=lambda: self.clock.skew_ms,
         )
@@ -188,8 +198,8 @@ class Session(session_methods.SessionMethods):
 
     @property
     def clock(self) -> SessionClock:
-        """The venue's time, if it is known: `clock.now_ms()`, `clock.skew_ms`."""
-        return SessionClock(self._runtime.now, self._clock)
+        """The venue's time, if it is known: `clock.now_ms()`, `clock.speed`, `clock.skew_ms`."""
+        return SessionClock(self._runtime.now, self._clock, 1.0 if self._local is None else self._local.host.speed)
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
@@ -241,10 +251,12 @@ class Session(session_methods.SessionMethods):
         """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
         from .client.stream.stream import Stream
 
-        return Stream(self, observe=self._observe)
+        return Stream(self, observe=self._observe, speed=lambda: self.clock.speed)
 
     def _observe(self, event: FeedEvent) -> None:
-        """Take an update of the feed: it may settle what was submitted."""
+        """Take an update of the feed: it shows the venue's time, and may settle what was submitted."""
+        if self._clock is not None and event.timestamp_ms is not None:
+            self._clock.follow(event.timestamp_ms)
         owner = event.topic.fields.get("userAddress")
         if owner is not None and event.kind == "incremental":
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
@@ -333,11 +345,9 @@ class AsyncSession(session_methods.AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        clock = session._clock
-        send = self._http.send if clock is None else clock.timed_async(self._http.send)
-        self._driver = AsyncDriver(send, session._runtime, self._sleep, self._settle)
+        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
-        self._delivery = session._delivery
+        self._checks, self._delivery = session._checks, session._delivery
 
     @property
     def _parents(self) -> ParentRunner:

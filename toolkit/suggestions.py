@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
+from .errors import InputError, UnknownKeyword
 
 _OURS = """
 toolkit.connect(): Exchange Info Client AsyncClient Hyperliquid hyperliquid binance ccxt
@@ -68,6 +69,39 @@ session.venue.control.fund(address, amount): deal set_balance faucet
 OURS = dict(line.split(": ") for line in _OURS.replace("\n    ", " ").strip().splitlines())
 """What to use here → names that other libraries give it. The order of the parameters is not theirs."""
 
+_WORDS = """
+sl: stop stop_loss stop_price stop_loss_price stopprice
+tp: take_profit take_profit_price target
+price: limit limit_price px
+value: notional cost usd amount_usd quote_quantity quoteorderqty
+quantity: qty size amount sz contracts volume
+tif: time_in_force timeinforce post_only
+cl_ord_id: cloid client_order_id newclientorderid clordid
+reduce_only: reduceonly
+trigger_price: trigger triggerprice
+BUY: long bid b
+SELL: short ask s
+POST_ONLY: gtx alo maker post
+GTC: day
+CROSS: crossed
+"""
+_OUR_WORD = {
+    word: ours for line in _WORDS.strip().splitlines() for ours, words in [line.split(": ")] for word in words.split()
+}
+"""Argument or value of another library, in lower case → ours."""
+
+
+def meant(word: object, known: Iterable[str]) -> str:
+    """Return ", did you mean …?" for a word that is none of `known`: our word for it, else the nearest; "" for neither.
+
+    >>> meant("LONG", ["BUY", "SELL"]), meant("stop", ["tp", "sl"]), meant("GTCC", ["GTC", "IOC"]), meant(5, ["GTC"])
+    ("; did you mean 'BUY'?", "; did you mean 'sl'?", "; did you mean 'GTC'?", '')
+    """
+    names, ours = list(known), _OUR_WORD.get(str(word).lower())
+    hint = repr(ours) if ours in names else _nearest(str(word).upper(), names) or _nearest(str(word), names)
+    return f"; did you mean {hint}?" if hint else ""
+
+
 RENAMED = {
     **{name: f"permissions.{name}" for name in ("allow_builder", "end_builder", "revoke")},
     **{name: f"products.{name}" for name in ("currencies", "margin_tables")},
@@ -123,15 +157,20 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
     return AttributeError(message, name=name)
 
 
-def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> TypeError:
+def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeyword:
     """Return the error for a keyword argument that a function does not take, with the nearest one that it takes.
 
     >>> str(unknown_keyword("connect()", "time_out", ["timeout", "transport"]))
     "connect() got an unexpected keyword argument 'time_out'; did you mean 'timeout'?"
     """
-    nearest = _nearest(name, names)
-    hint = f"; did you mean {nearest}?" if nearest else ""
-    return TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
+    said = f"{owner} got an unexpected keyword argument {name!r}{meant(name, names)}"
+    return UnknownKeyword(said, field=name, rule="known")
+
+
+def advised(error: TypeError, function: str, names: Iterable[str]) -> TypeError:
+    """Return the error of a call of a function, with advice where it has a keyword that the function does not take."""
+    found = re.match(rf"(?:\w+\.)*{function}\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    return error if found is None else unknown_keyword(f"{function}()", found[1], names)
 
 
 class Suggesting:

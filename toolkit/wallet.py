@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from .errors import WalletError
 from .ethereum import decrypt, encrypt
 from .extras import need
-from .files import write_private
 from .guards import no_keys, takes_secrets
 from .protocol.hexbytes import is_address
 from .secrecy import Secret, sealed
+from .stored.writing import write_private
 
 if TYPE_CHECKING:
     from .protocol.signing import PrivateKey
@@ -265,7 +265,12 @@ def _password(given: str | Secret | None, *questions: str) -> Secret:
 
     if (secret := Secret(given)).reveal() is not None:
         return secret
-    answers = [Secret(getpass(question)) for question in questions]
+    try:
+        answers = [Secret(getpass(question)) for question in questions]
+    except EOFError:
+        raise WalletError(
+            "the password can't be asked for without a terminal; run this in one, or give password="
+        ) from None
     if len({answer.reveal() for answer in answers}) != 1:
         raise WalletError("the two passwords differ; nothing was written")
     return answers[0]
@@ -338,7 +343,20 @@ def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> t
     result, fault = sealed(lambda: _parse(decrypt(stored, password.reveal())))
     if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"
-    return result or (None, f"is not a readable key file ({fault and fault.__name__})")
+    if result is None or result[0] is None:
+        return result or (None, f"is not a readable key file ({fault and fault.__name__})")
+    return _matching(result[0], stored.get("address"))
+
+
+def _matching(key: PrivateKey, stated: object) -> tuple[PrivateKey | None, str]:
+    """Return a key and "", or None and what is wrong where its file states the address of another one.
+
+    The checksum of a key file does not cover all of it: one changed digit can decrypt to another key.
+    """
+    address = key.address.lower()
+    if stated is None or str(stated).lower().removeprefix("0x") == address.removeprefix("0x"):
+        return key, ""
+    return None, f"is damaged: it states the address {stated}, and its key is that of {key.address}; restore a copy"
 
 
 def _parse_keys_file(
@@ -353,14 +371,19 @@ def _parse_keys_file(
         row = next((row for row in rows.values() if account in (row["number"], str(row["number"]), row["name"])), None)
         if row is None:
             return None, None, f"has no account {account!r}; it has {', '.join(list(rows)[:20])}"
-        agent, agent_fault = _parse(row["agent"]["private_key"])
-        master, master_fault = _parse(row["master"]["private_key"])
+        agent, agent_fault = _parse_row(row["agent"])
+        master, master_fault = _parse_row(row["master"])
     except OSError as error:
         return None, None, f"can't be read ({error.strerror})"
     except (ValueError, KeyError, TypeError):
         return None, None, "is not a keys file of `toolkit venue --keys-file`"
     fault = agent_fault or master_fault
     return (None, None, f"a key of {account!r} {fault}") if fault else (agent, master, "")
+
+
+def _parse_row(row: Mapping[str, Any]) -> tuple[PrivateKey | None, str]:
+    key, fault = _parse(row["private_key"])
+    return (None, fault) if key is None else _matching(key, row.get("address"))
 
 
 def _encrypted(key: PrivateKey, password: Secret) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +13,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Error, Page
+    from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page
 
+if os.environ.get("TOOLKIT_TEST_MISTAKE"):  # planted by tests/mutation/javascript.py
+    from toolkit.widgets.base_panel import panel
+
+    planted = json.loads(Path(os.environ["TOOLKIT_TEST_MISTAKE"]).read_text(encoding="utf-8"))
+    as_shipped = panel.module
+    panel.module = lambda *names: as_shipped(*names).replace(*planted) if planted else as_shipped(*names)
+
+LINES = os.environ.get("TOOLKIT_TEST_LINES")
+"""The file that takes which lines of the front end each test runs: tests/mutation/javascript.py --record."""
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WAIT_SECONDS = float(os.environ.get("TOOLKIT_TEST_WAIT", "30"))
 HERE = Path(__file__).parent
 
 
@@ -53,15 +65,36 @@ def tab(browser: Browser) -> Page:
     return browser.new_context().new_page()
 
 
+def run_lines(page: Page, profiler: CDPSession) -> list[str]:
+    """Return the lines of the widgets' front end that the page has run."""
+    found: set[str] = set()
+    for script in profiler.send("Profiler.takePreciseCoverage")["result"]:
+        if not script["url"].startswith("blob:"):
+            continue
+        source = page.evaluate("(url) => fetch(url).then((one) => one.text())", script["url"])
+        # Ranges come from the outside to the inside: the last one around a place says whether it ran.
+        ran = bytearray(len(source))
+        for part in script["functions"]:
+            for one in part["ranges"]:
+                start, end = one["startOffset"], one["endOffset"]
+                ran[start:end] = (b"\1" if one["count"] else b"\0") * (end - start)
+        at = 0
+        for line in source.split("\n"):
+            if any(ran[at : at + len(line)]) and line.strip() and len(line) < 1000:
+                found.add(line)
+            at += len(line) + 1
+    return sorted(found)
+
+
 @pytest.fixture
-def page(tab: Page) -> Iterator[Page]:
+def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
     """An empty page as of a new tab; whatever it writes to its console as an error fails the test."""
     tab.context.clear_permissions()
     tab.context.clear_cookies()
     tab.context.set_offline(False)
     tab.emulate_media(color_scheme="null", forced_colors="null")
     tab.set_viewport_size({"width": 1320, "height": 900})
-    tab.set_default_timeout(30_000)
+    tab.set_default_timeout(WAIT_SECONDS * 1000)
     tab.mouse.move(0, 0)
     wrong: list[str] = []
 
@@ -74,7 +107,16 @@ def page(tab: Page) -> Iterator[Page]:
 
     tab.on("pageerror", failed)
     tab.on("console", wrote)
+    profiler, began = LINES and tab.context.new_cdp_session(tab), time.monotonic()
+    if profiler:
+        profiler.send("Profiler.enable")
+        profiler.send("Profiler.startPreciseCoverage", {"callCount": False, "detailed": True})
     yield tab
+    if profiler:
+        note = {"test": request.node.nodeid, "seconds": time.monotonic() - began, "lines": run_lines(tab, profiler)}
+        with Path(str(LINES)).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(note) + "\n")
+        profiler.detach()
     tab.goto("about:blank")
     tab.remove_listener("pageerror", failed)
     tab.remove_listener("console", wrote)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, LocatorAssertions, Page
 
 PAGE = Path(__file__).with_name("host.html")
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = float(os.environ.get("TOOLKIT_TEST_WAIT", "30"))
 _WIDGETS: dict[str, ipywidgets.Widget] = ipywidgets.widgets.widget._instances
 
 
@@ -33,6 +34,9 @@ class Host:
         """Every message to the page, for tests that search them for secrets."""
         self.silent = False
         """A dead kernel: nothing is sent, and nothing that comes is handled."""
+        self.holding = False
+        """A stopped kernel: what comes waits in `held` until `release`."""
+        self.held: list[str] = []
         self.port = 0
         self._page: ServerConnection | None = None
         self._lock = threading.Lock()
@@ -69,11 +73,23 @@ class Host:
         for text in page:
             if self.silent:
                 continue
-            message = json.loads(text)
-            data = {name: message[name] for name in ("method", "state", "content") if name in message}
-            widget = _WIDGETS.get(message["id"])
-            if widget is not None:
-                widget._handle_msg({"content": {"data": {**data, "buffer_paths": []}}, "buffers": []})
+            if self.holding:
+                self.held.append(text)
+            else:
+                self._take(text)
+
+    def release(self) -> None:
+        """Let a stopped kernel go on: it handles what has come meanwhile."""
+        held, self.held, self.holding = self.held, [], False
+        for text in held:
+            self._take(text)
+
+    def _take(self, text: str) -> None:
+        message = json.loads(text)
+        data = {name: message[name] for name in ("method", "state", "content") if name in message}
+        widget = _WIDGETS.get(message["id"])
+        if widget is not None:
+            widget._handle_msg({"content": {"data": {**data, "buffer_paths": []}}, "buffers": []})
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import toolkit
-from tests.browser.host import expect
+from tests.browser.host import expect, until
 from tests.browser.test_chart import near
 from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
@@ -59,6 +60,10 @@ def test_a_part_of_a_position_is_closed_after_a_review(show: Open, session: Sess
     page.wait_for_function("document.activeElement.textContent === 'Edit'")
 
 
+def exits_are(session: Session, prices: list[str]) -> bool:
+    return [str(one) for one in session.orders("BTCUSDC", open=True, exact=True)["trigger_price"]] == prices
+
+
 def test_take_profit_and_stop_loss_are_set_changed_and_cancelled_in_the_row(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.1")
     blotter = toolkit.widgets.Blotter(session)
@@ -69,8 +74,8 @@ def test_take_profit_and_stop_loss_are_set_changed_and_cancelled_in_the_row(show
         page.get_by_label("Take profit at", exact=True).fill(price)
         page.get_by_role("button", name="Set take profit at").click()
         sign(page, verb)
-        waiting = session.orders("BTCUSDC", open=True, exact=True)["trigger_price"].tolist()
-        assert [str(one) for one in waiting] == ([price] if price else [])
+        # The review closes when the request is sent, a moment before the venue has it.
+        until(page, partial(exits_are, session, [price] if price else []))
     assert session.positions("BTCUSDC", exact=True)["size"].tolist() == [Decimal("0.1")]
 
 
@@ -89,6 +94,7 @@ def test_an_order_is_amended_in_its_row(show: Open, session: Session) -> None:
     page.get_by_label("Quantity", exact=True).fill("0.01")
     page.keyboard.press("Enter")
     sign(page, "change")
+    until(page, lambda: str(session.orders("BTCUSDC", open=True, exact=True)["quantity"].iloc[0]) == "0.010")
     order = session.orders("BTCUSDC", open=True, exact=True).iloc[0]
     assert (str(order["order_id"]), order["price"], order["quantity"]) == (
         str(receipt.order_id), Decimal("50000.5"), Decimal("0.01")
@@ -172,3 +178,29 @@ def test_a_twap_is_followed_continued_after_a_restart_and_cancelled(
         venue.advance("10m")
         assert again.parent_orders()["done"].tolist() == [4]
         expect(table.get_by_role("button", name="Cancel the twap")).to_have_count(0)
+
+
+def test_a_tone_is_played_for_an_order_that_is_filled_if_that_is_wanted(show: Open, session: Session) -> None:
+    session.buy("BTCUSDC", "0.01")
+    blotter = toolkit.widgets.Blotter(session)
+    page = show(blotter)
+    page.evaluate("""() => {
+        window.tones = 0;
+        const node = { connect() {}, start() { window.tones += 1; }, stop() { this.onended(); } };
+        const close = () => { window.silent = true; };
+        window.AudioContext = function () { return { currentTime: 0, createOscillator: () => node, close }; };
+    }""")  # fmt: skip
+    button = page.get_by_role("button", name="Sound at a fill")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    for wanted in (False, True):
+        session.buy("BTCUSDC", "0.01")
+        order = session.buy("BTCUSDC", "0.01", price="50000")
+        expect(page.locator(".tk-happened")).to_contain_text(" filled: ")
+        session.cancel(order)
+        expect(page.locator(".tk-happened")).to_contain_text(" cancelled: ")
+        assert page.evaluate("window.tones") == int(wanted)
+        if not wanted:
+            button.click()
+            expect(button).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate("window.silent")
+    assert blotter.sound

@@ -74,9 +74,8 @@ def test_an_order_is_moved_by_its_line_after_a_review(show: Open, session: Sessi
     assert len(session.intents()) == sent
     sign.click()
     sign.wait_for(state="hidden")
-    after = session.orders("BTCUSDC", open=True, exact=True)
-    assert after["order_id"].astype(str).tolist() == [order]
-    assert after["price"].iloc[0] < before
+    until(page, lambda: session.orders("BTCUSDC", open=True, exact=True)["price"].iloc[0] < before)
+    assert session.orders("BTCUSDC", open=True)["order_id"].astype(str).tolist() == [order]
     assert len(session.intents()) == sent + 1
 
 
@@ -157,6 +156,8 @@ def test_intervals_and_indicators_are_switched_on_the_page(show: Open, session: 
     page.get_by_role("button", name="RSI 14").click()
     page.wait_for_function("document.querySelectorAll('.tk-switch [aria-pressed=true]').length === 3")
     until(page, lambda: set(chart.history["studies"]) == {"SMA 20", "RSI 14"})
+    page.get_by_role("button", name="RSI 14").click()
+    until(page, lambda: chart.indicators == ["SMA 20"])
     closes = [row[4] for row in chart.history["rows"]]
     assert abs(chart.history["studies"]["SMA 20"][-1] - sum(closes[-20:]) / 20) < 1e-6
     venue.advance("1h")

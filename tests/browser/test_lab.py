@@ -72,6 +72,28 @@ def _fill_an_order(page: Page) -> None:
     blotter.get_by_role("cell", name="▲ long").wait_for()
 
 
+def _press_the_hosts_shortcuts(page: Page) -> None:
+    """Press the notebook's shortcuts while the focus is in a panel: its cells stay as they are, the controls change."""
+    ticket = page.get_by_role("region", name="Order · BTCUSDC")
+    notebook_before = page.evaluate(CELLS)
+    bid, blotter = ticket.get_by_role("button", name="bid"), page.get_by_role("region", name="Positions and orders")
+    for button in (bid, blotter.get_by_role("button", name="Product").first, ticket.get_by_label("▼ Sell")):
+        for key in ("d", "d", "x", "m", "y", "a", "b", "c", "v", "l", "o", "0", "0", "k", "j", "ArrowUp", "ArrowDown"):
+            button.focus()
+            page.keyboard.press(key)
+    ticket.get_by_label("▲ Buy").focus()
+    page.keyboard.press("ArrowRight")
+    ticket.get_by_role("button", name="Review sell order").wait_for()
+    ticket.get_by_label("Limit", exact=True).focus()
+    for kind in ("Market", "Stop"):
+        page.keyboard.press("ArrowRight")
+        expect(ticket.get_by_label(kind, exact=True)).to_be_checked()
+    assert page.evaluate(CELLS) == notebook_before
+
+
+CELLS = "[...document.querySelectorAll('.jp-Notebook .jp-Cell')].map((one) => one.className.match(/jp-\\w+Cell/)[0])"
+
+
 @pytest.mark.timeout(180)
 def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Path) -> None:
     notebook(tmp_path / "first.ipynb", CELL.strip())
@@ -87,6 +109,7 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
         expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(111, 183, 255)")
         page.screenshot(path=tmp_path / "lab.png")
+        _press_the_hosts_shortcuts(page)
         assert not wrong
         context.close()
 
@@ -139,6 +162,8 @@ def test_a_dashboard_in_notebook_and_voila_fills_an_order(browser: Browser, tmp_
             _run_first_cell(page)
         _fill_an_order(page)
         expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(20, 100, 165)")
+        if app == "notebook":
+            _press_the_hosts_shortcuts(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 1500
         assert not wrong
         context.close()

@@ -111,16 +111,17 @@ def grade(folder: Path, links: dict[str, str]) -> None:
     """Hand in notebooks: most are right, one guesses, one fails, one looks for the checks, one never ends."""
     (folder / "checks.py").write_text(CHECKS, encoding="utf-8")
     for number, (name, link) in enumerate(links.items()):
-        size = "float(session.positions()['size'].iloc[0])"
+        # A graded notebook has no network: it joins a venue of its own, and trades there as it did in the class.
+        trade = f"session.buy('BTCUSDC', '0.0{1 + number % 9}')\nsize = float(session.positions()['size'].iloc[0])"
         last = {3: "size = 1.0", 4: "1 / 0", 5: f"open({str(folder / 'checks.py')!r})", 6: "while True: pass"}
         cells = (
             "import toolkit",
             f"session = toolkit.join({link!r})\njoined = True",
-            last.get(number, f"size = {size}"),
+            last.get(number, trade),
         )
         notebook(folder / "handed-in" / f"{name}.ipynb", *cells)
     report = folder / "points.csv"
-    line = [sys.executable, "-m", "toolkit", "grade", str(folder / "handed-in"), "--jobs", "2", "--seconds", "40"]
+    line = [sys.executable, "-m", "toolkit", "grade", str(folder / "handed-in"), "--seconds", "40"]
     line += ["--checks", str(folder / "checks.py"), "--report", str(report)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -128,8 +129,8 @@ def grade(folder: Path, links: dict[str, str]) -> None:
         points = dict.fromkeys(links, 0.0)
         for row in csv.DictReader(file):
             points[Path(row["notebook"]).stem] += float(row["reached"])
-    wrong = dict(zip(list(links)[3:7], (1.0, 1.0, 1.0, 0.0), strict=True))
+    wrong = dict(zip(list(links)[3:7], (1.0, 1.0, 1.0, 1.0), strict=True))
     assert points == {**dict.fromkeys(links, 3.0), **wrong}
-    for words in ("it says 1.0", "ZeroDivisionError", "does not let this notebook read", "it ran longer than 40 s"):
+    for words in ("it says 1.0", "ZeroDivisionError", "FileNotFoundError", "cell 3: it ran longer than"):
         assert words in done.stdout
     assert "Student 00.ipynb: 3 of 3 points" in done.stdout

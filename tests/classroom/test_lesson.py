@@ -195,13 +195,6 @@ def test_separate_venues_have_the_same_market_and_ports_of_their_own() -> None:
         lesson.close()
 
 
-def test_drawdown_is_the_largest_fall_from_a_high() -> None:
-    assert results._drawdown(100, [0, 100, 0, 50]) == 0.5
-    assert results._drawdown(100, [0, 10, 20]) == 0
-    assert results._drawdown(0, []) == 0
-    assert list(results.frame([]).dtypes.astype(str)) == list(results.COLUMNS.values())
-
-
 def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.classroom.lesson.CACHED_SECONDS", 0.0)
     monkeypatch.setattr("toolkit.classroom.lesson.CACHED_TIMES", 0.0)
@@ -225,8 +218,9 @@ def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monke
 
 def test_names_come_from_a_file_and_must_differ(tmp_path: Path) -> None:
     path = tmp_path / "names"
-    path.write_text("Ann\n\nBo \n", encoding="utf-8")
-    assert names_of(0, path) == ["Ann", "Bo"]
+    for encoding in ("utf-8", "utf-8-sig"):  # an editor may begin a file with a byte order mark
+        path.write_text("Ann\n\nBo \n", encoding=encoding)
+        assert names_of(0, path) == ["Ann", "Bo"]
     assert names_of(2) == ["student-1", "student-2"]
     with pytest.raises(errors.InputError, match="2 names for 3 students"):
         names_of(3, path)
@@ -241,6 +235,8 @@ def test_the_command_serves_a_class_and_goes_on_with_it(tmp_path: Path) -> None:
     first = served_lines(options)
     links = re.findall(r'toolkit\.join\("(http://[^"]+)"\)', first)
     assert len(links) == 2
+    kept = re.escape(str(journal))
+    assert re.search(rf"keys         new ones for this class, in {kept}.class, which only you can read;", first)
     assert re.search(r"leaderboard  http://127\.0\.0\.1:\d+/class\n", first)
     if sys.platform != "win32":
         assert stat.S_IMODE((tmp_path / "class.journal.class").stat().st_mode) == 0o600

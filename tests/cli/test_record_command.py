@@ -18,6 +18,11 @@ from toolkit.research.data.event_array import Kind
 from toolkit.venue.local import LocalVenue
 
 
+def journal_size(out: Path) -> int:
+    """Return the bytes in the journal of a recording."""
+    return sum(path.stat().st_size for path in (out / ".journal").glob("*.jsonl"))
+
+
 def recorded_until(url: str, out: Path, rows: int, number: int) -> None:
     """Record until the venue has traded `rows` times more, then send the process a signal."""
     line = [sys.executable, "-m", "toolkit", "record", url, "--out", str(out), "--symbols", "BTCUSDC"]
@@ -26,9 +31,8 @@ def recorded_until(url: str, out: Path, rows: int, number: int) -> None:
         for text in process.stdout:
             if re.match(r".*trades.*: live", text):
                 break
-        journal = out / "journal.sqlite-wal"
-        before = journal.stat().st_size
-        while journal.stat().st_size < before + rows and process.poll() is None:
+        before = journal_size(out)
+        while journal_size(out) < before + rows and process.poll() is None:
             pass
         process.send_signal(number)
         process.wait(timeout=30)

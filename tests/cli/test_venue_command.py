@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -112,7 +113,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
     line = [sys.executable, "-m", "toolkit", "venue", *options]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "its end is missing. 1 entries from its beginning are whole" in done.stderr
+    assert "its end is missing; 1 entries from its beginning are whole" in done.stderr
     assert "--recover" in done.stderr
     with command(*options, "--recover") as (_, _, lines):
         assert f"journal {path}: 1 entries, seed 7" in lines
@@ -130,7 +131,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
         (["--port", "0", "--mnemonic", "abandon ability"], "the mnemonic (2 words) is not valid"),
         (["--port", "0", "--mnemonic", "random"], "give --keys-file FILE or --print-keys"),
         (["--port", "0", "--connections-per-ip", "0"], "must be 1 or more"),
-        (["--port", "0", "--start", "noon"], "'noon' is not a moment"),
+        (["--port", "0", "--start", "noon"], "start 'noon' is not a time"),
         (["--port", "0", "--fault", "explode"], "is none of refuse"),
         (["--port", "0", "--clock", "manual", "--speed", "9"], "speed is for the real clock"),
         (["--port", "0", "--speed", "0"], "speed must be above 0"),
@@ -208,3 +209,13 @@ def test_the_form_of_the_feed_can_be_chosen(wire: str) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
     assert ({"type", "sequence"} <= set(message["data"])) == (wire == "extended")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full exists on Linux")
+@pytest.mark.parametrize("command", [["venue", "--port", "0"], ["doctor", "--env", "local"]])
+def test_a_full_device_is_told_in_one_line(command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "toolkit", *command]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"toolkit {command[0]}: [Errno 28] No space left on device\n"

@@ -151,16 +151,20 @@ class FakeVenue:
             return enveloped(0, "success", {"total": len(rows), "items": rows})
         if path == "/info/explore/transaction/page" and self.show_transactions:
             agent = toolkit.Wallet(agent=AGENT_KEY).agent
-            return enveloped(0, "success", {"items": [{**row, "signer": agent} for row in self.transactions]})
+            rows = [{**row, "signer": agent} for row in self.transactions]
+            return enveloped(0, "success", {"total": len(rows), "items": rows})
         if path == "/info/explore/transaction/detail" and self.show_transactions:
             done = [row for row in self.transactions if row["txHash"] == query["txHash"]]
             return enveloped(0, "success", {**done[0], "signer": ""} if done else None)
+        if path == "/info/explore/transaction/page":
+            return enveloped(0, "success", {"items": []})  # which does not say that there is none
         return enveloped(0, "success", {"total": 0, "items": []})
 
     @staticmethod
     def _state(order: dict[str, Any]) -> dict[str, Any]:
         side = 1 if order["ordSide"].startswith("BUY") else 2
         return {
+            "userAddr": MASTER,
             "ordId": order["ordId"],
             "clOrdId": order["clOrdId"],
             "symbol": order["symbolCode"],

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 from websockets.sync.client import connect as open_feed
 
@@ -22,7 +23,9 @@ from toolkit.environments import LOCAL
 from toolkit.protocol import signing
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.served.private_files import keys_text
 from toolkit.venue.served.server import Served
+from toolkit.venue.served.venue_routes import DOCUMENTS
 
 EXAMPLES = Path(golden.__file__).parent
 PAGE = EXAMPLES.parent / "any-language.md"
@@ -97,6 +100,29 @@ def test_javascript_makes_the_golden_bytes(javascript: Path) -> None:
         assert found["address"] == row["address"].lower()
 
 
+@pytest.mark.slow
+def test_typescript_with_generated_types_compiles_strictly_and_trades(served: Served, tmp_path: Path) -> None:
+    folder = installed(EXAMPLES / "typescript", tmp_path / "typescript")
+    assert json.loads((folder / "tsconfig.json").read_text(encoding="utf-8"))["compilerOptions"]["strict"] is True
+    (folder / "openapi.json").write_bytes(httpx.get(f"{served.base_url}/openapi.json").content)
+    npm = shutil.which("npm")
+    assert npm
+    ran(npm, "run", "types", cwd=folder)
+    ran(npm, "run", "build", cwd=folder)
+    said = ran("node", "built/trade.js", served.base_url, cwd=folder)
+    assert "tick of BTCUSDC 0.1" in said
+    assert "position 0.010 at a mark price of" in said
+    # A field that the venue does not send, and one of another type, are errors of the compiler.
+    program = (folder / "trade.ts").read_text(encoding="utf-8")
+    for wrong in ("held.longSizes", "held.blockTime"):
+        (folder / "trade.ts").write_text(program.replace("size: string = held.longSize,", f"size: string = {wrong},"))
+        done = subprocess.run(
+            [npm, "run", "build"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode, wrong
+        assert "trade.ts" in done.stdout
+
+
 def test_the_golden_requests_are_those_of_the_protocol() -> None:
     stored = json.loads(golden.PATH.read_text(encoding="utf-8"))
     assert stored == json.loads(json.dumps(golden.golden()))
@@ -143,10 +169,23 @@ def test_the_bytes_of_the_page_are_those_of_the_golden_request() -> None:
 
 def test_the_page_links_to_files_that_exist() -> None:
     for target in re.findall(r"\{download\}`[^<`]*<([^>]+)>`|literalinclude\} (\S+)", PAGE.read_text(encoding="utf-8")):
-        assert (PAGE.parent / "".join(target)).is_file()
+        name = "".join(target)
+        # what a venue serves is written into docs/api when the site is built
+        assert (PAGE.parent / name).is_file() or f"/{name.removeprefix('api/')}" in DOCUMENTS, name
 
 
 def test_documents_are_served(served: Served) -> None:
-    for path, member in (("/openapi.json", "openapi"), ("/asyncapi.json", "asyncapi")):
+    members = {"/openapi.json": "openapi", "/asyncapi.json": "asyncapi", "/keys.schema.json": "$schema"}
+    for path, member in members.items():
         assert member in httpx.get(served.base_url + path).json()
         assert httpx.post(served.base_url + path, json={}).status_code == 405
+    assert "message MsgPlaceOrders" in httpx.get(f"{served.base_url}/exchange.proto").text
+
+
+def test_the_keys_file_has_the_shape_that_is_served(served: Served) -> None:
+    schema = jsonschema.Draft202012Validator(httpx.get(f"{served.base_url}/keys.schema.json").json())
+    text = keys_text(2, "10000", development.MNEMONIC, served.base_url, served.ws_url)
+    schema.validate(json.loads(text))
+    for name in json.loads(text):
+        assert not schema.is_valid({key: value for key, value in json.loads(text).items() if key != name})
+    assert not schema.is_valid(json.loads(text.replace('"private_key"', '"key"')))

@@ -247,3 +247,17 @@ def test_a_receipt_or_results_of_something_else_are_not_right(
     assert said(capsys, "order-kinds.taken", good, session=session) == "right"
     free = given["strategy.opposite"]["free"]
     assert "buy wherever Trend sells" in said(capsys, "strategy.opposite", free, free=free)
+
+
+@pytest.mark.parametrize(("answer", "words"), [(None, "waits for your answer"), ("1", "not yet")])
+def test_a_strict_check_raises_what_it_would_print_so_that_nbgrader_counts_it(
+    answer: str | None, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learn.add("strict.two", learn.Question("one and one", digest=learn.digest("strict.two", 2)))
+    with pytest.raises(AssertionError, match=words):
+        learn.check("strict.two", answer, strict=True)
+    assert capsys.readouterr().out == ""
+    learn.check("strict.two", answer)
+    assert words in capsys.readouterr().out
+    learn.check("strict.two", 2, strict=True)
+    assert capsys.readouterr().out == "strict.two: right\n"

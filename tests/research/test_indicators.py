@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.errors import InputError
+from toolkit.research import Strategy, backtest, indicators, vectorised
 from toolkit.research.indicators import ATR, EMA, RSI, SMA, Cross, Highest, Lowest, StdDev
 from toolkit.research.market_data import Bar, BarHistory
 
@@ -101,3 +104,30 @@ def test_indicators_can_be_chained() -> None:
     np.testing.assert_array_equal(
         [index.update(value) for value in means][6:], [alone.update(value) for value in means.dropna()]
     )
+
+
+def test_a_streaming_indicator_and_its_numbers_may_be_given_to_the_strategy_as_a_function_is() -> None:
+    class Lines(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            self.line = self.I(indicators.SMA, 3)
+            self.high = self.I(indicators.SMA, "high", window=3)
+
+        def on_bar(self, ctx: Any, bar: Any) -> None:
+            ctx.record(line=self.line.value, high=self.high.value)
+
+    closes = [100.0, 102.0, 104.0, 103.0, 101.0]
+    index = pd.date_range("2026-01-01", periods=5, freq="min", tz="UTC")
+    bars = pd.DataFrame({"open": closes, "high": [c + 1 for c in closes], "low": closes, "close": closes}, index=index)
+    records = backtest(Lines(), {"BTCUSDC": bars}).records
+    assert records["line"].tolist()[2:] == pytest.approx([102.0, 103.0, 308 / 3])
+    assert records["high"].tolist()[2:] == pytest.approx([103.0, 104.0, 311 / 3])
+
+
+def test_targets_may_be_a_mapping_of_arrays() -> None:
+    index = pd.date_range("2026-01-01", periods=4, freq="min", tz="UTC")
+    closes = pd.DataFrame({"BTCUSDC": [100.0, 101.0, 102.0, 103.0]}, index=index)
+    held = np.array([0.0, 1.0, 1.0, 0.0])
+    mapped = vectorised(closes, {"BTCUSDC": held}, funding=None)
+    assert mapped.equity.equals(vectorised(closes, held, funding=None).equity)
+    with pytest.raises(InputError, match="targets"):
+        vectorised(closes, {"ETHUSDC": held})

@@ -7,6 +7,7 @@ from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import FOK, HEDGE, ISOLATED
 from toolkit.venue.risk import account_margin, ledger
 from toolkit.venue.risk.audit import fill_violations, order_violations
+from toolkit.venue.risk.witness import watched
 
 
 def exposures(core: Core, command: Command) -> dict[int, int]:
@@ -65,10 +66,12 @@ class Watch:
         before = exposures(self.core, command)
         steps = len(self.core.state.history.liquidations.records)
         transfers = len(self.core.state.history.ledger.records)
-        outcome = self.core.apply(command)
+        with watched(self.core, command.time):
+            outcome = self.core.apply(command)
         self.core.events.clear()
         self.count += 1
-        self.core.check(history=self.count % self.history_every == 0)
+        if self.count % self.history_every == 0:
+            self.core.check()
         check_gifts(self.core, transfers)
         if steps == len(self.core.state.history.liquidations.records):
             check_increase(self.core, command, before)

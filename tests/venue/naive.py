@@ -75,7 +75,7 @@ class Naive:
         if order.account in self.hedged and not order.closing:
             return False
         free = self.leg(order.account, -order.side)
-        if free and order.tif in (GTC, POST_ONLY):
+        if free and (order.tif == POST_ONLY or (order.tif == GTC and not self.takeable(order, order.price))):
             free -= sum(
                 other.leaves
                 for other in self.resting(order.side)

@@ -38,9 +38,9 @@ def storm_place(core: Core, address: str, items: list[dict[str, Any]]) -> None:
 @controls("storm_prices")
 def storm_prices(core: Core, code: int, mark: int, index: int) -> None:
     """Put mark and index where a storm wants them."""
+    core.risk_index.moved.setdefault(code, core.state.markets[code].mark)
     core.state.markets[code].mark = mark
     core.state.markets[code].oracle = index
-    core.risk_index.moved.add(code)
 
 
 class OrderStorm:

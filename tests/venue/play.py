@@ -64,7 +64,7 @@ class Play:
     def advance(self, span: int) -> None:
         self.watch.apply(Advance(self.now + span))
 
-    def act(self, name: str, **action: Any) -> Outcome:
+    def act(self, name: str, /, **action: Any) -> Outcome:
         """Submit an action of a name; `type` and fields as on the wire."""
         self.nonce += 1
         return self.watch.apply(Submit(self.now, action, self.address(name), self.nonce))

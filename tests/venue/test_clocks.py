@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import toolkit
+import toolkit.widgets
 from toolkit import ethereum
 from toolkit.errors import InputError
+from toolkit.numerals import wait_seconds
+from toolkit.research import Strategy, backtest, live
 from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
 from toolkit.venue.local import LocalVenue
@@ -24,19 +31,69 @@ from toolkit.venue.local import LocalVenue
         ("5m", 300_000),
         ("250ms", 250),
         ("1w", 604_800_000),
-        (1500, 1500),
+        ("30D", 2_592_000_000),
+        ("1.5h", 5_400_000),
+        ("2 days", 172_800_000),
+        ("D", 86_400_000),
         (timedelta(minutes=2), 120_000),
+        (pd.Timedelta("15min"), 900_000),
+        (pd.offsets.Week(2), 1_209_600_000),
+        (np.timedelta64(90, "s"), 90_000),
         (0, 0),
     ],
 )
-def test_a_span_is_read_in_milliseconds(span: str | int | timedelta, expected: int) -> None:
+def test_a_span_is_read_in_milliseconds(span: object, expected: int) -> None:
     assert milliseconds(span) == expected
 
 
-@pytest.mark.parametrize("span", ["", "4", "h", "4x", "-4h", "4 h", "1.5h", -1, None, 4.0, True, "٤h"])
+@pytest.mark.parametrize(
+    "span", ["", "4x", "-4h", "1M", -1, None, True, "٤h", pd.NaT, pd.offsets.MonthEnd(), float("nan")]
+)
 def test_what_is_no_span_is_refused_with_what_would_pass(span: object) -> None:
-    with pytest.raises(InputError, match="not a span of time; give ms, a timedelta"):
-        milliseconds(span)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match='is not a span of time; write "90s", "30m"'):
+        milliseconds(span)
+
+
+def _widget(session: toolkit.Session) -> object:
+    return toolkit.widgets.Candles(session, "BTCUSDC", 1800)
+
+
+BARE: dict[str, Callable[[toolkit.Session], object]] = {
+    "duration": lambda s: s.twap("BTCUSDC", "BUY", "0.1", 1800),
+    "span": lambda s: s.venue.advance(1800),
+    "interval": lambda s: s.klines("BTCUSDC", 1800),
+    "interval of info": lambda s: s.info.klines(symbol="BTCUSDC", interval=1800, start=0, end=1),
+    "interval of the stream": lambda s: s.stream.candles("BTCUSDC", "1800"),
+    "interval of a chart": _widget,
+    "delay": lambda s: s.venue.control.add_fault("late-request", delay=1800),
+    "after": lambda s: s.venue.control.market("calm", after=1800),
+    "settle_delay": lambda s: LocalVenue(settle_delay=1800),
+    "poll": lambda s: live(Strategy(), s, ["BTCUSDC"], limits=None, poll=1800),
+    "latency": lambda s: backtest(Strategy(), s.klines("BTCUSDC", "1h"), latency=1800),
+}
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[toolkit.Session]:
+    with toolkit.connect(clock="manual") as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_a_bare_number_is_refused_with_both_readings_everywhere_alike(session: toolkit.Session, name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        BARE[name](session)
+    field = name.split()[0]
+    assert str(caught.value).startswith(field)
+    assert caught.value.field == field
+    assert 'could be 1800 s or 1800 ms; write "30m" or "1800ms"' in str(caught.value)
+    assert caught.value.nearest == ("30m", "1800ms")
+
+
+def test_a_timeout_is_seconds_as_in_all_of_python_or_a_span() -> None:
+    assert [wait_seconds(timeout) for timeout in (5, 0.5, "5s", timedelta(minutes=1))] == [5, 0.5, 5, 60]
+    with pytest.raises(InputError, match="timeout -1"):
+        wait_seconds(-1)
 
 
 def test_a_moment_is_read_in_unix_milliseconds() -> None:
@@ -45,7 +102,7 @@ def test_a_moment_is_read_in_unix_milliseconds() -> None:
     assert moment("2026-01-01T02:00:00+02:00") == MANUAL_START
     assert moment(datetime(2026, 1, 1)) == MANUAL_START  # noqa: DTZ001
     assert moment(datetime(2026, 1, 1, tzinfo=UTC)) == MANUAL_START
-    with pytest.raises(InputError, match="not a moment"):
+    with pytest.raises(InputError, match="not a time"):
         moment("tomorrow")
 
 

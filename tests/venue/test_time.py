@@ -32,7 +32,7 @@ def begun(journal: Path | None = None) -> LocalVenue:
 def hash_after(minutes: int, step: int) -> str:
     with begun() as venue:
         for _ in range(minutes // step):
-            venue.advance(step * MINUTE_MS)
+            venue.advance(f"{step}m")
         return venue.control.state_hash()
 
 
@@ -43,14 +43,14 @@ def irregular_hash(minutes: int, directory: Path, seed: int) -> str:
     end, done = venue.host.now_ms() + minutes * MINUTE_MS, set[str]()
     while venue.host.now_ms() < end:
         kept = venue.snapshot()
-        venue.advance(min(chance.choice((1, 999, 3_000, 59_001, 407_000, 1_800_000)), end - venue.host.now_ms()))
+        venue.advance(f"{min(chance.choice((1, 999, 3_000, 59_001, 407_000, 1_800_000)), end - venue.host.now_ms())}ms")
         way = chance.choice(("none", "none", "revert", "dump", "restart"))
         done.add(way)
         if way == "revert":
             venue.revert(kept)
         elif way == "dump":
             venue.dump(directory / "dump")
-            venue.advance(chance.choice((1, 5_000)))
+            venue.advance(f"{chance.choice((1, 5_000))}ms")
             venue.load(directory / "dump")
         elif way == "restart":
             venue.close()

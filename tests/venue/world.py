@@ -20,7 +20,8 @@ import httpx
 import toolkit
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import Retry
-from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
+from toolkit.client.orders.intents import Intent, IntentState
+from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.connecting import development_wallet
 from toolkit.errors import ToolkitError
 from toolkit.protocol.enums import OrderStatus
@@ -164,7 +165,7 @@ class World:
 
     def sleep(self, seconds: float) -> None:
         """Wait as the clients do: the venue's time passes, no other."""
-        self.venue.advance(round(seconds * 1000))
+        self.venue.advance(f"{round(seconds * 1000)}ms")
 
     def crash(self) -> None:
         """Kill the venue and start it again from its journal."""
@@ -302,7 +303,7 @@ def fault(world: World, number: int) -> None:
         kind,
         after=world.chance.randrange(3),
         count=world.chance.randrange(1, 4),
-        delay=world.chance.choice([5, 500, 20_000, 90_000]),
+        delay=f"{world.chance.choice([5, 500, 20_000, 90_000])}ms",
         status=world.chance.choice([500, 502, 503, 504] if kind == "status-after" else [404, 429, 500, 503]),
         code=world.chance.choice([40006, 40220, 40231, 40280]),
         **world.chance.choice(aims),
@@ -311,7 +312,7 @@ def fault(world: World, number: int) -> None:
 
 
 def advance(world: World, number: int) -> None:
-    world.venue.advance(world.chance.choice([1, 40, 700, 5_000, 30_000, 70_000]))
+    world.venue.advance(f"{world.chance.choice([1, 40, 700, 5_000, 30_000, 70_000])}ms")
 
 
 def crash(world: World, number: int) -> None:

@@ -7,7 +7,7 @@ The targets are what two recordings of perpetuals show: 345 s of a large venue's
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from ..protocol.signing import PrivateKey
 from ..venue.api import info_market
-from ..venue.engine.commands import Advance
+from ..venue.engine.commands import Advance, Control
 from ..venue.model.market import Market
 from ..venue.simulation.participants import past_of
 from ..venue.simulation.past import candles
-from . import Measurement, own_orders, processor_seconds
+from . import Measurement, own_orders, processor_seconds, seconds
 from .own_orders import mid_of, simulated
 
 DAYS = 2
@@ -193,8 +193,31 @@ def speed_rows() -> list[Measurement]:
     weeks, peer = min(_weeks_seconds(time.time_ns()) for _ in range(3)), "the market before it"
     return [
         Measurement("a day of four products, nobody watching", spent, "s", 0.2, "lower", "ratio", peer, ratio),
+        *far_order_rows(),
         Measurement("candles of 1 week over the whole history, for the first time", weeks, "s", 0.3, "lower"),
     ]
+
+
+def far_order_rows() -> list[Measurement]:
+    """Return the rows about an hour of four products beside orders that nobody reaches, in one book and in four."""
+    hours = [_hour_beside(count) for count in (0, 1, 4)]
+    spent = seconds(*hours, repeat=3, clock=time.process_time)
+    rows = zip(("in one book", "in each of four"), spent[1:], (1.5, 3.0), strict=True)
+    peer = "the same hour without"
+    return [
+        Measurement(f"an hour with a far order {where}", each, "s", most, "lower", "ratio", peer, each / spent[0])
+        for where, each, most in rows
+    ]
+
+
+def _hour_beside(count: int) -> Callable[[], object]:
+    """Return what passes the next hour of a venue with a far order in each of `count` books."""
+    core = simulated(SEEDS[0])
+    for code in list(core.products)[:count]:
+        price = str(core.products[code].price_text(core.state.markets[code].mark // 3))
+        order = {"product": code, "side": "BUY", "price": price, "quantity": "1"}
+        core.apply(Control(core.state.time, "add_liquidity", order))
+    return lambda: core.apply(Advance(core.state.time + _HOUR))
 
 
 def _weeks_seconds(seed: int) -> float:

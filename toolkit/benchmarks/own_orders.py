@@ -184,7 +184,9 @@ def run(quote: Quote, seed: int, hours: float, every_ms: int) -> Earned:
     position = position_of(core, account, product)
     unit, makers = product.unit, quotes_of(core)
     assert makers is not None
-    mids = [sum(makers.top(BTC))]  # what the makers want to quote: own stale quotes keep them away from it
+    quoted = makers.products[BTC]
+    # what the makers want to quote: own stale quotes keep them away from it
+    mids = [sum(makers.best_prices(quoted, core.state.time))]
     trades, takers = core.state.history.trades[BTC], _held(core)
     start, filled, taken = core.state.time, 0, 0
     pace = min(every_ms, _SECOND)
@@ -199,7 +201,7 @@ def run(quote: Quote, seed: int, hours: float, every_ms: int) -> Earned:
                 taken += abs(now - held)
             held = now
         if core.state.time - start >= len(mids) * _SECOND:
-            mids.append(sum(makers.top(BTC)))
+            mids.append(sum(makers.best_prices(quoted, core.state.time)))
         if step * pace % every_ms == 0:
             bid, ask = _others_top(core, account)
             worth = held * (bid + ask) * unit // 2_000_000

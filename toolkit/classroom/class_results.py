@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
 from ..extras import need
+from ..returns import growth
 from ..session import Session, connect
 from ..venue.engine.core import Core
-from ..venue.risk import account_margin
-from ..venue.risk.equity_curve import curve
+from ..venue.model.accounts import VenueAccount
+from ..venue.risk import account_margin, ledger
+from ..venue.risk.equity_curve import CurvePoint, curve
 from ..wallet import Wallet
 from .roster import Roster, Student
 
@@ -30,39 +35,69 @@ COLUMNS = {
     "drawdown": "float64",
     "fees": "float64",
     "trades": "int64",
+    "left_out": "float64",
 }
-"""Columns of the leaderboard: equity and fees in USDC; return and drawdown as ratios, 0.1 is 10 %."""
+"""Columns of the leaderboard: equity, fees and left_out in USDC; return (time-weighted) and drawdown as ratios."""
+OTHER_INCOME = {ledger.BUILDER_FEE, ledger.REFERRAL_REBATE, ledger.VAULT_FEE, ledger.VAULT_LEADER_SHARE}
+"""What others pay to an account without a trade of its own; the return leaves it out."""
 
 
-def standing(core: Core, student: Student) -> dict[str, Any]:
+class Beginning(NamedTuple):
+    """Where a student's return begins, in micro-USDC: with nothing at first, and with what was there at a reset."""
+
+    time: int = 0
+    equity: int = 0
+    brought: int = 0
+    """What came in other than by trading."""
+
+
+def beginning(core: Core, student: Student) -> Beginning:
+    """Return where the return begins that is counted from now."""
+    points, brought = _trading(core, student)
+    return Beginning(core.state.time, points[-1].equity, brought[-1])
+
+
+def standing(core: Core, student: Student, begun: Beginning) -> dict[str, Any]:
     """Return the row of a student, without the rank. Values are numbers, ready for JSON."""
     account = core.state.accounts.get(student.address.lower())
-    if account is None:
-        return {"name": student.name, "equity": 0.0, "return": 0.0, "drawdown": 0.0, "fees": 0.0, "trades": 0}
-    points = curve(core, account, 0, core.state.time + 1)
+    points, brought = _trading(core, student)
+    if account is None or not points:
+        return {"name": student.name, **dict.fromkeys(list(COLUMNS)[2:], 0)}
+    since = [at for at, point in enumerate(points) if point.time > begun.time] or [-1]
     fills = core.state.history.fills_of(account.address)
-    paid_in = max((point.net_deposits for point in points), default=0)
-    profits = [point.equity - point.net_deposits for point in points]
+    grown = growth(
+        [begun.equity, *(points[at].equity for at in since)], [begun.brought, *(brought[at] for at in since)]
+    )
     fees = sum(fill.open_fee + fill.close_fee + fill.builder_fee for fill in fills)
     return {
         "name": student.name,
         "equity": account_margin.wallet(core, account).equity / MICRO,
-        "return": profits[-1] / paid_in if profits and paid_in > 0 else 0.0,
-        "drawdown": _drawdown(paid_in, profits),
+        "return": grown[-1] - 1,
+        "drawdown": max(1 - value / high for value, high in zip(grown, accumulate(grown, max), strict=True)),
         "fees": fees / MICRO,
         "trades": len(fills),
+        "left_out": _earned_otherwise(core, account)[-1][1] / MICRO,
     }
 
 
-def _drawdown(paid_in: int, profits: Iterable[int]) -> float:
-    """Return the largest fall from a high, as a share of it; deposits and withdrawals don't count."""
-    high = worst = 0.0
-    for profit in profits:
-        value = paid_in + profit
-        high = max(high, value)
-        if high > 0:
-            worst = max(worst, (high - value) / high)
-    return worst
+def _trading(core: Core, student: Student) -> tuple[list[CurvePoint], list[int]]:
+    """Return the points of a student's equity, and what was brought in by each other than by trading."""
+    account = core.state.accounts.get(student.address.lower())
+    if account is None:
+        return [], []
+    points = curve(core, account, 0, core.state.time + 1)
+    other = _earned_otherwise(core, account)
+    left_out = (other[bisect_right(other, point.time, key=itemgetter(0)) - 1][1] for point in points)
+    return points, [point.net_deposits + out for point, out in zip(points, left_out, strict=True)]
+
+
+def _earned_otherwise(core: Core, account: VenueAccount) -> list[tuple[int, int]]:
+    """Return times and sums so far of what an account was paid by others, not by trading; (0, 0) first."""
+    sums = [(0, 0)]
+    for entry in ledger.entries(core, account.address):
+        if entry.kind in OTHER_INCOME and entry.amount > 0:
+            sums.append((entry.time, sums[-1][1] + entry.amount))
+    return sums
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> Any:

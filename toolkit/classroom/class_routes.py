@@ -13,6 +13,7 @@ import html
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -21,10 +22,10 @@ from ..venue.local import LocalVenue
 from ..venue.served.boundary import ServeSettings
 from ..venue.served.server import Served
 from ..venue.served.venue_routes import open_routes
-from .lesson import Lesson
+from .lesson import JOIN_PATH, Lesson
 from .roster import Student
 
-BOARD_PATH, BOARD_DATA_PATH, TEACHER_PATH, JOIN_PATH = "/class", "/class/board.json", "/class/teacher", "/join/"
+BOARD_PATH, BOARD_DATA_PATH, TEACHER_PATH = "/class", "/class/board.json", "/class/teacher"
 _FILES = resources.files("toolkit.classroom")
 
 
@@ -93,6 +94,8 @@ def serving(
 
     Yields the addresses of the teacher's venue, where the pages are and the students join.
     """
+    if settings.connections_per_ip is None:  # a class is often behind one address
+        settings = replace(settings, connections_per_ip=64 + 6 * len(lesson.roster.students))
     first, *others = lesson.all_venues()
     functions: dict[str, Callable[..., Any]] = {name: getattr(lesson, name) for name in Lesson.TEACHER}
     with ExitStack() as stack:

@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..client.io.flow import Fetch
 from ..client.io.transport import HttpTransport, read_envelope
-from ..errors import InputError, ToolkitError
+from ..errors import InputError, ToolkitError, TransportError
+from ..guards import takes_secrets
+from ..secrecy import Secret, sealed
 from ..session import Session, connect
 from ..wallet import Wallet
+from .notebook_worker import GRADED_SEED_VARIABLE
 
 
-def join(link: str, **options: Any) -> Session:
+@takes_secrets("link")
+def join(link: str | Secret, **options: Any) -> Session:
     """Return a session on the venue of a class, ready to trade: account, agent and funds are set up.
 
     `link` is the student's own (`http://…/join/…`); it gives the keys of the account, so keep it to yourself. Joining
-    again, also elsewhere, continues with the same account. `options` are those of `connect`. Raises InputError for a
+    again, also elsewhere, continues with the same account. `options` are those of `connect`. In a notebook that is
+    graded, the session has a venue of its own, with the seed of the class, funded and ready. Raises InputError for a
     text that is no such link, ToolkitError for one that the class does not know, TransportError when it is not running.
     """
-    parts = urlsplit(link.strip())
+    timeout = float(options.get("timeout", 10.0))
+    given, failed = sealed(lambda: _given(Secret(link).reveal(), timeout))
+    if failed is not None and issubclass(failed, InputError):
+        raise InputError("this is no link of a class; one looks like http://192.168.1.5:8645/join/…", field="link")
+    if seed := os.environ.get(GRADED_SEED_VARIABLE):
+        return connect(seed=int(seed), **options)
+    if given is None:
+        # The error itself names the link.
+        kind = failed if failed is not None and issubclass(failed, TransportError) else ToolkitError
+        raise kind("the class does not answer: is it running, and is the address of the link still its own?")
+    base, refusal, keys = given
+    if refusal:
+        raise ToolkitError(f"the class did not let you in: {refusal}")
+    wallet = Wallet(agent=keys.reveal()["agent_key"], master=keys.reveal()["master_key"])
+    return connect("local", base_url=base, wallet=wallet, **options)
+
+
+def _given(link: str, timeout: float) -> tuple[str, str, Secret]:
+    """Return the address of the venue, why the class refuses, and what it gives out: the keys of an account."""
+    parts = urlsplit(link.strip(" '\"\n"))
     place, _, code = parts.path.rpartition("/")
     if parts.scheme not in ("http", "https") or not parts.netloc or not place.endswith("/join") or not code:
-        raise InputError("this is no link of a class; one looks like http://192.168.1.5:8645/join/…", field="link")
+        raise InputError("no link of a class", field="link")
     base = f"{parts.scheme}://{parts.netloc}"
-    http = HttpTransport(base, None, float(options.get("timeout", 10.0)))
+    if GRADED_SEED_VARIABLE in os.environ:
+        return base, "", Secret({})
+    http = HttpTransport(base, None, timeout)
     try:
         envelope = read_envelope(http.send(Fetch("POST", parts.path, body=b"{}")), "join")
     finally:
         http.close()
-    if envelope.code != 0:
-        raise ToolkitError(f"the class did not let you in: {envelope.message}")
     given = envelope.data
-    if given.get("port"):
+    if not envelope.code and given.get("port"):
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         base = f"{parts.scheme}://{host}:{given['port']}"
-    wallet = Wallet(agent=given["agent_key"], master=given["master_key"])
-    del given, envelope
-    return connect("local", base_url=base, wallet=wallet, **options)
+    return base, envelope.message if envelope.code else "", Secret(given)

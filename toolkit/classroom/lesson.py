@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, VenueError
-from ..venue.api.gateway import Hooks, Incoming
+from ..suggestions import check_known
+from ..venue.api.gateway import Answer, Hooks, Incoming, http_error
 from ..venue.clocks import RealClock
+from ..venue.engine.commands import DISABLED, WireError
 from ..venue.lab.control import ExactAmount
 from ..venue.local import LocalVenue
 from ..venue.model.constants import HEDGE
@@ -21,21 +23,43 @@ from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
 """Actions that are switched off while trading is frozen; orders can still be cancelled."""
+PROGRAMS = {
+    "faucet": ("faucetClaim",),
+    "builders": ("registerBuilder", "approveAgentToBuilder", "placeBuilderOrder", "placeBuilderBracketOrder"),
+    "referrals": ("bindReferral",),
+    "vaults": ("vaultDeposit", "vaultCreate", "vaultUpdateOwner", "vaultCreateSubVault", "vaultRebalance"),
+    "withdrawals": ("withdraw",),
+}
+"""What a class begins without: the ways to new accounts and to money that no trade earned."""
+JOIN_PATH = "/join/"
 CACHED_SECONDS = 1.0
 CACHED_TIMES = 20.0
 """How old a leaderboard may be, in seconds and in multiples of the time to compute it: a whole class looks at it."""
 
 
-class Presence(Hooks):
-    """Remembers when each student was last seen, by what it signed: questions carry no proof of who asks."""
+class ClassRules(Hooks):
+    """Refuses the actions of the programs that are closed, and remembers when each student last signed something."""
 
-    def __init__(self, roster: Roster, seen_ms: dict[str, int]) -> None:
+    def __init__(self, roster: Roster, seen_ms: dict[str, int], closed: Mapping[str, str]) -> None:
         self._owners = {each.address.lower(): each.name for each in roster.students}
         self._owners |= {each.agent.address.lower(): each.name for each in roster.students}
-        self._seen_ms = seen_ms
+        self._seen_ms, self._closed, self._codes = seen_ms, closed, roster.by_code
+
+    def on_request(self, incoming: Incoming) -> Answer | None:
+        """Answer a join link that this class did not give out."""
+        if not incoming.path.startswith(JOIN_PATH) or incoming.path.removeprefix(JOIN_PATH) in self._codes:
+            return None
+        text = "this class gave out no such link: a character is missing, added or changed, or it is another class's"
+        return http_error(404, f"{text}; copy the whole line again, or ask the teacher for it")
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:
-        """Note the signer of an action."""
+        """Note the signer of an action. Raises WireError 40280 for one of a closed program."""
+        if incoming.action in self._closed:
+            program = self._closed[incoming.action]
+            text = (
+                f"{incoming.action} is closed in this class; the teacher opens it with `toolkit class --open {program}`"
+            )
+            raise WireError(DISABLED, text)
         name = self._owners.get(incoming.signer.lower())
         if name is not None:
             self._seen_ms[name] = time.time_ns() // 1_000_000
@@ -52,7 +76,9 @@ class Lesson:
         "fund_student", "reset", "save_point", "back_to", "export",
     )  # fmt: skip
 
-    def __init__(self, roster: Roster, venues: Mapping[int, LocalVenue], *, balance: str) -> None:
+    def __init__(
+        self, roster: Roster, venues: Mapping[int, LocalVenue], *, balance: str, opened: Iterable[str] = ()
+    ) -> None:
         self.roster = roster
         self.venues = dict(venues)
         self.balance = balance
@@ -63,29 +89,39 @@ class Lesson:
         """Port of each student's venue, where they have one each."""
         self._held_speed = 1.0
         """How fast time passed before it was held."""
-        self._saved: dict[int, dict[int, int]] = {}
+        self._saved: dict[int, tuple[dict[int, int], dict[int, results.Beginning]]] = {}
         self._board: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self._lock = threading.Lock()
+        self._begun: dict[int, results.Beginning] = {}
+        closed = {action: name for name, actions in PROGRAMS.items() if name not in opened for action in actions}
         for venue in self.all_venues():
-            venue.host.gateway.hooks = Presence(roster, self.seen_ms)
+            venue.host.gateway.hooks = ClassRules(roster, self.seen_ms, closed)
         self._approve()
 
     @classmethod
     def create(
-        cls, roster: Roster, *, balance: str = "10000", separate: bool = False, journal: str | None = None, **venue: Any
+        cls,
+        roster: Roster,
+        *,
+        balance: str = "10000",
+        separate: bool = False,
+        journal: str | None = None,
+        opened: Iterable[str] = (),
+        **venue: Any,
     ) -> Lesson:
         """Make the venue of a class, or one for each student; `venue` are arguments of LocalVenue.
 
-        All have the same seed, so also separate ones begin with the same market. Raises as LocalVenue.
+        All have the same seed, so also separate ones begin with the same market. `opened` are those of PROGRAMS that
+        students may use. Raises as LocalVenue, and InputError for an unknown program.
         """
+        check_known(opened, PROGRAMS, "opened", "program")
         count = len(roster.students)
         if separate and journal:
             raise InputError("separate venues have no journal; leave one of the two out", field="journal")
-        common = {"accounts": count, "balance": balance, "mnemonic": roster.words, **venue}
-        if not separate:
-            one = LocalVenue(journal=journal, **common)
-            return cls(roster, {student.number: one for student in roster.students}, balance=balance)
-        return cls(roster, {student.number: LocalVenue(**common) for student in roster.students}, balance=balance)
+        common = {"accounts": count, "balance": balance, "mnemonic": roster.words, "journal": journal, **venue}
+        one = None if separate else LocalVenue(**common)
+        venues = {student.number: one or LocalVenue(**common) for student in roster.students}
+        return cls(roster, venues, balance=balance, opened=opened)
 
     def _approve(self) -> None:
         """Approve every agent, so that a student can trade immediately."""
@@ -137,8 +173,10 @@ class Lesson:
         }
 
     def leaderboard(self) -> list[dict[str, Any]]:
-        """Return rank, name, equity, return, drawdown, fees and trades, best return first.
+        """Return rank, name, equity, return, drawdown, fees, trades and left_out, best return first.
 
+        The return counts trading only, since the beginning or the student's last reset; left_out is in USDC what it
+        leaves out: fees of a builder, rebates, and shares of a vault's leader.
         It is at most a second old, or as old as twenty times the time to compute it.
         """
         until, rows = self._board
@@ -160,7 +198,11 @@ class Lesson:
     def _standings(self) -> list[dict[str, Any]]:
         """Return the leaderboard as it is now; orders are answered between two students."""
         students = self.roster.students
-        rows = [self.venue_of(each).host.query(partial(results.standing, student=each)) for each in students]
+        since = [self._begun.get(each.number, results.Beginning()) for each in students]
+        rows = [
+            self.venue_of(each).host.query(partial(results.standing, student=each, begun=begun))
+            for each, begun in zip(students, since, strict=True)
+        ]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
@@ -220,11 +262,17 @@ class Lesson:
     def reset(self, student: str = "") -> list[str]:
         """Cancel the orders of a student, or of all, close the positions at market, and restore the starting balance.
 
-        Returns the names of those for whom that worked; a position that found no taker stays open.
+        The leaderboard counts from there. Returns the names of those for whom that worked; a position that found no
+        taker stays open. Raises VenueError for a student who was named and could not be reset, with the reason.
         """
-        return [each.name for each in self._chosen(student) if self._reset(self.venue_of(each), each)]
+        chosen = self._chosen(student)
+        failed = {each.name: self._reset(self.venue_of(each), each) for each in chosen}
+        self._board = (0.0, [])
+        if student and failed[chosen[0].name]:
+            raise VenueError(f"{chosen[0].name} is not reset: {failed[chosen[0].name]}")
+        return [name for name, why in failed.items() if not why]
 
-    def _reset(self, venue: LocalVenue, student: Student) -> bool:
+    def _reset(self, venue: LocalVenue, student: Student) -> str:
         address = student.address
         account = venue.host.core.state.accounts[address.lower()]
         for product in venue.host.core.products.values():
@@ -245,20 +293,26 @@ class Lesson:
                         "ordSide": hedge if account.position_mode == HEDGE else side,
                     }
                     venue.control.act(address, {"type": "placeOrder", "orders": [order]})
-        if any(held.long.size or held.short.size for held in account.positions.values()):
-            return False
+        if held := [code for code, each in account.positions.items() if each.long.size or each.short.size]:
+            symbols = ", ".join(venue.host.core.products[code].symbol for code in held)
+            return f"the position in {symbols} found no taker"
         missing = Decimal(self.balance) - Decimal(account.balance) / results.MICRO
-        if missing > 0:
+        if missing < 0:  # what is too little to be withdrawn goes with more
+            venue.control.fund(address, "100")
+            withdrawal = {"type": "withdraw", "destination": address, "amount": str(100 - missing)}
+            done = venue.control.act(address, withdrawal)
+            if done["code"]:
+                return str(done["message"])
+        elif missing:
             venue.control.fund(address, missing)
-        elif missing < 0:
-            withdrawal = {"type": "withdraw", "destination": address, "amount": str(-missing)}
-            return not venue.control.act(address, withdrawal)["code"]
-        return True
+        self._begun[student.number] = venue.host.query(partial(results.beginning, student=student))
+        return ""
 
     def save_point(self) -> int:
         """Keep the present state of the whole class and return its number."""
         number = len(self._saved) + 1
-        self._saved[number] = {at: venue.snapshot() for at, venue in enumerate(self.all_venues())}
+        venues = {at: venue.snapshot() for at, venue in enumerate(self.all_venues())}
+        self._saved[number] = venues, dict(self._begun)
         return number
 
     def back_to(self, number: int) -> None:
@@ -266,8 +320,10 @@ class Lesson:
         if number not in self._saved:
             known = ", ".join(map(str, self._saved)) or "none yet"
             raise InputError(f"there is no save point {number}; there are {known}", field="number", value=number)
+        venues, begun = self._saved[number]
         for at, venue in enumerate(self.all_venues()):
-            venue.revert(self._saved[number][at])
+            venue.revert(venues[at])
+        self._begun = dict(begun)
         self._board = (0.0, [])
 
     def export(self, folder: str) -> list[str]:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..stored.seals import FileKind, sealed
 from ..venue import development
 from ..venue.served.private_files import write_private
 
-FORMAT = 1
-"""Number of the format of a class's file (none in files from before it was written)."""
-SCHEMA = "886915fe187f2eaf"
+FORMAT = 2
+"""Number of the format of a class's file; files of format 1 had no header."""
+_KIND = FileKind("class", FORMAT, "restore it from a copy: the students' keys follow from it")
+SCHEMA = "5e02abf950f69a84"
 """Hash of what is in it; tests/test_persisted_formats.py says what to do on a change."""
 MOST = 200
 """Largest class."""
@@ -68,25 +70,23 @@ class Roster:
     def load(cls, path: Path) -> Roster:
         """Read the roster of a class that ran before. Raises InputError for a file that is none."""
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored.get("format", FORMAT) != FORMAT:
-                raise ValueError
-            return cls(
-                [str(row["name"]) for row in stored["students"]],
-                [str(row["code"]) for row in stored["students"]],
-                development.check_mnemonic(stored["mnemonic"]),
-            )
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{path} is not the file of a class", field="class", value=str(path)) from None
+            raw = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} can't be read: {error.strerror}", field="class", value=str(path)) from None
+        _KIND.check(path, raw)
+        stored = json.loads(raw)
+        names, codes = ([str(row[name]) for row in stored["students"]] for name in ("name", "code"))
+        return cls(names, codes, development.check_mnemonic(stored["mnemonic"]))
 
     def save(self, path: Path) -> None:
         """Write the roster to a file that only its owner can read."""
-        write_private(path, json.dumps(self.stored(), indent=1))
+        text = json.dumps({**self.stored(), "header": json.loads(_KIND.header())}, separators=(",", ":"))
+        write_private(path, sealed(text.encode()).decode())
 
     def stored(self) -> dict[str, Any]:
         """Return what the file of the class holds, secrets included."""
         students = [{"name": each.name, "code": each.code} for each in self.students]
-        return {"format": FORMAT, "mnemonic": self._words, "students": students}
+        return {"mnemonic": self._words, "students": students}
 
     @property
     def words(self) -> str:
@@ -110,7 +110,7 @@ def names_of(count: int, path: Path | None = None) -> list[str]:
     if path is None:
         return [f"student-{number + 1}" for number in range(count)]
     try:
-        names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        names = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"names file {path} can't be read: {error}", field="names", value=str(path)) from None
     if len(names) < count:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..benchmarks import MODULES, Measurement
 from ..errors import InputError
-from ._text import aligned
+from . import aligned
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

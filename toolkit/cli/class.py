@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import argparse
 import socket
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from ..classroom.class_routes import serving
-from ..classroom.lesson import Lesson
+from ..classroom.lesson import PROGRAMS
+from ..classroom.room import Room, class_room
 from ..classroom.roster import Roster, names_of
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
@@ -31,6 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "keep the class in FILE, and names and keys in FILE.class, to continue it later"
     add("--journal", metavar="FILE", help=text)
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
+    text = "what students may use besides trading, which brings money or accounts from elsewhere (default: none)"
+    add("--open", nargs="+", default=[], choices=PROGRAMS, help=text)
     venue.configure_serving(parser)
 
 
@@ -42,34 +43,39 @@ def run(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace, stop: venue.StopSignals) -> None:
     settings = venue.settings_of(args)
     venue.announce_journal(args)
-    lesson = _lesson(args)
-    stop.starting = False
-    serve = serving(lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings)
-    with closing(lesson), serve as served, venue.token_file(args.journal, settings):
-        venue.catch_up(lesson.venues[0], stop)
-        host = _own_address() if args.host in WILDCARDS else args.host
-        _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")
-        print(f"teacher      {served.base_url}/class/teacher#token={served.control_token}")
-        print(f"control token  {served.control_token}\n\nready", flush=True)
+    roster, path = _roster(args)
+    options = {name: getattr(args, name) for name in ("balance", "separate", "journal", "seed", "speed")}
+    options |= {"market": not args.no_market, "start": venue.start_of(args), "opened": args.open}
+    place = {"host": args.host, "port": args.port, "allow_remote": args.allow_remote, "settings": settings}
+    with class_room(roster, **options, **place) as room, venue.token_file(args.journal, settings):
+        stop.starting = False
+        venue.catch_up(room.lesson.venues[0], stop)
+        host, port = _own_address() if args.host in WILDCARDS else args.host, room.base_url.rpartition(":")[2]
+        _introduce(room, args, f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        kept = f"in {path}, which only you can read" if path else "in this process only, and end with it"
+        print(f"keys         new ones for this class, {kept}; a student's link gives that student's")
+        print(f"teacher      {room.teacher_url}")
+        print(f"control token  {room.control_token}\n\nready", flush=True)
         stop.wait()
 
 
-def _lesson(args: argparse.Namespace) -> Lesson:
+def _roster(args: argparse.Namespace) -> tuple[Roster, Path | None]:
+    """Return the students, and the file of their keys, if there is one."""
     path = Path(f"{args.journal}.class") if args.journal and not args.separate else None
     if path is not None and path.exists():
-        roster = Roster.load(path)
-    else:
-        if args.students < 1 and args.names is None:
-            raise InputError("say how many students there are: --students N, or --names FILE", field="students")
-        roster = Roster.create(names_of(args.students, args.names))
-        if path is not None:
-            roster.save(path)
-    options = {name: getattr(args, name) for name in ("balance", "separate", "journal", "seed", "speed")}
-    return Lesson.create(roster, start=venue.start_of(args), market=not args.no_market, **options)
+        return Roster.load(path), path
+    if args.students < 1 and args.names is None:
+        raise InputError("say how many students there are: --students N, or --names FILE", field="students")
+    roster = Roster.create(names_of(args.students, args.names))
+    if path is not None:
+        roster.save(path)
+    return roster, path
 
 
-def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:
-    lines = [f'{student.name}\ttoolkit.join("{base_url}/join/{student.code}")' for student in lesson.roster.students]
+def _introduce(room: Room, args: argparse.Namespace, base_url: str) -> None:
+    lines = [
+        f'{name}\ttoolkit.join("{base_url}{link.removeprefix(room.base_url)}")' for name, link in room.links.items()
+    ]
     print("\n".join(lines))
     if args.links:
         write_private(args.links, "\n".join(lines) + "\n")

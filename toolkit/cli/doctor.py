@@ -31,7 +31,7 @@ from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..products import ProductTable
 from ..protocol.enums import AgentStatus
-from ._text import wrapped
+from . import wrapped
 
 if TYPE_CHECKING:
     from ..session import Session

@@ -1,4 +1,4 @@
-"""`toolkit grade`: runs the notebooks of a folder in a sandbox, within limits, and checks what they left.
+"""`toolkit grade`: runs the notebooks of a folder in a jail, within limits, and checks what they left.
 
 The checks are functions check_… of a Python file, which the notebooks never see.
 """
@@ -6,9 +6,11 @@ The checks are functions check_… of a Python file, which the notebooks never s
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from ..classroom.grading import grade
+from ..classroom.feedback import write_points, write_table
+from ..classroom.grading import MEMORY_MB, SECONDS, SEED, grade
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,20 +18,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", type=Path, help="the notebooks that were handed in; folders in it are searched too")
     add("--checks", type=Path, metavar="FILE", help="hidden checks; without: that each runs to its end")
-    add("--seconds", type=float, default=120, help="time limit of a notebook (default 120)")
-    add("--memory", type=int, default=2048, metavar="MB", help="memory limit (default 2048)")
-    add("--jobs", type=int, default=1, metavar="N", help="notebooks that run at a time (default 1)")
+    add("--seconds", type=float, default=SECONDS, help=f"time limit of a notebook (default {SECONDS:g})")
+    add("--memory", type=int, default=MEMORY_MB, metavar="MB", help=f"memory limit (default {MEMORY_MB})")
+    add("--jobs", type=int, metavar="N", help="notebooks that run at a time (default: as many as there are cores)")
+    add("--seed", type=int, default=SEED, help=f"seed of the venue that toolkit.join gives (default {SEED})")
+    add("--container", default="", metavar="IMAGE", help="run each in a container (docker, podman) of this image")
+    text = "run them as you, without a jail: they can read your files and keys, write, and use the network"
+    add("--trust-students", action="store_true", help=text)
     add("--report", type=Path, metavar="FILE", help="also write every check to a .csv or .parquet file")
+    add("--feedback", type=Path, metavar="FOLDER", help="also write a page for each student, without hidden answers")
+    add("--canvas", type=Path, metavar="FILE", help="also write the points as CSV that Canvas imports")
+    add("--moodle", type=Path, metavar="FILE", help="also write the points as CSV that Moodle imports")
+    add("--title", default="Grade", help="name of the assignment in these files (default Grade)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the points of each notebook; return 0 when all were graded."""
-    rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory, jobs=args.jobs)
+    options = {
+        name: getattr(args, name) for name in ("seconds", "jobs", "seed", "container", "trust_students", "feedback")
+    }
+    if args.trust_students:
+        print("without a jail: the notebooks run as you, and can read your files and keys", file=sys.stderr)
+    rows = grade(args.folder, args.checks, memory_mb=args.memory, **options)
     if args.report is not None:
-        write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv
-        write(args.report, index=False)
+        write_table(rows, args.report)
+    for form in ("canvas", "moodle"):
+        if (path := getattr(args, form)) is not None:
+            write_points(rows, path, form, args.title)
     for name, mine in rows.groupby("notebook", sort=True):
-        print(f"{name}: {mine['reached'].sum():g} of {mine['points'].sum():g} points")
+        failed = mine["cell"].dropna()
+        where = f" (cell {failed.iloc[0]} failed)" if len(failed) else ""
+        print(f"{name}: {mine['reached'].sum():g} of {mine['points'].sum():g} points{where}")
         for row in mine[mine["reached"] < mine["points"]].to_dict("records"):
             print(f"   missed {row['points']:g}: {row['about']} – {row['why']}")
     return 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingPackage
 from ..extras import need
-from ._text import aligned, wrapped
+from . import aligned, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..environments import PRESETS
 from ..protocol import envelope, signing
-from ._text import add_environment, answer_lines
+from . import add_environment, answer_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 from ..client.io.venue_controls import TOKEN_VARIABLE
 from ..connecting import NOBODY
 from ..errors import InputError
+from ..protocol.reads.feed import MAX_CONNECTIONS
 from ..session import Session, connect
 from ..venue import development
 from ..venue.lab.faults import explain
 from ..venue.local import LocalVenue
 from ..venue.model.market import REGIMES
-from ..venue.served.boundary import CONNECTIONS_PER_IP, ServeSettings, new_token
+from ..venue.served.boundary import HTTP_CONNECTIONS, ServeSettings, new_token
 from ..venue.served.private_files import keys_text, token_path, write_private
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--when-stale", choices=("pause", "continue"), default="pause", help=text)
     text = "answers and messages as published, or with further fields, and a first snapshot on every channel"
     add("--wire", choices=("published", "extended"), default="published", help=text)
+    add("--check", action="store_true", help="check after every command that all invariants hold: slow, for tests")
     add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
 
 
@@ -102,14 +104,17 @@ def configure_serving(parser: argparse.ArgumentParser) -> None:
     add("--allow-host", action="append", default=[], metavar="NAME", help=text)
     text = "let web pages of this origin use it, e.g. http://localhost:3000; may be repeated"
     add("--allow-origin", action="append", default=[], metavar="ORIGIN", help=text)
-    text = f"feeds, and HTTP connections, that one address may have open (default {CONNECTIONS_PER_IP})"
-    add("--connections-per-ip", type=int, default=CONNECTIONS_PER_IP, metavar="N", help=text)
+    text = (
+        "feeds, and HTTP connections, that one address may have open (default: "
+        f"{MAX_CONNECTIONS}, as published, and {HTTP_CONNECTIONS}; a class: enough for its students)"
+    )
+    add("--connections-per-ip", type=int, metavar="N", help=text)
     add("--log", action="store_true", help="print a line for each request")
 
 
 def settings_of(args: argparse.Namespace) -> ServeSettings:
     """Return the settings of a server from the arguments. Raises InputError for numbers and tokens that can't be."""
-    if args.connections_per_ip < 1:
+    if args.connections_per_ip is not None and args.connections_per_ip < 1:
         raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
@@ -162,6 +167,7 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     settings, mnemonic = settings_of(args), _mnemonic(args)
     announce_journal(args)
     venue = _venue(args, mnemonic)
+    venue.host.check = args.check
     for fault in args.fault:
         print(f"fault {venue.control.add_fault(fault)!r}")
     serving = venue.serve(
@@ -172,8 +178,9 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
         catch_up(venue, stop)
         _introduce(served, venue, args, mnemonic)
         if venue.host.journal is not None:
-            entries, seed = venue.host.journal.count, venue.host.core.state.seed
-            print(f"\njournal {venue.host.journal.path}: {entries} entries, seed {seed}")
+            journal, seed = venue.host.journal, venue.host.core.state.seed
+            behind = f"; entries before {journal.behind} are still being checked" if journal.behind else ""
+            print(f"\njournal {journal.path}: {journal.count} entries, seed {seed}{behind}")
         if not stop.event.is_set():
             print("\nready", flush=True)
         stop.wait()

@@ -18,18 +18,19 @@ def add(name: str, question: Question) -> None:
     _added[name] = question
 
 
-def check(name: str, answer: Any, **given: Any) -> None:
+def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None:
     """Say whether the answer to an exercise is right; print what is off and a hint where it is not.
 
     `answer` None waits. `given` is what the answer is compared with, by the names that the question wants: a session,
-    the results of a backtest. Raises InputError for an unknown question, or when something else is given.
+    the results of a backtest. `strict` raises AssertionError in place of printing, for an answer that is missing or not
+    right, so that nbgrader counts it (default: False). Raises InputError for an unknown question, or when something
+    else is given.
     """
     known = {**QUESTIONS, **_added}
     check_known([name], known, "name", "question")
     question = known[name]
     if answer is None:
-        print(f"{name}: waits for your answer")
-        return
+        return _say(f"{name}: waits for your answer", strict)
     function = question.truth or question.judge
     wanted = set(signature(function).parameters) - {"answer"} if function else set()
     if wanted != set(given):
@@ -39,4 +40,12 @@ def check(name: str, answer: Any, **given: Any) -> None:
         wrong = off(name, question, answer, given)
     except LookupError:
         wrong = "there is nothing yet to compare it with; do the exercise first"
-    print(f"{name}: not yet. {wrong[:1].upper()}{wrong[1:]}. Hint: {question.hint}." if wrong else f"{name}: right")
+    if wrong:
+        return _say(f"{name}: not yet. {wrong[:1].upper()}{wrong[1:]}. Hint: {question.hint}.", strict)
+    print(f"{name}: right")
+
+
+def _say(text: str, strict: bool) -> None:
+    if strict:
+        raise AssertionError(text)
+    print(text)

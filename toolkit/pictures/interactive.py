@@ -1,4 +1,4 @@
-"""The interactive page: panes and tables drawn by Plotly, in one HTML file that needs no network."""
+"""The interactive page: panes and tables drawn by Plotly, as HTML that needs no network."""
 
 from __future__ import annotations
 
@@ -15,24 +15,40 @@ from .panes import HorizontalLine, Line, Marks, Pane, Theme, thin_line
 
 CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
 """Plotly's settings: no logo, no host."""
-MOST_POINTS = 6_000
+MOST_POINTS = 2_400
 """A line is thinned to about this many points, extremes kept. More marks than this are drawn by WebGL."""
 SHAPES = {"up": "triangle-up", "down": "triangle-down", "cross": "x", "diamond": "diamond", "star": "star"}
 
 STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; color: #1d2530; background: #fff; margin: 0 auto; max-width: 1200px;
-  padding: 1.2rem; }
+:root { color-scheme: light dark; --paper: #fff; --ink: #1d2530; --faint: #5c6672; --line: #e4e8ec; }
+body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
+  max-width: 1200px; padding: 1.2rem; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .4rem; }
-p { margin: .3rem 0; color: #66707c; } p.gain { color: #0072B2; } p.loss { color: #D55E00; }
-.number { font-size: 1.4rem; font-weight: 600; }
-.tables { display: flex; flex-wrap: wrap; gap: 2rem; }
+p { margin: .3rem 0; color: var(--faint); } .verdict { font-size: 1.1rem; font-weight: 600; color: var(--ink); }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: .8rem; }
+.cards section { border: 1px solid var(--line); border-radius: .4rem; padding: .5rem .8rem; break-inside: avoid; }
+.cards h2 { font-size: .85rem; font-weight: 400; color: var(--faint); margin: 0; } .cards p { font-size: .85rem; }
+.cards strong { font-size: 1.4rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 2rem; } .tables section { max-width: 100%; }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .87rem;
   font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .12rem .6rem; border-bottom: 1px solid #e4e8ec; }
-th { font-weight: 400; color: #66707c; text-align: left; } thead th { text-align: right; }
-.js-plotly-plot { overflow: hidden; }
-@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.92) hue-rotate(180deg); } }
+th, td { text-align: right; padding: .12rem .6rem; border-bottom: 1px solid var(--line); }
+th { font-weight: 400; color: var(--faint); text-align: left; } thead th { text-align: right; }
+.js-plotly-plot { overflow: hidden; break-inside: avoid; }
+.missing { display: none; } .without-plotly .missing { display: block; }
+@media (max-width: 600px) { body { padding: .7rem; } .cards { grid-template-columns: 1fr 1fr; }
+  .cards strong { font-size: 1.15rem; } }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --paper: #14181f; --ink: #e8ecf1; --faint: #9aa5b1; --line: #2b323c; }
+  .js-plotly-plot { filter: invert(.92) hue-rotate(180deg); } }
 """
+FIT = """
+const plots = () => [...document.querySelectorAll('.js-plotly-plot')];
+const fit = (width) => plots().forEach((plot) => Plotly.relayout(plot, { width, autosize: !width }));
+addEventListener('beforeprint', () => fit(680));
+addEventListener('afterprint', () => fit(null));
+"""
+"""Figures keep the width of the screen when a page is printed; this gives them that of the paper."""
 
 
 class Page:
@@ -44,20 +60,39 @@ class Page:
 
     @property
     def html(self) -> str:
-        """The whole page as text, with everything it needs in it."""
+        """The whole page as text, with everything it needs in it (about 5 MB)."""
         from plotly.offline import get_plotlyjs
 
+        return self._html(f"<script>{get_plotlyjs()}</script>")
+
+    def _html(self, plotly: str) -> str:
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.title)}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
-            f"<script>{get_plotlyjs()}</script></head><body>{''.join(self._parts)}</body></html>"
+            f"{plotly}<script>{FIT}</script></head><body>{''.join(self._parts)}</body></html>"
         )
 
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file and return its path; folders are made."""
+    def save(self, path: str | Path, *, alone: bool = False) -> Path:
+        """Write the page to a file and return its path; folders are made.
+
+        Plotly's script, 5 MB, is written once into the folder, as `plotly-VERSION.min.js`: the page needs it next to
+        itself for its figures. `alone` puts it into the page instead, for a file that is sent to somebody.
+        """
+        from plotly.offline import get_plotlyjs, get_plotlyjs_version
+
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self.html, encoding="utf-8")
+        if alone:
+            target.write_text(self.html, encoding="utf-8")
+            return target
+        script = target.parent / f"plotly-{get_plotlyjs_version()}.min.js"
+        code = get_plotlyjs().encode()
+        if not script.exists() or script.stat().st_size != len(code):
+            script.write_bytes(code)
+        missing = "document.documentElement.classList.add('without-plotly')"
+        note = f'<p class="missing">The figures need {script.name}, which is not next to this page.</p>'
+        made = self._html(f'<script src="{script.name}" onerror="{missing}"></script>')
+        target.write_text(made.replace("<body>", f"<body>{note}", 1), encoding="utf-8")
         return target
 
     def _repr_html_(self) -> str:
@@ -185,20 +220,23 @@ def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[s
 
     Columns: value, hours, text.
     """
-    figure = make_subplots(cols=2, subplot_titles=titles)
+    figure = make_subplots(rows=2, subplot_titles=titles, vertical_spacing=0.16)
     for name, rows, colour in parts:
         part = table[rows]
         figure.add_trace(graph.Histogram(x=part["value"], name=name, marker_color=colour, nbinsx=40), row=1, col=1)
         look = {"mode": "markers", "marker": {"color": colour, "size": 6}, "hoverinfo": "text", "showlegend": False}
         points = graph.Scatter(x=part["hours"], y=part["value"], text=part["text"], **look)
-        figure.add_trace(points, row=1, col=2)
-    figure.update_layout(height=340, barmode="overlay")
+        figure.add_trace(points, row=2, col=1)
+    figure.update_layout(height=600, barmode="overlay")
     return figure
 
 
 def figure_html(figure: graph.Figure, name: str) -> str:
     """Return a figure as a part of a page; `name` is its id."""
-    figure.update_layout(template="plotly_white", margin={"l": 60, "r": 60, "t": 90, "b": 30}, font={"size": 12})
+    clear = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
+    figure.update_layout(
+        template="plotly_white", **clear, margin={"l": 60, "r": 60, "t": 90, "b": 30}, font={"size": 12}
+    )
     html: str = figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=name)
     return html
 

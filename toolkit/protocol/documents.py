@@ -6,7 +6,8 @@ send on it, and the messages of every channel. Both are made of JSON schemas (20
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..environments import FEED_PATH
@@ -16,8 +17,8 @@ from .fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Field, Int,
 from .reads.endpoint import Endpoint, Param
 from .reads.feed import CHANNELS, MAX_DEPTH, Channel
 from .reads.feed_records import AOP_RECORDS, RECORDS
-from .reads.info_queries import ENDPOINTS
-from .reads.rows import Record, RecordField
+from .reads.info_queries import ENDPOINTS, META_RECORDS
+from .reads.rows import FEED_TYPES, REST_TYPES, RecordField
 
 Schema = dict[str, Any]
 
@@ -25,18 +26,6 @@ ADDRESS = "^0[xX][0-9a-fA-F]{40}$"
 HASH = "^0[xX][0-9a-fA-F]{64}$"
 _DECIMAL = "^-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)$"
 _UNSIGNED = "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)$"
-
-_TEXT: Schema = {"type": ["string", "null"]}
-_NUMBER: Schema = {"type": ["integer", "string", "null"]}
-_AMOUNT: Schema = {"type": ["string", "number", "null"]}
-_KINDS: dict[str, Schema] = {
-    **dict.fromkeys(("price", "quantity", "money", "ratio"), _AMOUNT),
-    **dict.fromkeys(("integer", "id", "key", "code", "currency", "ms", "s"), _NUMBER),
-    **dict.fromkeys(("text", "symbol", "address", "hash"), _TEXT),
-    "bool": {"type": ["boolean", "null"]},
-    "object": {},
-}
-"""Kind of a field of a record → schema of its value. A decimal is text wherever the local venue sends it."""
 
 
 def _object(properties: Schema, required: Iterable[str] = (), **more: Any) -> Schema:
@@ -89,18 +78,23 @@ def _with_note(field: Field) -> Schema:
     return schema
 
 
-def of_record(record: Record) -> Schema:
-    """Return the schema of a row. Fields can be missing and further ones can come, as in every answer of a venue."""
-    return _object({field.wire: of_record_field(field) for field in record.fields})
+def of_fields(fields: Iterable[RecordField], types: Mapping[str, Any], *, required: bool = True) -> Schema:
+    """Return the schema of a row with these fields, of the types of its door. Further ones can come."""
+    properties = {field.wire: of_record_field(field, types) for field in fields}
+    return _object(properties, properties if required else ())
 
 
-def of_record_field(field: RecordField) -> Schema:
-    """Return the schema of one value."""
+def of_record_field(field: RecordField, types: Mapping[str, Any]) -> Schema:
+    """Return the schema of one value. A decimal number is text."""
     about = field.about + (f" ({field.unit})" if field.unit else "")
+    kind = types["enum" if field.enum else field.kind]
+    kind = kind if isinstance(kind, list) else [field.json_type or kind]
     if field.enum:
-        names = ", ".join(ENUMS[field.enum].names)
-        return {"type": ["string", "integer", "null"], "description": f"{about}: {names}, as name or number"}
-    return {**_KINDS[field.kind], "description": about}
+        numbers = {name: number for number, name in sorted(ENUMS[field.enum].name_of.items())}
+        shown = numbers if "integer" not in kind else [f"{number} {name}" for name, number in numbers.items()]
+        about = f"{about}: {', '.join(shown)}"
+    kind = [*kind, "null"] if field.null else kind
+    return {"type": kind if len(kind) > 1 else kind[0], "description": about}
 
 
 def of_param(param: Param) -> Schema:
@@ -119,6 +113,12 @@ def of_param(param: Param) -> Schema:
     return found if param.default is None else {**found, "default": param.default}
 
 
+def proto() -> bytes:
+    """Return `proto/exchange.proto`, the messages that agents sign. A wheel has it within the package."""
+    places = [above / "proto" / "exchange.proto" for above in Path(__file__).parents[1:3]]
+    return next(place for place in places if place.is_file()).read_bytes()
+
+
 EXCHANGE_PATH = "/api/v1/exchange"
 _HEX: Schema = {"type": "string", "pattern": HASH}
 _SIGNATURE = _object(
@@ -129,9 +129,12 @@ _CODE: Schema = {"type": "integer", "description": "0 for success; 40003 and abo
 _ANSWER = _object({"code": _CODE, "message": {"type": "string"}, "data": {}}, ("code", "message", "data"))
 
 
-def openapi(version: str, server: str = "") -> dict[str, Any]:
-    """Return the document; `server` is the address it is served at, "" for the same one."""
-    records = {endpoint.record.name: endpoint.record for endpoint in ENDPOINTS.values()}
+def openapi(version: str, server: str = "", *, extended: bool = False) -> dict[str, Any]:
+    """Return the document of a local venue, whose answers have one type for each field.
+
+    `server` is the address it is served at, "" for the same one; `extended` is the venue's form of the wire.
+    """
+    rows = {_row_name(one, extended): one.sent(extended=extended) for one in ENDPOINTS.values()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -143,17 +146,23 @@ def openapi(version: str, server: str = "") -> dict[str, Any]:
         "servers": [{"url": server or "/"}],
         "paths": {
             EXCHANGE_PATH: {"post": _exchange()},
-            **{endpoint.path: {"get": _query(endpoint)} for endpoint in ENDPOINTS.values()},
+            **{endpoint.path: {"get": _query(endpoint, extended)} for endpoint in ENDPOINTS.values()},
         },
         "components": {
             "schemas": {
                 "Answer": _ANSWER,
                 "Signature": _SIGNATURE,
                 **{_request_name(action): _request(action) for action in ACTIONS.values()},
-                **{name: of_record(record) for name, record in records.items()},
+                **{name: of_fields(fields, REST_TYPES) for name, fields in rows.items()},
             }
         },
     }
+
+
+def _row_name(endpoint: Endpoint, extended: bool) -> str:
+    """Return the name of a row's schema; one without the fields that are not published has a name of its own."""
+    whole = endpoint.sent(extended=extended) == endpoint.record.fields
+    return endpoint.record.name if whole else f"Published{endpoint.record.name}"
 
 
 def _request_name(action: Action) -> str:
@@ -188,14 +197,31 @@ def _exchange() -> Schema:
     }
 
 
-def _query(endpoint: Endpoint) -> Schema:
-    row = _reference(endpoint.record.name)
-    items: Schema = {endpoint.items: {"type": "array", "items": row}}
-    data: Schema = {"anyOf": [{"type": "null"}, row]}
+def _data_of(endpoint: Endpoint, extended: bool) -> Schema:
+    """Return the schema of the data in the answer to a query."""
+    row = _reference(_row_name(endpoint, extended))
+    rows: Schema = {"type": "array", "items": row}
     if endpoint.shape == "list":
-        data = {"type": ["array", "object", "null"], "items": row, "properties": items}
-    elif endpoint.shape == "paged":
-        data = _object({"total": {"type": "integer"}, **items})
+        return rows
+    if endpoint.shape == "one" and endpoint.items == "items":
+        return {"anyOf": [row, {"type": "null"}]} if endpoint.null else row
+    members: Schema = {"total": {"type": "integer"}} if endpoint.shape == "paged" else _meta()
+    members[endpoint.items] = rows
+    if endpoint.beside:
+        members |= of_fields(endpoint.beside.fields, REST_TYPES)["properties"]
+    return _object(members, members)
+
+
+def _meta() -> Schema:
+    """Return the schemas of the members beside the products. A margin table has a row for each tier."""
+    number, *tier = META_RECORDS["marginTables"].fields
+    tiers = {"riskLimitVo": {"type": "array", "items": of_fields(tier, REST_TYPES)}}
+    table = _object({number.wire: of_record_field(number, REST_TYPES), **tiers}, (number.wire, *tiers))
+    currency = of_fields(META_RECORDS["currencies"].fields, REST_TYPES)
+    return {"marginTables": {"type": "array", "items": table}, "currencies": {"type": "array", "items": currency}}
+
+
+def _query(endpoint: Endpoint, extended: bool) -> Schema:
     return {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
@@ -210,7 +236,7 @@ def _query(endpoint: Endpoint) -> Schema:
             }
             for one in endpoint.params.values()
         ],
-        "responses": _responses(data),
+        "responses": _responses(_data_of(endpoint, extended)),
         **({} if endpoint.published else {"x-local-venue": True}),
     }
 
@@ -218,7 +244,7 @@ def _query(endpoint: Endpoint) -> Schema:
 def _responses(data: Schema) -> Schema:
     shared = _reference("Answer")
     done = {**_ANSWER, "properties": {**_ANSWER["properties"], "data": data}} if data else shared
-    said = "The answer; `code` is 0, or says why the request was refused"
+    said = "The answer; another `code` than 0 says why the request was refused, and `data` is null then"
     return {
         "200": {"description": said, **_json(done)},
         "400": {"description": "A malformed request (code 40003)", **_json(shared)},
@@ -231,6 +257,18 @@ def _json(schema: Schema) -> Schema:
 
 def _reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def keys_schema() -> dict[str, Any]:
+    """Return the JSON schema of the file that `toolkit venue --keys-file` writes."""
+    text: Schema = {"type": "string"}
+    number: Schema = {"type": "integer"}
+    pair = {"address": {**text, "pattern": ADDRESS}, "private_key": _HEX}
+    keys = _object(pair, pair)
+    row = {"number": number, "name": text, "balance": text, "master": keys, "agent": keys}
+    members = {**dict.fromkeys(("base_url", "ws_url", "dex_chain", "mnemonic"), text), "chain_id": number}
+    members["accounts"] = {"type": "array", "items": _object(row, row)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_object(members, members)}
 
 
 _FIELDS: dict[str, Schema] = {
@@ -302,15 +340,17 @@ def _answers() -> Schema:
 
 def _data(channel: Channel) -> Schema:
     """Return a data message. Six channels number their messages as published. The others are records that arrive."""
-    row: Schema = of_record(RECORDS[channel.type]) if channel.type in RECORDS else {"type": "object"}
+    row: Schema = {"type": "object"}
+    if channel.type in RECORDS:
+        row = of_fields(RECORDS[channel.type].fields, FEED_TYPES, required=False)
     members: Schema = {"type": {"enum": ["snapshot", "incremental"]}, "sequence": {"type": "integer"}}
     if channel.type == "orderBook":
         level = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "string"}]}
         sides = {side: {"type": "array", "items": level} for side in ("bids", "asks")}
         members["book"] = _object(sides)
     elif channel.type == "aopState":
-        parts = {part: {"type": "array", "items": of_record(record)} for part, record in AOP_RECORDS.items()}
-        members["aop"] = _object(parts)
+        parts = {name: of_fields(one.fields, FEED_TYPES, required=False) for name, one in AOP_RECORDS.items()}
+        members["aop"] = _object({name: {"type": "array", "items": part} for name, part in parts.items()})
     elif channel.key:
         members[channel.key] = {"anyOf": [row, {"type": "array", "items": row}]}
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ..errors import MalformedRequest
+from ..suggestions import meant
 
 
 class OrderType(IntEnum):
@@ -114,6 +115,10 @@ class OrderStatus(IntEnum):
     REJECTED = 6
 
 
+_SPELLINGS = {"CANCELLED": "CANCELED", "UNTRIGGERED": "ORDER_STATUS_UNTRIGGERED"}
+"""How people write names of the wire → the name."""
+
+
 class Names:
     """One enum: conversion between its numbers and names. `label` describes a member in messages."""
 
@@ -139,10 +144,11 @@ class Names:
         """Return the name for a name or number that a user wrote. Raises MalformedRequest, which lists the names."""
         text = self.text(value)
         upper = text.upper() if text is not None else ""
+        upper = _SPELLINGS.get(upper, upper)
         if upper in self.names:
             return upper
         known = ", ".join(f"{name} ({self.number_of[name]})" if name in self.number_of else name for name in self.names)
-        said = f"{field} {value!r} is not {self._article} {self.label}; use one of {known}"
+        said = f"{field} {value!r} is not {self._article} {self.label}; use one of {known}{meant(value, self.names)}"
         raise MalformedRequest(said, field=field, rule="enum", value=value, nearest=self.names)
 
 

@@ -1,7 +1,8 @@
 """Decoding of untrusted JSON that can't crash the process by deep nesting.
 
-Decoders recurse and rely on the interpreter's recursion limit. Where that limit was raised (test tools do so), a few
-kilobytes of brackets overflow the stack. Depth is therefore checked before decoding, in linear time, without recursion.
+Decoders recurse and rely on the interpreter's recursion limit. Where that limit was raised (py_ecc does so when
+eth-account reads a key file), a few kilobytes of brackets overflow the stack. Depth is therefore checked before
+decoding, in linear time, without recursion.
 """
 
 from __future__ import annotations
@@ -58,3 +59,15 @@ def decode(text: bytes | str) -> Any:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     guard(raw)
     return msgspec.json.decode(raw)
+
+
+def count_rows(text: bytes) -> int:
+    """Return the length of the longest list in the `data` of an envelope, without decoding it; 0 in other shapes."""
+    guard(text)
+    try:
+        data = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["data"]
+        lists = [data] if bytes(data)[:1] == b"[" else msgspec.json.decode(data, type=dict[str, msgspec.Raw]).values()
+        found = [msgspec.json.decode(each, type=list[msgspec.Raw]) for each in lists if bytes(each)[:1] == b"["]
+    except (ValueError, RecursionError, KeyError):
+        return 0
+    return max(map(len, found), default=0)

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _LAZY: dict[str, str] = {
-    "Limits": "live_trading.limits",
+    "Limits": ".limits",
     "Recording": "data.recording",
     "Results": "analysis.results",
     "Strategy": "strategy",
@@ -39,6 +39,7 @@ _MODULES = {
 __all__ = sorted([*_LAZY, *_MODULES])
 
 if TYPE_CHECKING:
+    from ..limits import Limits as Limits
     from . import data as data
     from . import indicators as indicators
     from .analysis import luck as luck
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from .data.replaying import replay as replay
     from .live_trading.launch import live as live
     from .live_trading.launch import paper as paper
-    from .live_trading.limits import Limits as Limits
     from .selection.forward import walk_forward as walk_forward
     from .selection.optimising import optimise as optimise
     from .selection.sweeps import sweep as sweep

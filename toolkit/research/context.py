@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..errors import InputError
-from ..products import Amount, Product
+from ..products import Amount, Product, decimal_text
 from .account_data import FundingRates, OrderHandle
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
@@ -17,11 +20,23 @@ if TYPE_CHECKING:
     from ..orders import Bracket, Order
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """What a run with a name keeps of its context: `groups` of client ids, `trailing` as (symbol, ratio, sign).
+
+    `day` is the number of the day (UTC) and what the run had earned as it began.
+    """
+
+    timer_ms: float = 0
+    groups: tuple[tuple[int, ...], ...] = ()
+    trailing: tuple[tuple[str, float, int], ...] = ()
+    day: tuple[int, float] = (-1, 0.0)
+
+
 class TrailingStop:
     """A stop that follows the best price of its position at a distance, and never moves back.
 
-    At each close it is placed again when the bar's extreme has moved it; within a bar it stays. It ends with its
-    position, or by `cancel`.
+    At each close it is placed again when the bar's extreme has moved it; within a bar it stays. Where the close itself
+    is beyond the new stop, the position is closed at market. It ends with its position, or by `cancel`.
 
     Attributes: `symbol`, `ratio` (distance from the best price), `stop` (the trigger price, NaN before the first),
     `handle` (the present order, None before), `done`.
@@ -58,6 +73,11 @@ class TrailingStop:
         price = ctx.product(self.symbol).round_price(f"{wanted:.12f}", "down" if long else "up")
         # NaN compares false: the first stop is always placed.
         if (float(price) - self.stop) * self._sign <= 0:
+            return
+        if bar is not None and size and (ctx.price(self.symbol) - float(price)) * self._sign <= 0:
+            # The close is beyond the stop that the extreme has moved: the venue would refuse it as met already.
+            self.cancel()
+            ctx.close_position(self.symbol)
             return
         if self.handle is not None:
             ctx.cancel(self.handle)
@@ -173,6 +193,7 @@ class Context(ABC):
     def one_cancels_other(self, *orders: OrderHandle) -> tuple[OrderHandle, ...]:
         """Cancel the rest of these orders as soon as one of them is filled, if only in part; returns them."""
         self._groups.append(orders)
+        self._keep()
         return orders
 
     def trailing_stop(self, symbol: str, ratio: float) -> TrailingStop:
@@ -186,7 +207,30 @@ class Context(ABC):
         stop = TrailingStop(self, symbol, ratio)
         stop.update()
         self._trailing.append(stop)
+        self._keep()
         return stop
+
+    def _keep(self) -> None:  # noqa: B027 - nothing to do in a backtest
+        """Note what changed in timers, groups and trailing stops; only a run with a name does so."""
+
+    def _kept(self, day: tuple[int, float]) -> Kept:
+        groups = tuple(tuple(placed.cl_ord_id for placed in group) for group in self._groups)
+        trailing = tuple((stop.symbol, stop.ratio, stop._sign) for stop in self._trailing if not stop.done)
+        return Kept(self.timer_ms, groups, trailing, day)
+
+    def _take_up(self, kept: Kept, handles: Mapping[int, OrderHandle]) -> None:
+        """Continue with what a run has kept. The stop of a position is an order at the venue, or is placed again."""
+        self.timer_ms = kept.timer_ms or self.timer_ms
+        self._groups = [tuple(handles[number] for number in group if number in handles) for group in kept.groups]
+        for symbol, ratio, sign in kept.trailing:
+            stop = TrailingStop(self, symbol, ratio)
+            stop._sign = sign
+            for placed in handles.values():
+                order = placed.order
+                whole = order.reduce_only == "SL_FROM_POSITION" and float(order.quantity) == 0
+                if order.symbol == symbol and whole and not placed.done:
+                    stop.handle, stop.stop = placed, float(order.trigger_price or "nan")
+            self._trailing.append(stop)
 
     def _follow_bar(self, bar: Bar) -> None:
         """Move the trailing stops of a bar that has closed, before the strategy sees it."""
@@ -229,18 +273,43 @@ class Context(ABC):
     def cancel(self, placed: OrderHandle) -> None:
         """Cancel an order; does nothing when it is in a final state."""
 
+    def modify(self, placed: OrderHandle, *, price: Amount | None = None, quantity: Amount | None = None) -> None:
+        """Change price, total quantity (filled part included) or both of an open order; nothing in a final state.
+
+        As at the venue the order keeps its place in the queue only at the same price and with no more quantity. `order`
+        of the handle shows the change once it is answered. A refused one leaves the order, and is noted in `events`.
+        """
+        changes = {"price": price, "quantity": quantity}
+        given = {name: decimal_text(value, name) for name, value in changes.items() if value is not None}
+        if given and not placed.done:
+            self._replace(placed, replace(placed.order, **given))  # type: ignore[arg-type]
+
+    @abstractmethod
+    def _replace(self, placed: OrderHandle, changed: Order) -> None:
+        """Send the change of an open order."""
+
     @abstractmethod
     def cancel_all(self, symbol: str | None = None) -> None:
         """Cancel all open orders of a symbol, or of all symbols; untriggered ones too."""
 
     def close_position(self, symbol: str) -> OrderHandle | None:
-        """Close a position at market, reduce-only; None when there is none."""
-        size = self.position(symbol)
-        if not size:
-            return None
-        product = self.product(symbol)
-        amount = product.quantity_text(abs(round(size / float(product.step_size))))
-        return self._place_new(symbol, "SELL" if size > 0 else "BUY", amount, None, {"reduce_only": True})
+        """Close a position at market, reduce-only; None when there is none.
+
+        Of a hedged one both legs are closed, and the last order is returned.
+        """
+        from ..orders import close_position
+
+        product, sizes = self.product(symbol), [size for size in self.legs(symbol) if size]
+        placed = None
+        for size in sizes:
+            amount = product.quantity_text(abs(round(size / float(product.step_size))))
+            signed = amount if size > 0 else f"-{amount}"
+            placed = self.place(close_position(symbol, signed, hedge=self._is_hedged(symbol)))
+        return placed
+
+    def _is_hedged(self, symbol: str) -> bool:
+        """Return whether the account is in hedge mode."""
+        return False
 
     @abstractmethod
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
@@ -252,7 +321,12 @@ class Context(ABC):
 
     @abstractmethod
     def position(self, symbol: str) -> float:
-        """Return the signed position, base units."""
+        """Return the signed position, base units; in hedge mode the long leg less the short one."""
+
+    def legs(self, symbol: str) -> tuple[float, float]:
+        """Return the long leg (0 or above) and the short one (0 or below), base units."""
+        size = self.position(symbol)
+        return max(size, 0.0), min(size, 0.0)
 
     @abstractmethod
     def underway(self, symbol: str) -> float:

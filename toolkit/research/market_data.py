@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import InputError
+from ..numerals import Span, milliseconds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,16 +189,11 @@ def time_index(times_ms: Any) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(pd.to_datetime(times_ms, unit="ms", utc=True).as_unit("ms"), name="time")
 
 
-def span_ms(span: str | pd.Timedelta) -> int:
-    """Return a duration in ms: "1m" (minutes), "4h", "1D" or a Timedelta. Raises InputError unless positive."""
-    import pandas as pd
-
-    text = f"1{span}" if isinstance(span, str) and span[:1].isalpha() else span
-    if isinstance(text, str) and text.endswith("m"):
-        text += "in"
-    found = int(pd.Timedelta(text) / pd.Timedelta(1, unit="ms"))
-    if found <= 0:
-        raise InputError(f"{span!r} is not a duration", field="interval", rule="positive", value=str(span))
+def span_ms(span: Span, name: str = "interval") -> int:
+    """Return a span in ms. Raises InputError unless it is at least 1 ms."""
+    found = milliseconds(span, name)
+    if not found:
+        raise InputError(f"{name} is {span!r}; it must be 1 ms or more", field=name, rule="positive", value=str(span))
     return found
 
 

@@ -106,9 +106,14 @@ class Strategy:
         `outputs` > 1 the function returns so many arrays, and a tuple of indicators is returned. `symbol` is the first
         of the run by default.
 
+        A class of `indicators` is given its numbers, after its columns if any: `self.I(indicators.SMA, 10)`.
+
         A backtest computes once, live runs at each bar over the bars so far. Raises InputError, when the run begins,
         for a function that looks ahead.
         """
+        if isinstance(function, type) and hasattr(function, "update"):
+            function = streamed(function, [each for each in inputs if not isinstance(each, str)], options)
+            inputs, options = tuple(each for each in inputs if isinstance(each, str)), {}
         computed = Precomputed(function, inputs, options, symbol or self.ctx.symbols[0], outputs)
         self.ctx._precomputed.append(computed)
         return computed.indicators if outputs > 1 else computed.indicators[0]
@@ -232,6 +237,17 @@ def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
 
 def __getattr__(name: str) -> Any:
     raise no_attribute(f"module {__name__!r}", name, __all__, MOVED.get(f"strategy.{name}", ""))
+
+
+def streamed(indicator: type, numbers: Sequence[Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
+    """Return a function over arrays that updates a fresh streaming indicator with one value of each at a time."""
+
+    def values(*columns: Any) -> list[Any]:
+        made: Any = indicator(*numbers, **options)
+        return [made.update(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+    values.__name__ = indicator.__name__
+    return values
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:

@@ -1,13 +1,13 @@
-"""Clocks of the venue (real, manual, or a user's own object), and reading moments of time."""
+"""Clocks of the venue (real, manual, or a user's own object)."""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
 
 from ..errors import InputError
 from ..numerals import milliseconds as milliseconds
+from ..numerals import moment as moment
 
 MANUAL_START = 1_767_225_600_000
 """Default start of a manual clock: 2026-01-01T00:00:00Z in ms."""
@@ -92,19 +92,3 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
         return clock
     text = f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)'
     raise InputError(text, field="clock", rule="known", value=clock, nearest=("real", "manual"))
-
-
-def moment(when: str | int | datetime) -> int:
-    """Return a moment in Unix ms, given as ms, a datetime (naive is UTC), or ISO 8601 text.
-
-    Raises InputError for anything else.
-    """
-    if isinstance(when, int):
-        return when
-    try:
-        stamp = datetime.fromisoformat(when) if isinstance(when, str) else when
-        aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)
-        return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    except (ValueError, TypeError, AttributeError):
-        text = f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text"
-        raise InputError(text, field="time", rule="moment", value=when) from None

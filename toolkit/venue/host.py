@@ -7,24 +7,28 @@ users hold; the server, the feed, the gateway and the controls work on its host.
 
 from __future__ import annotations
 
+import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..errors import VenueError
+from ..guards import check_process
 from . import development
 from .api.gateway import Gateway, Submission
 from .clocks import Clock
-from .engine.commands import Advance, Command, Control, Outcome, Submit
+from .engine.commands import Advance, Command, Control, Outcome, Submit, WireError
 from .engine.core import Core
 from .engine.dump_format import hash_of, joined
 from .lab.faults import Faults
-from .lab.journal import SLICE_MS, Journal, apply, plain
+from .lab.journal import REST_SECONDS, SLICE_MS, Journal, apply, plain
 from .lab.player import Player
 from .lab.sigint import defer_sigint
 from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker, advance_bar
+from .risk.witness import watched
 
 if TYPE_CHECKING:
     from .feed.hub import Hub, Wire
@@ -69,6 +73,8 @@ class VenueHost:
         self.masters = development.opened(mnemonic, self.core.state.accounts)
         """Addresses of the development accounts, by number."""
         self.keys_are_public = mnemonic == development.MNEMONIC
+        self.check = False
+        """True checks the invariants of the state after every command; one that breaks any raises VenueError."""
         self.closing = False
         """True ends a long advance at its next step."""
         self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
@@ -83,6 +89,19 @@ class VenueHost:
         self._snapshots: dict[int, bytes] = {}
         self._last_snapshot = 0
         self._closed = False
+        self._name = secrets.token_hex(4)
+        self._process = os.getpid()
+        if journal is not None and journal.behind:
+            check = threading.Thread(target=journal.check_behind, args=(self.lock, REST_SECONDS), daemon=True)
+            check.start()
+
+    @property
+    def instance(self) -> str:
+        """What distinguishes this venue from others: its genesis if it has a journal, which continues it, else a name.
+
+        Two venues without a journal may begin alike, with a manual clock even at the same time.
+        """
+        return self._name if self.journal is None else self.core.block_hash(0)[2:10]
 
     def _first_core(self, genesis: Genesis, first: Sequence[Command]) -> Core:
         if self.journal is None:
@@ -102,6 +121,11 @@ class VenueHost:
     def now_ms(self) -> int:
         """Return the venue's time in Unix ms."""
         return max(self.core.state.time, self.clock.now_ms())
+
+    @property
+    def speed(self) -> float:
+        """How many times as fast as real time its time passes; 0.0 where it is moved by hand."""
+        return float(getattr(self.clock, "speed", 1.0 if self.clock.runs else 0.0))
 
     def behind_ms(self) -> int:
         """Return how far the state is behind the clock, in ms; above 0 while it catches up, or between two ticks."""
@@ -219,22 +243,32 @@ class VenueHost:
 
         Returns the outcome of each, or the exception that refused it.
         """
+        found: dict[int, Outcome | Exception] = {}
+        commands: dict[int, Submit] = {}
         with self.lock:
             now = self._catch_up()
-            outcomes: list[Outcome | Exception | None] = []
-            commands: list[Command] = []
-            for each in submissions:
+            for number, each in enumerate(submissions):
                 try:
                     if each.admit is not None:
                         each.admit(self.core)
-                    commands.append(Submit(now, each.action, each.signer.lower(), *each[2:6]))
-                    outcomes.append(None)
+                    commands[number] = Submit(now, each.action, each.signer.lower(), *each[2:6])
                 except Exception as refusal:
-                    outcomes.append(refusal)
-            applied = iter(self._apply_many(commands))
-            found = [next(applied) if outcome is None else outcome for outcome in outcomes]
+                    found[number] = refusal
+            for _ in range(2):  # again, because one of the group may have let in the signer of another
+                strangers = {number: error for number, one in commands.items() if (error := self._stranger(one))}
+                known = [number for number in commands if number not in strangers]
+                found |= zip(known, self._apply_many([commands.pop(number) for number in known]), strict=True)
         self._deliver()
-        return found
+        found |= strangers
+        return [found[number] for number in range(len(submissions))]
+
+    def _stranger(self, submit: Submit) -> WireError | None:
+        """Return why a signer may not act, if so: what anyone can forge must not fill the journal."""
+        try:
+            self.core.authorize(self.core, submit)
+        except WireError as error:
+            return error
+        return None
 
     def query(self, question: Callable[[Core], T]) -> T:
         """Return question(core), computed on the current state under the lock."""
@@ -274,7 +308,8 @@ class VenueHost:
                 return [error for _ in commands]
             for command in commands:
                 try:
-                    outcomes.append(self.core.apply(command))
+                    with watched(self.core, command.time) if self.check else nullcontext():
+                        outcomes.append(self.core.apply(command))
                 except Exception as error:
                     outcomes.append(error)
                 finally:
@@ -283,6 +318,7 @@ class VenueHost:
 
     def _write(self, commands: Sequence[Command]) -> None:
         """Record commands before they are applied; when this raises, none of them must be applied."""
+        check_process(self._process, "this venue")
         if self.record is not None:
             for command in commands:
                 self.record(command)
@@ -381,9 +417,9 @@ class VenueHost:
             self.revert(number)
             self.forget(number)
 
-    def restore(self, data: bytes) -> None:
-        """Continue from a dumped state, clock included. Raises VenueError for bytes that are no dump."""
-        core = Core.load(data)
+    def restore(self, data: bytes, name: object = "these bytes") -> None:
+        """Continue from a dumped state, clock included. Raises StoredFileError with `name` for what is no dump."""
+        core = Core.load(data, name)
         with self.lock:
             self._restore(core, data)
         self._deliver()

@@ -6,7 +6,7 @@ It reads its arguments and puts users' calls to its host, which runs the core (s
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -15,7 +15,9 @@ import msgspec
 
 from ..errors import InputError
 from ..guards import no_keys
+from ..numerals import Span
 from ..protocol.reads.endpoint import MAX_TIME
+from ..stored.writing import write_file
 from ..suggestions import Suggesting
 from . import development
 from .clocks import Clock, clock_named, milliseconds, moment
@@ -40,8 +42,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
-    `Market`, or None for a venue without participants; `control.market` changes it later. `settle_delay` (ms, or
-    text like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages:
+    `Market`, or None for a venue without participants; `control.market` changes it later. `settle_delay` (a
+    span like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages:
     "published", field for field as the exchange's are, or "extended" (further fields, and on every channel `type`,
     `sequence` and a first snapshot). `config` is a whole Genesis instead of the default one; its seed and time take
     precedence over `seed` and `start`.
@@ -49,7 +51,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
     power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
-    entries. Raises JournalDamaged, and VenueError for a file that can't be used.
+    entries. Raises StoredFileError for a damaged one, and VenueError for a file that can't be used.
 
     `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
     everyone's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
@@ -77,7 +79,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         balance: ExactAmount = development.FUNDING,
         mnemonic: str = development.MNEMONIC,
         market: str | Market | bool | None = "usual",
-        settle_delay: int | str | timedelta = 0,
+        settle_delay: Span = "0s",
         config: Genesis | None = None,
         journal: str | Path | None = None,
         sync: Sync = "full",
@@ -96,14 +98,19 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 raise InputError(text, field="journal", rule="no replay")
             player = Player(replay, (config or Genesis()).products)
             market, start = False, player.start_ms if start is None else start
-        begin = config.time if config else None if start is None else moment(start)
+        begin = start if start is None or isinstance(start, int) else moment(start, "start")
+        begin = config.time if config else begin
         clock = clock_named(clock, begin, speed)  # the state begins at `begin`, which a fast clock soon leaves
         genesis = config or Genesis(seed=seed, time=clock.now_ms() if begin is None else begin)
         genesis = genesis if player is None else player.fit(genesis)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             text = f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999"
             raise InputError(text, field="start", rule="1970 to 9999", value=genesis.time)
-        settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
+        settings = {
+            "permissions": True,
+            "market": saved(market),
+            "settleDelay": milliseconds(settle_delay, "settle_delay"),
+        }
         genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
         first = funding(genesis.time, accounts, balance, mnemonic)
         opened = None if journal is None else open_or_create(journal, genesis, first, sync=sync, recovering=recover)
@@ -115,12 +122,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     @no_keys
     def advance(
         self,
-        span: str | int | timedelta | None = None,
+        span: Span | None = None,
         *,
         until: str | int | datetime | None = None,
         progress: bool | None = None,
     ) -> int:
-        """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
+        """Let time pass by a span ("4h", "90s", a timedelta) or until a moment, and return the new time in Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
@@ -134,7 +141,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
         with self.host.lock:
             now = self.host.now_ms()
-            target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
+            target = moment(until, "until", now) if span is None else now + milliseconds(span)
             if target < now:
                 raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
         self.host.advance_to(target, progress)
@@ -152,12 +159,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.host.revert(snapshot)
 
     def dump(self, path: str | Path) -> None:
-        """Write the whole state to a file."""
-        Path(path).write_bytes(self.host.dumped())
+        """Write the whole state to a file; one that is there is replaced once the new one is whole."""
+        write_file(path, self.host.dumped())
 
     def load(self, path: str | Path) -> None:
-        """Continue from a dumped state, clock included. Raises VenueError for a file that is not a dump."""
-        self.host.restore(Path(path).read_bytes())
+        """Continue from a dumped state, clock included. Raises StoredFileError for a file that is not a dump."""
+        self.host.restore(Path(path).read_bytes(), path)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""

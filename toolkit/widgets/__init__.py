@@ -20,6 +20,7 @@ _HOMES = {
     "panels.book_and_trades": ("Depth", "OrderBook", "Trades"),
     "panels.candle_chart": ("Candles",),
     "panels.dashboard": ("Dashboard",),
+    "panels.header": ("Header",),
     "panels.leaderboard": ("Leaderboard",),
     "panels.permission_table": ("Permissions",),
 }
@@ -27,8 +28,8 @@ _LAZY = {name: module for module, names in _HOMES.items() for name in names}
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
-    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap", "OrderBook",
-    "OrderTicket", "Permissions", "Trades", "theme",
+    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Header", "Leaderboard", "LiquidationMap",
+    "OrderBook", "OrderTicket", "Permissions", "Trades", "theme",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .panels.book_and_trades import Depth, OrderBook, Trades
     from .panels.candle_chart import Candles
     from .panels.dashboard import Dashboard
+    from .panels.header import Header
     from .panels.leaderboard import Leaderboard
     from .panels.permission_table import Permissions
 

@@ -34,8 +34,9 @@ from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.feed.hub import Wire
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.programs.referrals import code_of
 
-SECONDS = 1.5
+SECONDS = 3.0
 
 
 @pytest.fixture(autouse=True)
@@ -53,11 +54,12 @@ def captured(form: Wire) -> tuple[findings.Capture, Session]:
         toolkit.connect(served.environment, account=0) as reader,
     ):
         trader.exchange.vault_create("Secret Carry", "200", "Nobody's business")
+        trader.exchange.bind_referral(code_of(venue.host.masters[1]))
         trader.buy("BTCUSDC", "0.01")
         venue.advance("1m")
 
         def trade() -> None:
-            while not over.is_set():
+            while not over.wait(0.01):  # the venue that is captured runs in this process too
                 if trader.buy("BTCUSDC", "0.01").filled:  # the quotes may have moved beyond its bound
                     trader.close_position("BTCUSDC")
 
@@ -113,6 +115,11 @@ def test_nothing_in_the_files_names_the_account(published: tuple[findings.Captur
     assert wallet is not None
     secrets = [str(reader.account), str(wallet.agent), "Secret Carry", "Nobody's business"]
     secrets += [account.key.hex() for account in development.masters(3)]
+    # The account's own referral code, and the one that it used.
+    codes = [code_of(account.address) for account in development.masters(2)]
+    asked = " ".join(str(one.body) for one in taken.queries)
+    assert all(code in asked for code in codes)
+    secrets += codes
     for path in tmp_path.iterdir():
         text = path.read_text(encoding="utf-8")
         for secret in secrets:
@@ -305,6 +312,13 @@ def test_stand_ins_are_stable_and_keep_their_form() -> None:
     assert stand_ins.clean(f"signer {address} …") == f"signer 0x{'1'.zfill(40)} …"
     assert stand_ins.clean("1767225900001002") == "1767225900001002"
     assert "abab" not in stand_ins.clean(f"cut {address[:20]}").lower()
+
+
+@pytest.mark.parametrize("name", ["referralCode", "inviterCode"])
+@pytest.mark.parametrize("code", ["A1B2C3D4E5", "my-desk", "1234567", 77])
+def test_a_referral_code_of_any_form_is_left_out(name: str, code: Any) -> None:
+    answer = {"data": {"items": [{"userAddr": "0x" + "ab" * 20, name: code}]}}
+    assert str(code).lower() not in str(StandIns().clean(answer)).lower()
 
 
 def test_doctor_captures_in_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,10 +30,98 @@ class Machine:
     def pass_ms(self, span: int) -> None:
         self.wall, self.elapsed = self.wall + span, self.elapsed + span
 
-    def answer(self, venue_ms: int, took: int = 0) -> None:
+    def answer(self, venue_ms: int, took: int = 0, speed: float | None = None) -> None:
         sent = self.elapsed
         self.pass_ms(took)
-        self.clock.observe({"x-venue-time": str(venue_ms)}, sent)
+        stated = {} if speed is None else {"x-venue-speed": f"{speed:g}"}
+        self.clock.observe({"x-venue-time": str(venue_ms), **stated}, sent)
+
+
+SPEEDS = {"frozen": 0.0, "slow": 0.1, "usual": 1.0, "class": 5.0, "fast": 100.0}
+
+
+def local() -> Machine:
+    """Return a machine whose venue may be moved by any span."""
+    machine = Machine()
+    machine.clock = VenueClock(lambda: machine.wall, lambda: machine.elapsed, jumps=True)
+    return machine
+
+
+@pytest.mark.parametrize("speed", SPEEDS.values(), ids=SPEEDS)
+@pytest.mark.parametrize("took", [0, 40])
+def test_between_answers_it_passes_at_the_venues_speed(speed: float, took: int) -> None:
+    machine = local()
+    machine.answer(NOW + 77_000, took, speed)
+    machine.pass_ms(60_000)
+    assert machine.clock.now_ms() == pytest.approx(NOW + 77_000 + 60_000 * speed, abs=took * max(1, speed) + 1)
+    assert machine.clock.speed == speed
+    machine.answer(NOW, 0, None)
+    machine.pass_ms(1_000)
+    assert (machine.clock.speed, machine.clock.now_ms()) == (1, NOW + 1_000)
+
+
+@pytest.mark.parametrize("speed", SPEEDS.values(), ids=SPEEDS)
+@pytest.mark.parametrize("moved", [540_718, -540_718_000, 86_400_000 * 30, -86_400_000 * 30])
+def test_a_moved_venue_is_followed_with_the_next_message_of_its_feed(speed: float, moved: int) -> None:
+    machine = local()
+    machine.answer(NOW, 0, speed)
+    machine.pass_ms(300)
+    machine.clock.follow(machine.clock.now_ms() + moved)
+    assert machine.clock.now_ms() == NOW + int(300 * speed) + moved
+    machine.pass_ms(200)
+    assert machine.clock.now_ms() == pytest.approx(NOW + 500 * speed + moved, abs=1)
+
+
+@pytest.mark.parametrize("speed", SPEEDS.values(), ids=SPEEDS)
+def test_a_message_that_was_late_changes_nothing(speed: float) -> None:
+    machine = local()
+    machine.answer(NOW, 0, speed)
+    machine.pass_ms(10_000)
+    now = machine.clock.now_ms()
+    machine.clock.follow(now - 900)
+    assert machine.clock.now_ms() == now
+
+
+@pytest.mark.parametrize(("before", "after"), [(1.0, 5.0), (5.0, 1.0), (100.0, 0.5), (1.0, 100.0), (5.0, 5.0)])
+def test_a_new_speed_shows_in_the_feed_without_any_request(before: float, after: float) -> None:
+    machine, venue_ms = local(), float(NOW)
+    machine.answer(NOW, 0, before)
+    for number in range(40):
+        speed = before if number < 15 else after
+        machine.pass_ms(200)
+        venue_ms += 200 * speed
+        machine.clock.follow(int(venue_ms))
+    assert machine.clock.speed == pytest.approx(after, rel=0.02)
+    assert machine.clock.now_ms() == pytest.approx(venue_ms, abs=5_000 * max(1, after))
+
+
+def test_a_venue_that_is_moved_by_hand_again_and_again_has_no_other_speed() -> None:
+    machine, venue_ms = local(), NOW
+    machine.answer(NOW, 0, 0.0)
+    for hours in (1, 7, 2, 30, 4):
+        machine.pass_ms(1_100)
+        venue_ms += hours * 3_600_000
+        machine.clock.follow(venue_ms)
+        assert (machine.clock.speed, machine.clock.now_ms()) == (0, venue_ms)
+
+
+@pytest.mark.parametrize("hours", [0.5, 60])
+def test_after_a_suspension_the_first_messages_put_it_right(hours: float) -> None:
+    machine, slept_ms = Machine(), int(hours * 3_600_000)  # the clock of elapsed time stands while a machine sleeps
+    machine.answer(NOW)
+    machine.wall += slept_ms
+    for _ in range(2):  # one alone may be a proxy's mistake
+        machine.pass_ms(100)
+        machine.clock.follow(NOW + slept_ms + 50 + machine.elapsed - 5_000)
+    assert machine.clock.now_ms() == NOW + slept_ms + 250
+    assert machine.clock.speed == 1
+
+
+@pytest.mark.parametrize("stated", ["nan", "inf", "-1", "x", "", "1e9", "0x5"])
+def test_a_speed_that_can_not_be_is_the_usual_one(stated: str) -> None:
+    machine = local()
+    machine.clock.observe({"x-venue-time": str(NOW), "x-venue-speed": stated}, machine.elapsed)
+    assert machine.clock.speed == 1
 
 
 def test_without_an_answer_it_is_this_machines_time() -> None:
@@ -142,3 +230,27 @@ def test_an_order_without_a_read_before_it_is_made_once_more(venue: LocalVenue) 
         receipt = s.exchange.approve_agent()
         assert receipt
         assert set(s.intents()["state"]) <= {"ACCEPTED", "REJECTED"}
+
+
+def test_a_twap_ends_when_the_venue_says_without_a_request_in_between() -> None:
+    with LocalVenue(clock="real", speed=300) as fast:
+        with toolkit.connect(venue=fast) as approving:  # approves the agent
+            account = approving.wallet
+        with toolkit.connect(base_url="http://127.0.0.1:1", transport=fast.transport(), wallet=account) as s:
+            assert s.account
+            parent = s.twap("BTCUSDC", "BUY", "0.01", "5m", slices=5)
+            parent.wait(timeout=60)
+            assert len(parent.children()) == 5
+            assert s.clock.speed == 300
+
+
+def test_a_class_whose_time_was_moved_follows_its_feed_at_once() -> None:
+    with LocalVenue(clock="real", accounts=2) as moved, moved.serve() as served:
+        environment = served.environment
+        with toolkit.connect(environment, account=0) as s:
+            s.exchange.approve_agent()
+            book = s.stream.order_book("BTCUSDC").wait()
+            moved.advance("9m")
+            book.wait(lambda one: abs(s.clock.now_ms() - moved.host.now_ms()) < 5_000, timeout=30)
+            assert s.buy("BTCUSDC", "0.001", price="30000").status == "NEW"
+            assert not s.intents()["state"].eq("REJECTED").any()

@@ -91,7 +91,7 @@ class World:
     def pass_ms(self, span: int) -> None:
         self.elapsed_ms += span
         self.wall_ms += span
-        self.venue.advance(span)
+        self.venue.advance(f"{span}ms")
         for due in sorted((each for each in self.held if each[0] <= self.elapsed_ms), key=lambda each: each[0]):
             self.held.remove(due)
             self.execute(due[1])
@@ -358,7 +358,7 @@ DELAYS = (0, 700, 3_000, 30_000)
 @contextmanager
 def venues() -> Iterator[list[LocalVenue]]:
     """Provide a venue for each settlement delay, with a funded account and an approved agent."""
-    made = [LocalVenue(clock=ManualClock(), market=False, accounts=1, settle_delay=delay) for delay in DELAYS]
+    made = [LocalVenue(clock=ManualClock(), market=False, accounts=1, settle_delay=f"{delay}ms") for delay in DELAYS]
     for venue in made:
         with toolkit.connect(venue=venue):
             venue.advance(until=venue.host.settled_ms())

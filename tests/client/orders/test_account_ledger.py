@@ -18,7 +18,8 @@ from tests.client.fake import AGENT_KEY, MASTER, FakeVenue
 from toolkit import errors
 from toolkit.client.io import nonce_sources
 from toolkit.client.io.transport import Retry
-from toolkit.client.orders.intents import AccountLedger, IntentState, MemoryLedger
+from toolkit.client.orders.intents import IntentState, MemoryLedger
+from toolkit.client.orders.ledger_file import AccountLedger
 
 
 def connect(fake: FakeVenue, environment: str = "testnet", **options: Any) -> toolkit.Session:
@@ -138,12 +139,12 @@ def test_an_entry_that_can_not_be_read_does_not_hide_the_others() -> None:
             database.execute("UPDATE intents SET payload='{' WHERE id=?", (first,))
             database.execute("UPDATE intents SET state='LOST' WHERE id=?", (third,))
         database.close()
-        with pytest.warns(UserWarning, match="can't be read and is left out") as warned:
+        with pytest.warns(UserWarning, match=r"is damaged and can't be believed: ") as warned:
             assert list(s.intents().index) == [second]
         assert len(warned) == 2
         assert s.intents("accepted").index.tolist() == [second]  # said once
         assert s.resolve() == []
-        with pytest.raises(errors.ToolkitError, match=f"the entry '{first}' of .* can't be read"):
+        with pytest.raises(errors.StoredFileError, match=f"the entry '{first}' is damaged"):
             s.intents.get(first)
         assert buy(s)
 

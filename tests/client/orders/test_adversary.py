@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.client.orders import adversary
-from toolkit.client.orders.intents import MemoryLedger, SqliteLedger
+from toolkit.client.orders.intents import MemoryLedger
+from toolkit.client.orders.ledger_file import SqliteLedger
 
 
 def storm(seeds: range, seconds: float, folder: Path) -> tuple[Counter[str], int, int]:

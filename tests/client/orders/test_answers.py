@@ -83,15 +83,28 @@ def refused_inside(answer: dict[str, Any]) -> None:
     answer["data"] |= {"txCode": "7", "txMsg": "no margin", "results": []}
 
 
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_refusal_is_believed_as_its_transaction_says(refuses: bool) -> None:
+    venue = Altered(refused_inside)
+    venue.inner.refuse_business = refuses
+    s = session(venue)
+    if not refuses:
+        assert buy(s).state is IntentState.ACCEPTED
+        return
+    with pytest.raises(errors.ActionRejected, match="insufficient margin") as caught:
+        buy(s)
+    assert caught.value.receipt.state is IntentState.REJECTED
+
+
 def refused_result(answer: dict[str, Any]) -> None:
     answer["data"]["results"][0] |= {"txCode": 7, "txMsg": "no margin"}
 
 
 def unreadable(answer: dict[str, Any]) -> None:
-    answer["data"] |= {"txCode": "no margin", "txMsg": "no margin", "results": []}
+    answer["data"]["results"][0] |= {"txCode": "no margin", "txMsg": "no margin"}
 
 
-@pytest.mark.parametrize("change", [refused_inside, refused_result, unreadable])
+@pytest.mark.parametrize("change", [refused_result, unreadable])
 def test_code_0_with_another_tx_code_is_a_refusal(change: Change) -> None:
     s = session(Altered(change))
     with pytest.raises(errors.ActionRejected, match="no margin") as caught:

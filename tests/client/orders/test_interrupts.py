@@ -17,7 +17,8 @@ import toolkit
 from tests.client.fake import FakeVenue, session
 from toolkit import errors
 from toolkit.client.io.transport import NO_RETRY
-from toolkit.client.orders.intents import OPEN, IntentState, MemoryLedger, SqliteLedger
+from toolkit.client.orders.intents import OPEN, IntentState, MemoryLedger
+from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.reads.reading import fetch_rows
 from toolkit.venue.local import LocalVenue
 
@@ -103,7 +104,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script:
 CHILD = """
 import os, sys
 import toolkit
-from toolkit.client.orders.intents import SqliteLedger
+from toolkit.client.orders.ledger_file import SqliteLedger
 
 path, url, deadly = sys.argv[1], sys.argv[2], int(sys.argv[3])
 calls = 0

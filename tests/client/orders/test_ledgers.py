@@ -17,25 +17,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.client.orders import intents
+from toolkit.client.orders import ledger_file
 from toolkit.client.orders.intents import (
     FRAME,
     OPEN,
-    AccountLedger,
     Intent,
     IntentState,
     Ledger,
     MemoryLedger,
-    SqliteLedger,
-    account_ledger,
+    Proof,
     frame,
     intent_id,
-    open_ledger,
     payload_hash,
 )
+from toolkit.client.orders.ledger_file import AccountLedger, SqliteLedger, account_ledger, open_ledger
 from toolkit.client.orders.receipts import ItemResult, parse_id, parse_tx_code, receipt
 from toolkit.environments import MAINNET, TESTNET
-from toolkit.errors import InputError, ToolkitError
+from toolkit.errors import InputError, StoredFileError, ToolkitError
 
 INTENT = Intent(
     id="testnet-70997970-5",
@@ -54,6 +52,9 @@ INTENT = Intent(
 )
 
 
+REFUSED = Proof(False, 40230, "refused")
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     made = MemoryLedger() if request.param == "memory" else SqliteLedger(tmp_path / "intents.db")
@@ -66,7 +67,8 @@ def test_what_is_recorded_is_read_back(ledger: Ledger) -> None:
     assert ledger.get(INTENT.id) == INTENT
     after = ledger.update(INTENT.id, 9, state=IntentState.SENT, body=b"{}", attempts=1)
     assert ledger.get(INTENT.id) == after == replace(INTENT, state=IntentState.SENT, body=b"{}", attempts=1, updated=9)
-    done = ledger.update(INTENT.id, 10, state=IntentState.ACCEPTED, code=0, message="success", data={"txHash": "0x1"})
+    done = ledger.update(INTENT.id, 10, proof=Proof(True, 0, "success", {"txHash": "0x1"}))
+    assert (done.state, done.code, done.message, done.data) == ("ACCEPTED", 0, "success", {"txHash": "0x1"})
     assert ledger.all() == [done]
     assert ledger.all(OPEN) == []
     assert "ledger" in repr(ledger).lower()
@@ -99,11 +101,23 @@ def test_an_intent_is_recorded_once_and_unknown_ids_are_errors(ledger: Ledger) -
 def test_a_settled_intent_never_changes(ledger: Ledger, final: IntentState) -> None:
     ledger.record(INTENT)
     ledger.update(INTENT.id, 6, state=IntentState.SENT, body=b"1")
-    ledger.update(INTENT.id, 7, state=final)
-    for changes in ({"state": IntentState.UNKNOWN}, {"state": final}, {"message": "x"}, {"state": IntentState.SENT}):
+    proof = Proof(final is IntentState.ACCEPTED, 0, "")
+    ledger.update(INTENT.id, 7, proof=proof)
+    changed: Any
+    for changed in ({"state": IntentState.UNKNOWN}, {"proof": proof}, {"message": "x"}, {"state": IntentState.SENT}):
         with pytest.raises(ToolkitError, match=f"is {final}"):
-            ledger.update(INTENT.id, 8, **changes)
+            ledger.update(INTENT.id, 8, **changed)
     assert ledger.get(INTENT.id).updated == 7
+
+
+@pytest.mark.parametrize("final", [IntentState.ACCEPTED, IntentState.REJECTED, IntentState.FAILED])
+@pytest.mark.parametrize("proof", [None, True, {"accepted": True}])
+def test_no_intent_ends_without_a_proof(ledger: Ledger, final: Any, proof: Any) -> None:
+    ledger.record(INTENT)
+    ledger.update(INTENT.id, 6, state=IntentState.SENT, body=b"1")
+    with pytest.raises((ToolkitError, AttributeError)):
+        ledger.update(INTENT.id, 7, state=final, proof=proof)
+    assert ledger.get(INTENT.id).state is IntentState.SENT
 
 
 def test_nothing_unsigned_is_sent_and_nothing_is_signed_twice(ledger: Ledger) -> None:
@@ -119,9 +133,9 @@ def test_nothing_unsigned_is_sent_and_nothing_is_signed_twice(ledger: Ledger) ->
 def test_a_step_can_be_bound_to_where_the_intent_stands(ledger: Ledger) -> None:
     ledger.record(INTENT)
     with pytest.raises(ToolkitError, match="no longer SENT"):
-        ledger.update(INTENT.id, 6, expected=IntentState.SENT, state=IntentState.REJECTED)
+        ledger.update(INTENT.id, 6, expected=IntentState.SENT, proof=REFUSED)
     assert ledger.get(INTENT.id).state is IntentState.PREPARED
-    assert ledger.update(INTENT.id, 6, expected=IntentState.PREPARED, state=IntentState.REJECTED).settled
+    assert ledger.update(INTENT.id, 6, expected=IntentState.PREPARED, proof=REFUSED).settled
 
 
 def test_memory_forgets_old_settled_intents_and_never_open_ones() -> None:
@@ -129,7 +143,7 @@ def test_memory_forgets_old_settled_intents_and_never_open_ones() -> None:
     for number in range(100):
         book.record(replace(INTENT, id=str(number)))
         if number % 10:
-            book.update(str(number), 6, state=IntentState.REJECTED)
+            book.update(str(number), 6, proof=REFUSED)
     kept = [intent.id for intent in book.all()]
     assert len(kept) <= 18
     assert [str(number) for number in range(0, 100, 10)] == [intent.id for intent in book.all(OPEN)]
@@ -193,10 +207,10 @@ def test_a_closed_ledger_raises_the_toolkits_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_ledger_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
-    cases = ((tmp_path / "nowhere" / "intents.db", "make it writable"), (tmp_path / "notes.txt", "move it away"))
-    for path, advice in cases:
-        with pytest.raises(InputError, match=f"can't be used as a ledger.*{advice}"):
-            SqliteLedger(path)
+    with pytest.raises(InputError, match=r"can't be used as a ledger.*make it writable"):
+        SqliteLedger(tmp_path / "nowhere" / "intents.db")
+    with pytest.raises(StoredFileError, match=r"notes\.txt \(ledger of intents\): it is damaged: .*move it away"):
+        SqliteLedger(tmp_path / "notes.txt")
 
 
 def test_what_is_signed_is_in_no_repr_and_durable_on_disk(tmp_path: Path) -> None:
@@ -278,7 +292,7 @@ def test_a_collected_ledger_closes_its_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_ledger_is_closed_again(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database " * 100, encoding="utf-8")
-    with pytest.raises(InputError, match="can't be used as a ledger"):
+    with pytest.raises(StoredFileError):
         SqliteLedger(path)
     path.unlink()
 
@@ -308,13 +322,13 @@ def test_a_new_file_that_another_process_opens_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, errors: list[str], opened: bool
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(intents.time, "sleep", waits.append)
+    monkeypatch.setattr(ledger_file.time, "sleep", waits.append)
     base: Any = Locked(*errors)
     if opened:
-        intents._use_write_ahead_log(base)
+        ledger_file._use_write_ahead_log(base)
     else:
         with pytest.raises(sqlite3.OperationalError, match=errors[0]):
-            intents._use_write_ahead_log(base)
+            ledger_file._use_write_ahead_log(base)
     assert waits == [0.02] * (len(errors) - (not opened))
     assert base.errors == []
 
@@ -327,7 +341,7 @@ def test_the_connection_to_what_is_no_ledger_is_closed(tmp_path: Path, monkeypat
         made.append(connect(*args, **keywords))
         return made[-1]
 
-    monkeypatch.setattr(intents.sqlite3, "connect", kept)
+    monkeypatch.setattr(ledger_file.sqlite3, "connect", kept)
     (tmp_path / "notes.txt").write_text("not a database " * 100, encoding="utf-8")
     with pytest.raises(InputError):
         SqliteLedger(tmp_path / "notes.txt")
@@ -336,10 +350,16 @@ def test_the_connection_to_what_is_no_ledger_is_closed(tmp_path: Path, monkeypat
         base.execute("SELECT 1")
 
 
+def busy() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY_SNAPSHOT
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "advice"),
     [
-        (sqlite3.OperationalError("locked"), "make it writable"),
+        (busy(), "make it writable"),
         (PermissionError("no"), "make it writable"),
         (sqlite3.DatabaseError("malformed"), "move it away"),
     ],
@@ -350,7 +370,7 @@ def test_a_damaged_file_is_moved_and_any_other_made_writable(
     def failing(_: object) -> None:
         raise error
 
-    monkeypatch.setattr(intents, "_connect", failing)
+    monkeypatch.setattr(ledger_file, "_connect", failing)
     with pytest.raises(InputError, match=f"nothing was sent. {advice}"):
         SqliteLedger("somewhere.db")
 
@@ -370,7 +390,7 @@ def test_what_is_recorded_as_sent_is_signed(ledger: Ledger) -> None:
     for state in (IntentState.SENT, IntentState.UNKNOWN, IntentState.SUBMITTED):
         with pytest.raises(ToolkitError, match=f"is not signed; it can't be {state}"):
             ledger.update(INTENT.id, 6, state=state)
-    assert ledger.update(INTENT.id, 6, state=IntentState.REJECTED).settled
+    assert ledger.update(INTENT.id, 6, proof=REFUSED).settled
 
 
 def test_a_file_is_used_from_any_thread_and_keeps_readable_text(tmp_path: Path) -> None:
@@ -387,7 +407,9 @@ def test_a_file_is_used_from_any_thread_and_keeps_readable_text(tmp_path: Path) 
 
 def test_an_entry_without_all_of_its_columns_is_not_read() -> None:
     with pytest.raises(ValueError, match="zip"):
-        intents._intent((INTENT.id,))
+        ledger_file._intent((INTENT.id, ledger_file._checksum([INTENT.id])))
+    with pytest.raises(ValueError, match="its checksum is another"):
+        ledger_file._intent((INTENT.id, ledger_file._checksum([INTENT.id, 1])))
 
 
 def test_the_hash_of_a_payload_is_that_of_its_text() -> None:
@@ -418,3 +440,29 @@ def test_the_folder_of_an_accounts_ledger_is_its_owners(tmp_path: Path) -> None:
 )
 def test_the_file_of_an_account_is_named_after_venue_and_address(environment: Any, name: str) -> None:
     assert account_ledger(environment, lambda: "0xAB")._path().name == name
+
+
+def numbered(nonce: int, time_ms: int = 5) -> Intent:
+    return replace(INTENT, id=f"i{nonce}", nonce=nonce, created=time_ms, updated=time_ms)
+
+
+def test_of_many_intents_only_the_newest_are_read(ledger: Ledger) -> None:
+    for nonce in range(5):
+        ledger.record(numbered(nonce))
+    assert [one.nonce for one in ledger.all(newest=2)] == [3, 4]
+    assert [one.nonce for one in ledger.all([IntentState.PREPARED], 3)] == [2, 3, 4]
+    assert len(ledger.all()) == 5
+
+
+def test_a_file_drops_final_intents_of_long_ago_and_keeps_open_ones(tmp_path: Path) -> None:
+    kept = []
+    for newest in (5 + ledger_file.KEPT_MS, 6 + ledger_file.KEPT_MS, 7 + ledger_file.KEPT_MS):
+        ledger = SqliteLedger(tmp_path / "ledger")
+        kept.append([one.nonce for one in ledger.all()])
+        if not kept[0] and len(kept) == 1:
+            ledger.record(numbered(1))
+            ledger.record(numbered(2))
+            ledger.update("i2", 5, proof=REFUSED)
+        ledger.record(numbered(10 + len(kept), newest))
+        ledger.close()
+    assert kept == [[], [1, 2, 11], [1, 11, 12]]

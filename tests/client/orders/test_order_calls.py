@@ -11,6 +11,8 @@ import pytest
 from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, session
 from tests.client.orders.test_outcome import VAULT, ask, placed, refuse
 from tests.client.orders.test_receipt_states import made
+from tests.client.orders.test_reconciliation import bring
+from tests.client.rows import whole
 from toolkit import Wallet
 from toolkit.client.io.flow import AsyncDriver, Elapsed, Fetch, RandomFloat, Reply, Settle
 from toolkit.client.orders.intents import IntentState
@@ -19,9 +21,10 @@ from toolkit.client.orders.receipts import AsyncReceipt, ItemResult, Receipt, re
 from toolkit.client.reads.conversion import OrderRef
 from toolkit.errors import Disconnected, InputError, WaitFailed, WaitTimeout
 from toolkit.orders import buy
+from toolkit.protocol.reads.info_records import RECORDS
 
 META_ROUTE = {"product-meta": lambda _: META}
-ROW = {"symbol": "1", "side": "1", "ordId": "7", "clOrdId": "5000", "status": "NEW", "qty": "0.01"}
+ROW = {"userAddr": MASTER, "symbol": "1", "side": "1", "ordId": "7", "clOrdId": "5000", "status": "NEW", "qty": "0.01"}
 ITEM = {"symbolCode": 1, "ordSide": "BUY", "ordQty": "0.01"}
 AGENT = str(Wallet(agent=AGENT_KEY).agent)
 
@@ -37,8 +40,7 @@ def record(calls: OrderCalls, state: str = "SENT", sides: tuple[str, ...] = ("BU
     ledger = calls._delivery.ledger
     ledger.record(intent)
     ledger.update("one", 1, state=IntentState.SENT, body=b"{}")
-    if state != "SENT":
-        ledger.update("one", 1, state=IntentState(state))
+    bring(ledger, "one", IntentState(state), 1)
     return calls.bind(receipt(ledger.get("one")))
 
 
@@ -307,9 +309,9 @@ def test_a_slow_venue_uses_up_the_time_of_a_wait(calls: OrderCalls) -> None:
 def test_a_request_without_orders_is_waited_for_by_its_state(calls: OrderCalls) -> None:
     done = calls.bind(made(results=(), items=0, action="setLeverage", intent=""))
     assert wait(calls, done, "accepted", 1.0, []) == ([], None)
-    with pytest.raises(InputError, match="use accepted, open, filled, ended or a function") as caught:
+    with pytest.raises(InputError, match="use accepted, open, untriggered, filled, cancelled, ") as caught:
         next(calls.wait(done, "done", 1.0))
-    assert caught.value.nearest == ("accepted", "open", "filled", "ended")
+    assert {"accepted", "untriggered", "cancelled", "ended"} < set(caught.value.nearest)
 
 
 BRACKET = {"action": "placeBracketOrder"}
@@ -503,8 +505,9 @@ def test_a_cancellation_is_waited_for_by_its_state(calls: OrderCalls) -> None:
 
 @pytest.mark.parametrize(("owner", "asked_for"), [(VAULT, VAULT), (None, MASTER)])
 def test_the_events_of_an_order_are_listed_oldest_first(calls: OrderCalls, owner: Any, asked_for: str) -> None:
-    shown = [{"ordId": "7", "symbol": "1", "execStatus": word, "blockTime": at} for at, word in
-             ((3000, "FILLED"), (2000, "PARTIALLY_FILLED"), (1000, "NEW"))]  # fmt: skip
+    event = lambda at, word: whole(RECORDS["OrderEvent"], id=str(at), ordId="7", execStatus=word, blockTime=at)  # noqa: E731
+    expected = dict.fromkeys(RECORDS["OrderEvent"].expected, "0")
+    shown = [expected | event(*one) for one in ((3000, "FILLED"), (2000, "PARTIALLY_FILLED"), (1000, "NEW"))]
     route = lambda query: {"total": 3, "items": shown if query["page"] == "1" else []}  # noqa: E731
     frame, asked = ask(calls.events(standing(calls, GOOD, owner=owner), True), events=route, **META_ROUTE)
     assert list(frame["status"]) == ["NEW", "PARTIALLY_FILLED", "FILLED"]

@@ -12,8 +12,9 @@ import pytest
 from tests.client.orders.test_ledgers import INTENT
 from toolkit.client.io.flow import Fetch, Flow, Reply
 from toolkit.client.orders import outcome
-from toolkit.client.orders.outcome import Foreign, Found, Missing
-from toolkit.errors import Disconnected
+from toolkit.client.orders.intents import Proof
+from toolkit.client.orders.outcome import Foreign, Missing
+from toolkit.errors import BadAnswer, Disconnected
 
 Query = Mapping[str, str]
 Route = Callable[[Query], Any]
@@ -61,8 +62,13 @@ def refuse(_: Query) -> dict[str, Any]:
 
 
 def only(cl_ord_id: int, *rows: Mapping[str, Any]) -> Route:
-    """Return a route that knows one order."""
-    return lambda query: list(rows) if query["clientOrderId"] == str(cl_ord_id) else []
+    """Return a route that knows one order; its rows echo owner and client id, unless they have others."""
+
+    def route(query: Query) -> list[Any]:
+        echo = {"userAddr": query["userAddr"].upper().replace("0X", "0x"), "clOrdId": str(cl_ord_id)}
+        return [echo | row for row in rows] if query["clientOrderId"] == str(cl_ord_id) else []
+
+    return route
 
 
 def result(number: int, order_id: int | None, code: int, message: str) -> dict[str, Any]:
@@ -77,31 +83,45 @@ SHOWN = {"symbol": "1", "side": "1", "ordId": "7", "status": "NEW"}
     [
         (SHOWN, None, result(5000, 7, 0, "NEW")),
         (SHOWN | {"status": "REJECTED"}, None, result(5000, 7, 1, "rejected")),
-        ({"ordId": 7}, None, result(5000, 7, 0, "")),
-        ({"ordId": 7, "ordSide": "BUY"}, None, result(5000, 7, 0, "")),
+        ({"ordId": 7, "status": "NEW"}, None, result(5000, 7, 0, "NEW")),
+        ({"ordId": 7, "ordSide": "BUY", "status": "NEW"}, None, result(5000, 7, 0, "NEW")),
+        ({"ordId": 7}, None, "another answer"),  # without a status, such as a row of another query
         (None, SHOWN | {"execStatus": "FILLED"}, result(5000, 7, 0, "FILLED")),
         (None, SHOWN | {"execStatus": "REJECTED", "reason": "no margin"}, result(5000, 7, 1, "no margin")),
-        (None, {"ordId": 7}, result(5000, 7, 0, "")),
+        (None, {"ordId": 7}, "another answer"),
         (SHOWN | {"side": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(5000, 7, 0, "CANCELED")),
         (SHOWN | {"symbol": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(5000, 7, 0, "CANCELED")),
-        (SHOWN | {"symbol": "2"}, SHOWN | {"symbol": "2"}, None),
-        (SHOWN | {"side": "2"}, SHOWN | {"ordSide": "SELL", "side": "2"}, None),
+        (SHOWN | {"symbol": "2"}, SHOWN | {"symbol": "2"}, "another answer"),
+        (SHOWN | {"side": "2"}, SHOWN | {"ordSide": "SELL", "side": "2"}, "another answer"),
+        (SHOWN | {"userAddr": "0xother"}, None, "another answer"),
+        (SHOWN | {"userAddr": None}, None, "another answer"),
+        (SHOWN | {"clOrdId": "5001"}, None, "another answer"),
+        (SHOWN | {"clOrdId": None}, None, "another answer"),
+        (SHOWN | {"qty": "0.2"}, None, "another answer"),
+        (SHOWN | {"qty": "?"}, None, "another answer"),
+        (SHOWN | {"price": "60000.1"}, None, "another answer"),
+        (SHOWN | {"qty": "0.10", "price": "60000"}, None, result(5000, 7, 0, "NEW")),
+        (None, SHOWN | {"execStatus": "NEW", "ordQty": "0.2"}, "another answer"),
+        (None, SHOWN | {"execStatus": "NEW", "ordPx": "1"}, "another answer"),
+        (None, {"a": 1}, "another answer"),
         (None, None, None),
     ],
 )
 @pytest.mark.parametrize("query", [outcome.query_outcome, outcome.query_execution])
 def test_an_order_is_known_by_its_state_or_else_its_events(
-    query: Any, state: Any, event: Any, expected: dict[str, Any] | None
+    query: Any, state: Any, event: Any, expected: dict[str, Any] | str | None
 ) -> None:
     routes = {"states": only(5000, *([state] if state else ())), "events": only(5000, *([event] if event else ()))}
-    found, asked = ask(query(BUY), **routes)
+    limit = placed("BUY")
+    limit.payload["orders"][0].update(ordType="LIMIT", ordQty="0.1", ordPx="60000")
+    found, asked = ask(query(limit), **routes)
     assert asked[0] == ("states", {"userAddr": INTENT.account, "clientOrderId": "5000"})
-    if expected is None:
-        assert found == Missing(certain=query is outcome.query_outcome)
+    if not isinstance(expected, dict):
+        assert found == Missing(certain=query is outcome.query_outcome and expected is None)
         return
-    assert isinstance(found, Found)
+    assert isinstance(found, Proof)
     assert found.data == {"results": [expected]}
-    assert (found.accepted, found.code) == (expected["txCode"] == 0, expected["txCode"])
+    assert (found.accepted, found.code) == (expected["txCode"] == 0, 40230 if expected["txCode"] else 0)
     reason = f"clOrdId 5000: {expected['txMsg']}"
     assert found.message == (reason if expected["txCode"] else "the venue knows its orders")
 
@@ -110,7 +130,7 @@ def test_some_of_a_requests_orders_show_that_it_arrived_but_not_that_it_is_over(
     both = placed("BUY", "SELL")
     first = only(5000, SHOWN)
     found, _ = ask(outcome.query_outcome(both), states=first)
-    assert (found.accepted, found.code) == (True, 1)
+    assert (found.accepted, found.code) == (True, 40230)
     assert found.message == "clOrdId 5001: the venue knows no such order"
     assert [one["txCode"] for one in found.data["results"]] == [0, -1]
     found, asked = ask(outcome.query_execution(both), states=first)
@@ -157,25 +177,39 @@ FULL = [transaction(nonce) for nonce in range(100, 200)]
         ([[*FULL[:99], transaction(300, blockTime=TIME)], FULL[:1]], 2, True),
         ([[*FULL[:99], transaction(300, blockTime=None)], FULL], 1, True),
         ([FULL] * 11, 10, False),
-        ([[transaction(signer=None)]], 1, True),
+        ([[transaction(signer=None)]], 1, False),  # it hides signers
         ([[transaction(signer="0xother")]], 1, True),
         ([[transaction(actionType="placeOrder")]], 1, True),
         ([[transaction(nonce=6)]], 1, True),
         ([FULL, [transaction()]], 2, "found"),
         ([[*FULL[:5], transaction(actionType=None)]], 1, "found"),
         ([[transaction("5")]], 1, "found"),
+        ([[transaction(txCode=None, status="PENDING")]], 1, False),
+        ([[transaction(6, user="0xother")]], 1, False),  # a page of another account
+        ([{"rows": []}], 1, "no list"),
+        ([{"items": None}], 1, "no list"),
+        ([{"items": ["?"]}], 1, "no list"),
+        ([{"items": [], "total": 0}], 1, True),  # it says that there is none
+        ([{"items": [], "total": "0"}], 1, True),
+        ([{"items": []}], 1, False),
+        ([{"items": [], "total": 7}], 1, False),
+        ([FULL, {"items": [], "total": 0}], 2, False),  # of which it has just shown some
     ],
 )
 def test_transactions_are_searched_back_to_the_time_of_the_request(
     given: list[Any], read: int, expected: bool | str
 ) -> None:
+    if expected == "no list":
+        with pytest.raises(BadAnswer, match="no list of rows"):
+            ask(outcome.query_outcome(LEVERAGE), page=pages(*given))
+        return
     found, asked = ask(outcome.query_outcome(LEVERAGE), page=pages(*given))
     assert asked == [
         ("page", {"user": INTENT.account, "page": str(number), "pageSize": "100"}) for number in range(1, read + 1)
     ]
     if expected == "found":
         shown = {"txHash": HASH, "txCode": 0, "txMsg": "success"}
-        assert found == Found(accepted=True, code=0, message="success", data=shown)
+        assert found == Proof(accepted=True, code=0, message="success", data=shown)
     else:
         assert found == Missing(certain=bool(expected))
 
@@ -196,13 +230,12 @@ def test_a_venue_without_a_list_of_transactions_proves_nothing() -> None:
         ({"txCode": 7}, 7, "failed"),
         ({"txCode": None, "status": "Failed"}, 1, "failed"),
         ({"txCode": None, "status": "SUCCESS"}, 0, "success"),
-        ({"txCode": None, "status": None, "txMsg": "fine"}, 0, "fine"),
     ],
 )
 def test_a_transaction_shows_code_message_and_data(row: dict[str, Any], code: int, message: str) -> None:
     found, _ = ask(outcome.query_outcome(LEVERAGE), page=pages([transaction(**row, data={"vault": VAULT})]))
     shown = {"vault": VAULT, "txHash": HASH, "txCode": code, "txMsg": message}
-    assert found == Found(accepted=code == 0, code=code, message=message, data=shown)
+    assert found == Proof(accepted=code == 0, code=40230 if code else 0, message=message, data=shown)
     found, _ = ask(outcome.query_outcome(LEVERAGE), page=pages([transaction(**row, data=["?"])]))
     assert set(found.data) == {"txHash", "txCode", "txMsg"}
 
@@ -213,17 +246,19 @@ SUBMITTED = replace(LEVERAGE, data={"txHash": HASH})
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        (transaction(), Found),
-        (transaction(txHash=HASH.upper()), Found),
-        (transaction(txCode=None, status="success"), Found),
-        (transaction(txCode=None, status="failed"), Found),
+        (transaction(), Proof),
+        (transaction(txHash=HASH.upper()), Proof),
+        (transaction(txCode=None, status="success"), Proof),
+        (transaction(txCode=None, status="failed"), Proof),
         (transaction(txCode=None, status="PENDING"), Missing),
         (transaction(txCode=None), Missing),
         (transaction(txHash="0xother"), Missing),
         (transaction(nonce=6), Foreign),
         (transaction(signer="0xother"), Foreign),
         (transaction(actionType="withdraw"), Foreign),
-        ({"txHash": HASH, "txCode": 0}, Found),  # it says nothing else
+        ({"txHash": HASH, "txCode": 0}, Missing),  # it does not say whose it is
+        (transaction(signer=""), Missing),
+        (transaction(nonce=None), Missing),
         ([transaction()], Missing),
     ],
 )
@@ -233,7 +268,7 @@ def test_the_transaction_that_an_answer_named_is_asked_for_by_its_hash(row: Any,
     assert isinstance(found, expected)
     assert [name for name, _ in asked[1:]] == (["page"] if expected is Missing else [])
     found, asked = ask(outcome.query_execution(SUBMITTED), detail=refuse, page=pages([transaction()]))
-    assert isinstance(found, Found)
+    assert isinstance(found, Proof)
     assert [name for name, _ in asked] == ["detail", "page"]
 
 
@@ -252,16 +287,24 @@ PAIR = placed("BUY", "SELL", data={"txHash": HASH})
             [(5000, 7, 0, "success"), (5001, 8, 7, "no margin")],
             True,
         ),
-        (7, [], [(5000, None, 7, "bad"), (5001, None, 7, "bad")], False),
         (
             0,
             [EVENT | {"execStatus": "REJECTED"}],
             [(5000, 7, 1, "success"), (5001, None, 0, "success")],
             True,
         ),
-        (7, [EVENT | {"txHash": "0xother"}], [(5000, None, 7, "bad"), (5001, None, 7, "bad")], False),
-        (7, [EVENT | {"txHash": HASH.lower()}], [(5000, 7, 0, "success"), (5001, None, 7, "bad")], True),
-        (7, [EVENT, EVENT | {"execStatus": "REJECTED"}], [(5000, 7, 7, "bad"), (5001, None, 7, "bad")], False),
+        (
+            7,
+            [EVENT | {"txHash": HASH.lower()}, EVENT | {"clOrdId": 5001, "ordId": 8, "execStatus": "REJECTED"}],
+            [(5000, 7, 0, "success"), (5001, 8, 7, "bad")],
+            True,
+        ),
+        (
+            7,
+            [EVENT | {"execStatus": "REJECTED"}, EVENT | {"clOrdId": 5001, "execStatus": "REJECTED"}],
+            [(5000, 7, 7, "bad"), (5001, 7, 7, "bad")],
+            False,
+        ),
     ],
 )
 def test_each_order_of_a_transaction_has_its_result_from_its_events(
@@ -273,7 +316,28 @@ def test_each_order_of_a_transaction_has_its_result_from_its_events(
     assert [tuple(one[name] for name in ("clOrdId", "ordId", "txCode", "txMsg")) for one in found.data["results"]] == (
         expected
     )
-    assert (found.accepted, found.code) == (accepted, code)
+    assert (found.accepted, found.code) == (accepted, 40230 if code else 0)
+
+
+@pytest.mark.parametrize(
+    "events", [[], [EVENT], [EVENT | {"txHash": "0xother"}, EVENT | {"clOrdId": 5001, "txHash": ""}]]
+)
+@pytest.mark.parametrize("shown", [("NEW", "REJECTED"), ("REJECTED", "REJECTED"), ("NEW", None), (None, None)])
+def test_of_several_orders_of_a_refused_transaction_each_must_show_itself(events: list[Any], shown: Any) -> None:
+    def states(query: Query) -> list[Any]:
+        status = shown[int(query["clientOrderId"]) - 5000]
+        return [{**query, "clOrdId": query["clientOrderId"], "status": status}] if status else []
+
+    row = OWN | {"txCode": 7, "txMsg": "bad"}
+    found, _ = ask(
+        outcome.query_execution(PAIR), detail=lambda _: row, states=states,
+        events=lambda query: [] if "clientOrderId" in query else events,
+    )  # fmt: skip
+    if None in shown:
+        assert found == Missing(certain=False)
+    else:
+        assert found.accepted is ("NEW" in shown)
+        assert [one["txCode"] for one in found.data["results"]] == [int(status == "REJECTED") for status in shown]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +397,7 @@ def test_a_request_of_one_order_has_its_result_too() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- what the feed tells
-NEWS = {"clOrdId": 5000, "ordId": 7, "side": "1", "execStatus": "NEW"}
+NEWS = {"userAddr": INTENT.account, "clOrdId": 5000, "ordId": 7, "side": "1", "execStatus": "NEW"}
 ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash": HASH, "txCode": 0}
 
 
@@ -349,6 +413,8 @@ ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash
         (BUY, [NEWS | {"execStatus": "CANCELED", "ordId": 6}, NEWS], [(5000, 7, 0, "success")]),
         (BUY, [NEWS | {"side": "2"}], None),
         (BUY, [NEWS | {"clOrdId": 5001}], None),
+        (BUY, [NEWS | {"userAddr": "0xother"}], None),
+        (BUY, [NEWS | {"userAddr": None}], None),
         (BUY, [], None),
         (PAIR, [NEWS], None),
         (PAIR, [NEWS, NEWS | {"clOrdId": 5001, "side": "2"}], [(5000, 7, 0, "success"), (5001, 7, 0, "success")]),
@@ -399,7 +465,7 @@ def test_an_acknowledgement_tells_the_outcome_of_what_it_names(intent: Any, chan
         assert found is None
         return
     assert found is not None
-    assert (found.accepted, found.code, found.data["txHash"]) == (code == 0, code, HASH)
+    assert (found.accepted, found.code, found.data["txHash"]) == (code == 0, 40230 if code else 0, HASH)
     refused = [result(5000, None, 7, "no margin")] if intent is BUY else None
     assert found.data.get("results") == refused
     assert outcome.outcome_in_records(intent, outcome.ORDER_EVENTS, [row]) is None

@@ -19,12 +19,10 @@ from toolkit import Wallet
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep, bounded
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
 from toolkit.client.orders.delivery import Delivery, Sender, is_safe_to_resend, with_client_ids
-from toolkit.client.orders.intents import Intent, IntentState
+from toolkit.client.orders.intents import Intent, IntentState, Proof
 from toolkit.client.orders.receipts import UNSET, receipt
 from toolkit.errors import (
     Disconnected,
-    ExchangeError,
-    HttpStatus,
     LimitReached,
     NotSent,
     OutcomeUnknown,
@@ -116,16 +114,17 @@ SHOWN = {"page": [transaction(signer=AGENT)]}
         ([NotSent("x")] * 3, ["SENT"] * 3, NotSent, "REJECTED"),
         ([NotSent("x"), NotSent("x"), TimedOut("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
         ([TimedOut("x")] * 3, ["SENT", "UNKNOWN", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
-        ([Reply(404, b"<html>")], ["SENT"], HttpStatus, "REJECTED"),
+        ([Reply(404, b"<html>")], ["SENT"], OutcomeUnknown, "UNKNOWN"),  # this venue shows no transactions
         ([Reply(408, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([Reply(429, b"<html>"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
         ([Reply(503, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([Reply(200, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([TimedOut("x"), Reply(404, b"<html>")], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
         ([reply(40220), OK], ["SENT", "SENT"], None, "SUBMITTED"),
-        ([reply(40220)] * 3, ["SENT"] * 3, ExchangeError, "REJECTED"),
+        ([reply(40220)] * 3, ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
+        ([reply(40220), NotSent("x"), NotSent("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
         ([reply(1, 503), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
-        ([reply(40230)], ["SENT"], ExchangeError, "REJECTED"),
+        ([reply(40230)], ["SENT"], OutcomeUnknown, "UNKNOWN"),
         ([TimedOut("x"), reply(40204)], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
         ([KeyboardInterrupt()], ["SENT"], KeyboardInterrupt, "UNKNOWN"),
         ([NotSent("x"), KeyboardInterrupt()], ["SENT", "SENT"], KeyboardInterrupt, "UNKNOWN"),
@@ -181,7 +180,7 @@ def test_no_attempt_begins_after_the_time_is_over(delivery: Delivery) -> None:
 
 def test_what_another_process_settled_is_not_posted(delivery: Delivery) -> None:
     intent = keep(delivery)
-    delivery.ledger.update("one", 9, state=IntentState.ACCEPTED, code=0)
+    delivery.ledger.update("one", 9, proof=Proof(True, 0, ""))
     run = drive(delivery, delivery._post(intent, b"{}"), [])
     assert (run.posted, run.end.state) == ([], "ACCEPTED")
 
@@ -529,7 +528,7 @@ def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, mon
     def slow(*args: Any, **keywords: Any) -> Any:
         [intent] = delivery.ledger.all()
         assert delivery._senders == {intent.id: Sender.current()}
-        delivery.ledger.update(intent.id, 9, state=IntentState.REJECTED)
+        delivery.ledger.update(intent.id, 9, proof=Proof(False, None, ""))
         return sign(*args, **keywords)
 
     payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}

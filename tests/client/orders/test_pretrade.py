@@ -217,9 +217,9 @@ def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, tra
         until = min(venue.host.now_ms() + seconds * 1000, MAX_TIME)
         assert int(shown["expires_at"][0].timestamp()) == until // 1000
     assert venue.snapshot() > 0, "the state still fits its format"
-    with pytest.raises(MalformedRequest, match="validitySeconds"):
+    with pytest.raises(MalformedRequest, match="validity_seconds"):
         trader.permissions.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
-    with pytest.raises(MalformedRequest, match="validitySeconds"):
+    with pytest.raises(MalformedRequest, match="validity_seconds"):
         trader.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
 
 

@@ -77,8 +77,38 @@ def test_a_wait_is_bounded_and_names_what_it_takes(s: toolkit.Session, venue: Lo
     assert isinstance(caught.value, TimeoutError)
     assert venue.host.now_ms() == before  # time moves by `advance`
     assert r.wait("open") is r.wait("accepted") is r.wait(lambda order: order.status == "NEW") is r
-    with pytest.raises(errors.InputError, match="accepted, open, filled, ended"):
+    with pytest.raises(errors.InputError, match="accepted, open, untriggered, filled, cancelled"):
         r.wait("fulfilled")
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+def test_an_order_by_value_is_rounded_down_to_a_step_and_says_so(s: toolkit.Session, side: str) -> None:
+    call = getattr(s, side)
+    r = call("BTCUSDC", value="1000", price="30000", tif="POST_ONLY") if side == "buy" else call("BTCUSDC", value=1000)
+    step, at = s.product("BTCUSDC").step_size, Decimal(r.note.split(" at ")[1].split(" is ")[0])
+    quantity = Decimal(r.items[0]["ordQty"])
+    assert quantity * at <= 1000 < (quantity + step) * at
+    assert quantity % step == 0
+    assert f"value 1000: quantity {quantity} BTC at {at} is " in repr(r)
+    assert "rounded down to a step" in r.note
+    for wrong, words in (
+        ({}, "not both"),
+        ({"quantity": 1, "value": 1}, "not both"),
+        ({"value": 5}, "less than one step"),
+    ):
+        with pytest.raises(errors.InputError, match=words):
+            call("BTCUSDC", **wrong)
+
+
+def test_statuses_are_read_as_people_write_them(s: toolkit.Session) -> None:
+    waiting = s.buy("BTCUSDC", "0.01", price="50000", sl="45000")
+    assert waiting.orders[1].wait("untriggered", timeout="1s")
+    opened = s.orders(status="open")
+    assert opened["status"].tolist() == s.orders(open=True)["status"].tolist()
+    assert len(s.orders(status="untriggered")) == len(opened) - 1 == 1
+    waiting.cancel()
+    assert len(s.orders(status="Cancelled")) == 2
+    assert waiting.wait("cancelled")
 
 
 def test_a_receipt_cancels_and_replaces_its_order(s: toolkit.Session) -> None:

@@ -14,8 +14,7 @@ from tests.client.orders.test_outcome import HASH, LEVERAGE, ask, pages, placed,
 from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Envelope, Retry
 from toolkit.client.orders import reconciliation
-from toolkit.client.orders.intents import Intent, IntentState, MemoryLedger
-from toolkit.client.orders.outcome import Found
+from toolkit.client.orders.intents import FINAL, Intent, IntentState, Ledger, MemoryLedger, Proof
 from toolkit.client.orders.reconciliation import Reconciler, check_belongs, is_transient
 from toolkit.errors import (
     ActionRejected,
@@ -85,15 +84,15 @@ ALL = {"results": [{"txCode": 0}, {"txCode": "0"}]}
 @pytest.mark.parametrize(
     ("code", "data", "status", "expected"),
     [
-        (40230, {"txHash": HASH}, 200, True),
-        (40230, {"txCode": 7}, 400, True),
-        (40230, SOME, 200, True),
-        (40230, {"results": []}, 200, True),
+        (40230, {"txHash": HASH}, 200, False),
+        (40230, {"txCode": 7}, 400, False),
+        (40230, SOME, 200, False),
+        (40230, {"results": []}, 200, False),
         (40230, ALL, 200, False),  # each order was accepted, they say
         (40230, None, 200, False),
         (40230, {"other": 1}, 200, False),
         (40230, {"txHash": HASH}, 500, False),
-        (40230, {"txHash": HASH}, 499, True),
+        (40230, {"txHash": HASH}, 499, False),
         (40003, None, 400, True),
         (40201, None, 400, True),
         (40003, None, 500, False),
@@ -105,7 +104,7 @@ ALL = {"results": [{"txCode": 0}, {"txCode": "0"}]}
         (49999, None, 200, False),
     ],
 )
-def test_a_refusal_proves_that_nothing_was_executed(code: int, data: Any, status: int, expected: bool) -> None:
+def test_only_a_malformed_request_is_refused_in_every_copy(code: int, data: Any, status: int, expected: bool) -> None:
     error = exchange_error(code, "m", data=data, http_status=status)
     assert reconciliation.proves_no_execution(error) is expected
 
@@ -161,26 +160,49 @@ def test_an_answer_with_other_ids_is_another_requests(intent: Intent, data: Any,
     assert caught.value.body
 
 
+ONE_OK, TWO_OK = ({"clOrdId": 5000 + at, "ordId": at + 1, "txCode": 0} for at in range(2))
+ONE_BAD, TWO_BAD = ({"clOrdId": 5000 + at, "txCode": 7, "txMsg": "bad"} for at in range(2))
+
+
 @pytest.mark.parametrize(
-    ("intent", "data", "expected"),
+    ("intent", "code", "data", "accepted"),
     [
-        (PAIR, rows({"clOrdId": 5000, "ordId": 1}, {"clOrdId": 5001, "ordId": 2}), True),
-        (PAIR, rows({"clOrdId": 5000, "ordId": 1}, {"clOrdId": 5001}), False),
-        (PAIR, rows({"clOrdId": 5000, "ordId": 1}, {"ordId": 2}), False),
-        (PAIR, rows({"clOrdId": 5000, "ordId": 1}), False),
-        (PAIR, {"txHash": HASH}, False),
-        (PAIR, None, False),
-        (CANCEL, rows({"ordId": 7}, {"ordId": 8}), True),
-        (CANCEL, rows({"ordId": 7}, {"ordId": 9, "clOrdId": 5}), True),
-        (CANCEL, rows({"ordId": 7}, {"ordId": 9}), False),
-        (REPLACE, {"ordId": 9, "clOrdId": 5}, True),
-        (REPLACE, {"ordId": 7}, False),
-        (LEVERAGE, {"txHash": HASH}, False),
-        (LEVERAGE, rows(), False),
+        (PAIR, 0, rows(ONE_OK, TWO_OK), True),
+        (PAIR, 0, rows(ONE_OK, {"clOrdId": 5001, "txCode": 0}), None),
+        (PAIR, 0, rows(ONE_OK, {"ordId": 2, "txCode": 0}), None),
+        (PAIR, 0, rows(ONE_OK, {"clOrdId": 5001, "ordId": 2}), None),
+        (PAIR, 0, rows(TWO_OK, ONE_OK), None),
+        (PAIR, 0, rows(ONE_OK), None),
+        (PAIR, 0, {"txHash": HASH}, None),
+        (PAIR, 0, None, None),
+        (PAIR, 40230, rows(ONE_OK, TWO_BAD), True),
+        (PAIR, 40230, rows(ONE_BAD, TWO_BAD), False),
+        (PAIR, 40230, rows(ONE_OK, TWO_OK), None),  # refused, and each was accepted
+        (PAIR, 40230, rows(ONE_BAD, {"txCode": 7}), None),
+        (PAIR, 40230, None, None),
+        (PAIR, 0, rows(ONE_OK, TWO_BAD), None),
+        (PAIR, 40204, rows(ONE_BAD, TWO_BAD), None),
+        (replace(PAIR, nonce=6), 0, rows(ONE_OK, TWO_OK), None),  # ids of the user's own may have named others before
+        (
+            CANCEL,
+            0,
+            rows({"ordId": 7, "txCode": 0}, {"ordId": 8, "txCode": 0}),
+            None,
+        ),  # or the answer to their placement
+        (REPLACE, 0, {"ordId": 9, "clOrdId": 5}, None),
+        (LEVERAGE, 0, {"txHash": HASH}, None),
+        (LEVERAGE, 0, rows(), None),
+        (LEVERAGE, 40230, rows(), None),
     ],
 )
-def test_an_answer_shows_an_execution_by_the_ids_in_it(intent: Intent, data: Any, expected: bool) -> None:
-    assert reconciliation._shows_execution(intent, answer(data=data)) is expected
+def test_an_answer_proves_what_names_orders_by_ids_of_this_request_alone(
+    intent: Intent, code: int, data: Any, accepted: bool | None
+) -> None:
+    proof = reconciliation._proof_in(intent, answer(code, data))
+    assert (proof and (proof.accepted, proof.code, proof.data)) == (
+        None if accepted is None else (accepted, code, data)
+    )
+    assert reconciliation._proof_in(intent, answer(code, data, 500)) is None
 
 
 @pytest.mark.parametrize(
@@ -206,14 +228,23 @@ def test_code_0_may_hold_a_refusal(code: int, data: Any, reason: str) -> None:
     assert reconciliation._refused_inside(answer(code, data)) == reason
 
 
+def bring(ledger: Ledger, id: str, state: IntentState, now: int = 9, code: int | None = None, data: Any = None) -> None:
+    """Bring a sent intent into a state, a final one by a proof."""
+    if state is IntentState.FAILED:
+        ledger.update(id, now, state=IntentState.SUBMITTED)
+    if state in FINAL:
+        ledger.update(id, now, proof=Proof(state is IntentState.ACCEPTED, code, "", data))
+    elif state is not ledger.get(id).state:
+        ledger.update(id, now, state=state, code=code, data=data)  # type: ignore[typeddict-item]
+
+
 def settle(intent: Intent, timeout: float = 1.0, skew: int | None = None) -> tuple[Reconciler, Intent]:
     """Return a reconciler with an intent in its ledger."""
     ledger = MemoryLedger()
     ledger.record(replace(intent, state=IntentState.PREPARED))
     if intent.state is not IntentState.PREPARED:
         ledger.update(intent.id, intent.updated, state=IntentState.SENT, body=b"{}")
-        if intent.state is not IntentState.SENT:
-            ledger.update(intent.id, intent.updated, state=intent.state, code=intent.code, data=intent.data)
+        bring(ledger, intent.id, intent.state, intent.updated, intent.code, intent.data)
     return Reconciler(ledger, timeout, lambda: skew), ledger.get(intent.id)
 
 
@@ -240,7 +271,7 @@ def test_a_request_is_over_once_no_copy_can_be_executed_any_more(
 
 
 SENT = replace(LEVERAGE, state=IntentState.SENT)
-NAMED = rows({"clOrdId": 5000, "ordId": 1}, {"clOrdId": 5001, "ordId": 2})
+NAMED = rows(ONE_OK, TWO_OK)
 BOTH = replace(PAIR, state=IntentState.SENT)
 ONE = Retry(attempts=1)
 
@@ -265,15 +296,28 @@ EMPTY: dict[str, Any] = {}
 @pytest.mark.parametrize(
     ("code", "in_doubt", "routes", "state"),
     [
-        (40230, False, EMPTY, "REJECTED"),
-        (40204, False, EMPTY, "REJECTED"),
+        (40230, False, EMPTY, "UNKNOWN"),
+        (40230, False, NOT_SHOWN, "REJECTED"),
+        (40230, False, {"detail": lambda _: transaction(txCode=7, txMsg="m")}, "REJECTED"),
+        (40230, False, {"detail": lambda _: transaction(), **EMPTY}, "ACCEPTED"),
+        (40230, False, {"detail": lambda _: transaction(6)}, "UNKNOWN"),  # the refusal of another request
+        (40230, False, {"detail": lambda _: transaction(6), **SHOWN}, "ACCEPTED"),
+        (40204, False, EMPTY, "UNKNOWN"),
+        (40204, False, NOT_SHOWN, "REJECTED"),
+        (40204, False, SHOWN, "ACCEPTED"),
         (40204, True, EMPTY, "UNKNOWN"),
         (40204, True, SHOWN, "ACCEPTED"),
         (40204, True, NOT_SHOWN, "UNKNOWN"),  # a copy may be under way
-        (40003, True, EMPTY, "REJECTED"),  # malformed in every copy
+        (40003, False, SHOWN, "ACCEPTED"),
+        (40003, False, EMPTY, "UNKNOWN"),
+        (40003, True, EMPTY, "UNKNOWN"),
+        (40003, True, NOT_SHOWN, "REJECTED"),  # malformed in every copy
         (40207, False, SHOWN, "ACCEPTED"),
         (40207, False, EMPTY, "UNKNOWN"),
-        (40207, False, NOT_SHOWN, "REJECTED"),
+        (40207, False, NOT_SHOWN, "UNKNOWN"),  # a copy used the nonce, and may be executed later
+        (40208, False, SHOWN, "ACCEPTED"),
+        (40208, False, EMPTY, "UNKNOWN"),
+        (40208, False, NOT_SHOWN, "REJECTED"),
         (50000, False, SHOWN, "ACCEPTED"),
         (50000, False, EMPTY, "UNKNOWN"),
         (50000, False, NOT_SHOWN, "REJECTED"),
@@ -291,7 +335,7 @@ def test_a_refusal_is_the_outcome_only_where_no_copy_was_executed(
     elif state == "UNKNOWN":
         assert isinstance(found, OutcomeUnknown)
         assert kept.message == f"m (code {code}), and the venue does not show what became of it" + (
-            "; a copy that it took before would show within 60 s" if code == 40204 else ""
+            "; a copy that it took before would show within 60 s" if code in (40204, 40208) else ""
         )
         assert kept.code == (None if code == 50000 else code)
         assert found.receipt.state is IntentState.UNKNOWN
@@ -320,7 +364,7 @@ def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
     made, kept = settle(replace(SENT, state=IntentState.SUBMITTED))
 
     def told(_: Any) -> list[Any]:
-        made.ledger.update(kept.id, 9, state=IntentState(state), code=40230 if raises else 0)
+        bring(made.ledger, kept.id, IntentState(state), code=40230 if raises else 0)
         return []
 
     if raises:
@@ -341,12 +385,12 @@ def test_another_process_that_resolves_the_request_may_have_sent_a_copy() -> Non
     ("intent", "given", "state", "accepted"),
     [
         (SENT, answer(0, {"txHash": HASH}), "SUBMITTED", []),
-        (SENT, answer(0, {"txHash": HASH, "txCode": 7, "txMsg": "bad"}), "REJECTED", []),
+        (SENT, answer(0, {"txHash": HASH, "txCode": 7, "txMsg": "bad"}), "UNKNOWN", []),
         (BOTH, answer(0, NAMED), "ACCEPTED", [True, True]),
-        (BOTH, answer(0, rows({"txCode": 0}, {"txCode": 7})), "ACCEPTED", [True, False]),
-        (BOTH, answer(40230, rows({"txCode": 7}, {"txCode": 0})), "ACCEPTED", [False, True]),
-        (BOTH, answer(40230, rows({"txCode": 7}, {"txCode": 7})), "REJECTED", [False, False]),
-        (BOTH, answer(40230, rows({"txCode": 7}, {"ordId": 2})), "REJECTED", [False, True]),
+        (BOTH, answer(0, rows(ONE_OK, TWO_BAD)), "ACCEPTED", [True, False]),
+        (BOTH, answer(40230, rows(ONE_BAD, TWO_OK)), "ACCEPTED", [False, True]),
+        (BOTH, answer(40230, rows(ONE_BAD, TWO_BAD)), "REJECTED", [False, False]),
+        (BOTH, answer(40230, rows({"txCode": 7}, {"ordId": 2})), "REJECTED", [False, False]),
     ],
 )  # fmt: skip
 def test_an_answer_becomes_the_state_of_the_intent(
@@ -354,7 +398,7 @@ def test_an_answer_becomes_the_state_of_the_intent(
 ) -> None:
     found, kept = classify(intent, given)
     assert str(kept.state) == state
-    receipt = found.receipt if isinstance(found, ExchangeError) else found
+    receipt = found.receipt if isinstance(found, ToolkitError) else found  # type: ignore[attr-defined]
     assert str(receipt.state) == state
     assert [result.accepted for result in receipt.results] == accepted
     assert isinstance(found, ActionRejected) is (state == "REJECTED" or False in accepted)
@@ -398,7 +442,7 @@ def test_an_answer_that_named_another_transaction_proves_nothing() -> None:
 )
 def test_what_the_venue_shows_settles_an_intent(state: str, accepted: bool, code: int, ends: str) -> None:
     made, kept = settle(replace(SENT, state=IntentState(state)))
-    found = Found(accepted, code, "why", {"a": 1})
+    found = Proof(accepted, 40230 if code else 0, "why", {"a": 1})
     if code:
         with pytest.raises(ActionRejected, match="why") as caught:
             made.record_found(kept, 9, found)
@@ -413,7 +457,12 @@ def test_what_the_venue_shows_settles_an_intent(state: str, accepted: bool, code
     ("state", "failure", "in_doubt", "routes", "error", "ends"),
     [
         ("SENT", NotSent("refused"), False, EMPTY, NotSent, "REJECTED"),
-        ("SENT", exchange_error(40220, "slow"), False, EMPTY, ExchangeError, "REJECTED"),
+        ("SENT", exchange_error(40220, "slow"), False, NOT_SHOWN, ExchangeError, "REJECTED"),
+        ("SENT", exchange_error(40220, "slow"), False, EMPTY, OutcomeUnknown, "UNKNOWN"),
+        ("SENT", exchange_error(40220, "slow"), False, SHOWN, None, "ACCEPTED"),
+        ("SENT", HttpStatus("403", status=403), False, NOT_SHOWN, HttpStatus, "REJECTED"),
+        ("SENT", HttpStatus("403", status=403), False, SHOWN, None, "ACCEPTED"),
+        ("SENT", HttpStatus("403", status=403), False, EMPTY, OutcomeUnknown, "UNKNOWN"),
         ("SENT", NotSent("refused"), True, EMPTY, OutcomeUnknown, "UNKNOWN"),
         ("SENT", TimedOut("late"), True, SHOWN, OutcomeUnknown, "UNKNOWN"),  # the venue is out of reach
         ("SENT", BadAnswer("html"), True, SHOWN, None, "ACCEPTED"),
@@ -440,8 +489,8 @@ def test_the_last_attempt_failed(
     after = made.ledger.get(kept.id)
     assert after.state == ends
     if ends == "REJECTED":
-        told = ("not sent: refused", None) if error is NotSent else ("slow (code 40220)", 40220)
-        assert (after.message, after.code) == told
+        told = {NotSent: ("not sent: refused", None), HttpStatus: (str(failure), None)}
+        assert (after.message, after.code) == told.get(error, ("slow (code 40220)", 40220))
 
 
 def test_a_settled_intent_is_returned_or_raised_again() -> None:
@@ -475,11 +524,12 @@ def test_an_expired_request_says_how_far_the_clocks_are_apart(code: int, skew: i
 
 def test_a_faster_process_decides() -> None:
     made, kept = settle(replace(SENT, state=IntentState.ACCEPTED))
-    for state in (IntentState.ACCEPTED, IntentState.UNKNOWN, IntentState.SENT, IntentState.SUBMITTED):
+    assert made.update(kept, 9, proof=Proof(True, 0, "")).state == "ACCEPTED"
+    for state in (IntentState.UNKNOWN, IntentState.SENT, IntentState.SUBMITTED):
         assert made.update(kept, 9, state=state).state == "ACCEPTED"
     with pytest.raises(ToolkitError):
-        made.update(kept, 9, state=IntentState.REJECTED)
-    assert made.update(kept, 9, expected=IntentState.SENT, state=IntentState.REJECTED).state == "ACCEPTED"
+        made.update(kept, 9, proof=Proof(False, None, ""))
+    assert made.update(kept, 9, expected=IntentState.SENT, proof=Proof(False, None, "")).state == "ACCEPTED"
     made, kept = settle(replace(SENT, state=IntentState.UNKNOWN))
     assert made.update(kept, 9, state=IntentState.SENT).state == "UNKNOWN"
     with pytest.raises(ToolkitError):
@@ -515,7 +565,7 @@ def test_what_another_process_settles_while_the_venue_is_asked_holds(state: str,
     made, kept = settle(SENT, 0.0)
 
     def told(_: Any) -> list[Any]:
-        made.ledger.update(kept.id, 9, state=IntentState(state), code=code)
+        bring(made.ledger, kept.id, IntentState(state), code=code)
         return []
 
     flow = made.classify_response(kept, answer(40204), True, ONE)

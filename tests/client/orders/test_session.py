@@ -469,7 +469,7 @@ def test_an_order_that_shows_up_a_block_later_is_waited_for() -> None:
         first = toolkit.connect(venue=venue)
         venue.advance("3s")
         s, _ = flaky(venue, ["answer lost"])
-        s._driver._sleep = lambda seconds: venue.advance(round(seconds * 1000)) and None
+        s._driver._sleep = lambda seconds: venue.advance(f"{round(seconds * 1000)}ms") and None
         s._delivery.retry = Retry(attempts=4, base=1.0)
         receipt = s.buy("BTCUSDC", "0.001", price="50000")
         assert receipt.state is IntentState.ACCEPTED
@@ -507,9 +507,11 @@ def test_a_read_only_session_on_mainnet_names_the_missing_key_before_it_asks_to_
         session(FakeVenue(), environment="mainnet", wallet=toolkit.Wallet(account=MASTER)).exchange.cancel_all(1)
 
 
-@pytest.mark.parametrize("interval", [0, -60])
-def test_an_interval_without_length_is_refused(interval: Any) -> None:
-    with pytest.raises(errors.MalformedRequest, match="too short"):
+@pytest.mark.parametrize(
+    ("interval", "said"), [(0, "whole seconds, 1 or more"), (-60, "not a span of time"), ("0s", "whole seconds")]
+)
+def test_an_interval_without_length_is_refused(interval: Any, said: str) -> None:
+    with pytest.raises(errors.InputError, match=said):
         session(FakeVenue()).klines("BTCUSDC", interval)
 
 
@@ -559,3 +561,25 @@ def test_a_closed_session_refuses_to_trade() -> None:
         with pytest.raises(errors.SessionClosed, match="is closed"):
             call()
     assert len(fake.bodies) == sent
+
+
+def test_a_program_that_is_run_twice_records_its_orders_in_the_same_file(tmp_path: Path) -> None:
+    """The second venue begins at the same time, with the same nonces."""
+    for runs in (1, 2):
+        with toolkit.connect(clock="manual", intents=tmp_path / "orders.db") as session:
+            session.buy("BTCUSDC", "0.01")
+            assert session.resolve() == []
+            assert session.intents()["action"].tolist() == ["approveAgent", "placeOrder"] * runs
+            assert session.intents()["environment"].nunique() == runs
+
+
+def test_a_venue_that_continues_its_journal_is_the_same_venue_in_the_ledger(tmp_path: Path) -> None:
+    labels = set()
+    for _ in range(2):
+        with (
+            LocalVenue(clock="manual", journal=tmp_path / "venue.journal") as venue,
+            toolkit.connect(venue=venue, intents=tmp_path / "orders.db") as session,
+        ):
+            venue.advance("1s")
+            labels.add(session.environment.label)
+    assert len(labels) == 1

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import toolkit
-from tests.client.fake import FakeVenue, enveloped, session
+from tests.client.fake import AGENT_KEY, FakeVenue, enveloped, session
 from toolkit import errors, orders
 from toolkit.client.io.flow import Fetch, Reply
 from toolkit.client.orders.intents import IntentState
@@ -48,6 +48,19 @@ def test_a_call_waits_until_its_action_is_executed(venue: LocalVenue, s: toolkit
     assert venue.host.now_ms() == before + 1000
     leverage = s.exchange.set_leverage("BTCUSDC", 5)
     assert (leverage.state, leverage.tx_code) == (IntentState.ACCEPTED, 0)
+
+
+@pytest.mark.parametrize(("clock", "delay"), [("manual", "1s"), ("manual", "30s"), ("real", "200ms")])
+@pytest.mark.parametrize("settle_timeout", [0, 0.01])
+def test_a_session_that_does_not_wait_has_its_own_approval(clock: str, delay: str, settle_timeout: float) -> None:
+    with (
+        LocalVenue(clock=clock, market=False, settle_delay=delay) as venue,
+        toolkit.connect(venue=venue, settle_timeout=settle_timeout) as hasty,
+    ):
+        assert list(hasty.intents()["state"]) == ["ACCEPTED"]
+        receipt = hasty.buy("BTCUSDC", "0.01", price="50000")
+        assert settle_timeout or receipt.state is IntentState.SUBMITTED
+        assert receipt.wait("accepted", timeout=5).status == "NEW"
 
 
 def test_an_order_that_can_not_be_covered_failed(s: toolkit.Session) -> None:
@@ -199,13 +212,14 @@ def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.S
 
 def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolkit.Session) -> None:
     made = at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=77)
-    row = {"clOrdId": 77, "ordId": 5, "ordSide": "BUY", "execStatus": "NEW"}
+    row = {"userAddr": at_once.account, "clOrdId": 77, "ordId": 5, "ordSide": "BUY", "execStatus": "NEW"}
     ack = {"nonce": at_once.intents.get(made.intent).nonce, "signer": "0x" + "1" * 40, "actionType": "placeOrder"}
     account = str(at_once.account)
     told = at_once._delivery.take_records
     told("orderHist", "0x" + "2" * 40, [row], venue.host.now_ms())
     told("trades", account, [row], venue.host.now_ms())
-    for wrong in ({"clOrdId": 78}, {"ordSide": "SELL"}, {"execStatus": "CANCELED"}, {"clOrdId": "x"}):
+    others = ({"userAddr": None}, {"userAddr": "0x" + "2" * 40}, {"ordQty": "0.02"}, {"ordPx": "50000.1"})
+    for wrong in ({"clOrdId": 78}, {"ordSide": "SELL"}, {"execStatus": "CANCELED"}, {"clOrdId": "x"}, *others):
         told("orderHist", account, [row | wrong], venue.host.now_ms())
     for event in ({}, {"eventType": "actionAck", "event": [ack | {"txCode": 5}, 7]}, {"eventType": "perpOrder"}):
         told("userEvent", account, [event], venue.host.now_ms())
@@ -250,7 +264,9 @@ class TransactionsOnly:
             assert answer["code"] == 0
             return enveloped(0, "success", {"txHash": "0xabc", "txCode": 0, "txMsg": ""})
         if request.url.path == "/info/explore/transaction/detail":
-            return enveloped(0, "success", {"txHash": request.url.params["txHash"]} | self.rows)
+            sent = json.loads(self.inner.bodies[-1])
+            own = {"signer": toolkit.Wallet(agent=AGENT_KEY).agent, "nonce": str(sent["nonce"])}
+            return enveloped(0, "success", {"txHash": request.url.params["txHash"]} | own | self.rows)
         return self.inner(request)
 
 

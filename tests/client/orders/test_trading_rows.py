@@ -12,9 +12,11 @@ import pytest
 import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, enveloped, session
 from tests.client.orders.test_outcome import VAULT
+from tests.client.rows import whole
 from toolkit.client.orders.trading import TradingFlows, _closing_orders
-from toolkit.errors import InputError, WalletError
+from toolkit.errors import BadAnswer, InputError, WalletError
 from toolkit.products import ProductTable
+from toolkit.protocol.reads.info_records import RECORDS
 
 BTC = ProductTable.from_meta(META)["BTCUSDC"]
 OTHER = "0x" + "22" * 20
@@ -60,7 +62,8 @@ def test_each_leg_of_a_position_is_closed(row: dict[str, str], price: Any, closi
 
 
 def test_a_position_is_closed_where_it_is() -> None:
-    fake = Rows({"longSize": "0.5", "shortSize": "0"})
+    position = whole(RECORDS["Position"], longSize="0.5", shortSize="0")
+    fake = Rows(position)
     s = session(fake)
     s.close_position("BTCUSDC", "60000", tif="IOC")
     s.close_position("BTCUSDC", "60000", vault_address=VAULT)
@@ -70,7 +73,9 @@ def test_a_position_is_closed_where_it_is() -> None:
     assert first["action"]["orders"][0]["timeInForce"] == "IOC"
     assert (first.get("vaultAddress"), second["vaultAddress"]) == (None, VAULT)
     with pytest.raises(InputError, match="no position in BTCUSDC to close"):
-        session(Rows({"longSize": "0"})).close_position("BTCUSDC")
+        session(Rows(position | {"longSize": "0"})).close_position("BTCUSDC")
+    with pytest.raises(BadAnswer, match="GET /info/position/list: Position: longSize is missing"):
+        session(Rows({name: value for name, value in position.items() if name != "longSize"})).close_position("BTCUSDC")
 
 
 def test_an_agent_key_alone_acts_for_its_only_master() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.fake import META
-from toolkit.client.orders.intents import SqliteLedger
+from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import CATCH_UP, Child, Plan
 from toolkit.orders import twap
 from toolkit.products import ProductTable

@@ -15,7 +15,8 @@ import toolkit
 from tests.client.fake import FakeVenue
 from tests.client.fake import session as fake_session
 from toolkit.client.orders.delivery import Delivery
-from toolkit.client.orders.intents import MemoryLedger, SqliteLedger
+from toolkit.client.orders.intents import MemoryLedger
+from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
 from toolkit.errors import CheckFailed, InputError, LimitReached, ToolkitError
 from toolkit.orders import twap

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -24,9 +26,10 @@ from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads import candle_reads
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
-from toolkit.client.reads.conversion import milliseconds, seconds
+from toolkit.client.reads.conversion import seconds
 from toolkit.client.reads.reading import Reader
-from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited, UnknownProduct
+from toolkit.errors import DataWarning, InputError, MalformedRequest, NotSent, RateLimited, UnknownProduct
+from toolkit.numerals import moment
 from toolkit.progress import Progress
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
@@ -224,6 +227,30 @@ def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
     assert [int(stamp.timestamp() * 1000) for stamp in made["time"]] == [t for t in there if first <= t <= last]
 
 
+@pytest.mark.parametrize("start", [0, -1])
+@pytest.mark.parametrize("interval", ["1m", "15m"])
+@pytest.mark.parametrize("trades", [0, 1])
+@pytest.mark.parametrize("weeks", ["there", "none", "refused"])
+def test_candles_from_the_very_beginning_take_few_requests(start: int, interval: str, trades: int, weeks: str) -> None:
+    def change(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if weeks == "there" or request.url.params.get("interval") != "604800":
+            return response
+        refusal = {"code": 40003, "message": "no such interval", "data": None}
+        return httpx.Response(200, json={"code": 0, "message": "success", "data": []} if weeks == "none" else refusal)
+
+    with LocalVenue(clock="manual", market=False) as bare:
+        wire = Wire(bare)
+        with toolkit.connect(venue=bare, transport=wire) as s:
+            bare.control.add_liquidity("BTCUSDC", "SELL", "60010", "5")
+            for _ in range(trades):
+                s.buy("BTCUSDC", "0.01")
+            bare.advance("20m")
+            wire.change = change
+            wire.paths.clear()
+            assert len(s.klines("BTCUSDC", interval, start=start)) == trades
+            assert 1 <= len(wire.paths) <= 8
+
+
 def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue) -> None:
     every = session.klines("BTCUSDC", "1m", limit=4)
     closed = session.klines("BTCUSDC", "1m", limit=4, closed=True)
@@ -237,7 +264,7 @@ def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue)
 @pytest.mark.parametrize("limit", [1, 2, 7])
 def test_a_limit_gives_that_many_candles_at_any_moment(offset_ms: int, limit: int) -> None:
     with LocalVenue(clock="manual", start=1_767_225_600_000) as venue, toolkit.connect(venue=venue) as s:
-        venue.advance(offset_ms)
+        venue.advance(f"{offset_ms}ms")
         for interval in ("1m", "1h"):
             assert len(s.klines("BTCUSDC", interval, limit=limit)) == limit
             assert len(s.klines("BTCUSDC", interval, limit=limit, closed=True)) == limit
@@ -262,7 +289,7 @@ def test_intervals_without_trades_do_not_count() -> None:
 
 @pytest.mark.parametrize("interval", ["1M", "12M"])
 def test_months_are_refused_and_never_minutes(session: Session, interval: str) -> None:
-    with pytest.raises(MalformedRequest, match=f"minutes are {interval[:-1]}m"):
+    with pytest.raises(InputError, match="M would be months, which differ in length, and minutes are m"):
         session.klines("BTCUSDC", interval)
     assert len(session.klines("BTCUSDC", "1H", limit=2)) == 2
 
@@ -349,7 +376,8 @@ def test_the_cache_never_keeps_a_candle_that_may_still_change(
     session: Session, wire: Wire, venue: LocalVenue, tmp_path: Path
 ) -> None:
     session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
-    kept, covered = CandleCache(tmp_path, f"local {session.environment.base_url}").load("BTCUSDC", 60)
+    scope = f"local {venue.host.core.block_hash(0)}"
+    kept, covered = CandleCache(tmp_path, scope).load("BTCUSDC", 60)
     assert covered[-1][1] <= venue.host.now_ms() - candle_reads.GRACE_MS
     assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
     wire.paths.clear()
@@ -358,13 +386,43 @@ def test_the_cache_never_keeps_a_candle_that_may_still_change(
     pd.testing.assert_frame_equal(fresh, session.klines("BTCUSDC", "1m", limit=10))
 
 
-def test_a_damaged_cache_file_counts_as_empty(session: Session, tmp_path: Path) -> None:
+def test_a_damaged_cache_file_counts_as_empty_and_is_named(session: Session, tmp_path: Path) -> None:
     window = ("2025-12-31T00:00", "2025-12-31T01:00")
     whole = session.klines("BTCUSDC", "5m", *window, cache=tmp_path)
     (file,) = tmp_path.glob("*.parquet")
-    for damage in (b"", b"not parquet", file.read_bytes()[:-20]):
+    flipped = bytearray(file.read_bytes())
+    flipped[len(flipped) // 3] ^= 1
+    for damage in (b"", b"not parquet", file.read_bytes()[:-20], bytes(flipped)):
         file.write_bytes(damage)
-        pd.testing.assert_frame_equal(session.klines("BTCUSDC", "5m", *window, cache=tmp_path), whole)
+        with pytest.warns(DataWarning, match=re.escape(str(file))):
+            pd.testing.assert_frame_equal(session.klines("BTCUSDC", "5m", *window, cache=tmp_path), whole)
+
+
+@pytest.mark.parametrize("other", [{"seed": 8}, {"market": "stressed"}, {"market": None}, {"seed": 7}])
+def test_a_cache_never_gives_the_candles_of_another_market(tmp_path: Path, other: dict[str, Any]) -> None:
+    """The last case has the same genesis, and another price by hand."""
+
+    def read(cache: Path | None, jump: str | None, **options: Any) -> pd.DataFrame:
+        with LocalVenue(clock="manual", **options) as venue, toolkit.connect(venue=venue) as session:
+            if jump is not None:
+                venue.control.set_oracle("BTCUSDC", jump)
+            venue.advance("2h")
+            return session.klines("BTCUSDC", "1m", limit=60, cache=cache)
+
+    read(tmp_path, None, seed=7)
+    jump = "70000" if other == {"seed": 7} else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        cached = read(tmp_path, jump, **other)
+    pd.testing.assert_frame_equal(cached, read(None, jump, **other))
+
+
+def test_candles_are_complete_where_the_cache_cannot_be_written(session: Session, tmp_path: Path) -> None:
+    window = ("2025-12-31T00:00", "2025-12-31T01:00")
+    (tmp_path / "taken").write_text("a file where the directory should be")
+    with pytest.warns(DataWarning, match="can't be written"):
+        read = session.klines("BTCUSDC", "5m", *window, cache=tmp_path / "taken")
+    pd.testing.assert_frame_equal(read, session.klines("BTCUSDC", "5m", *window))
 
 
 def test_caches_of_two_venues_are_two_files(tmp_path: Path) -> None:
@@ -451,36 +509,56 @@ def test_the_product_list_is_asked_for_once_for_many_reads(session: Session, wir
         pd.Timestamp("2026-01-01"),
         pd.Timestamp("2026-01-01T01:00", tz="Europe/Paris"),
         pd.Timestamp("2026-01-01").to_datetime64().astype("M8[ms]").astype("int64"),
+        *(pd.Timestamp("2026-01-01").to_datetime64().astype(f"M8[{unit}]") for unit in ("D", "s", "ms", "us", "ns")),
+        *(1_767_225_600 * scale for scale in (1, 10**3, 10**6, 10**9)),
+        pd.Timestamp("2026-01-01").value,
+        1_767_225_600.0,
+        "1767225600",
+        "20260101",
+        "2026-01-01 UTC",
+        "2d",
+        "1d 24h",
+        timedelta(days=2),
+        pd.Timedelta(days=2),
     ],
     ids=repr,
 )
 def test_times_are_read_in_every_usual_form(value: Any) -> None:
-    assert milliseconds(value, "start") == 1_767_225_600_000
+    assert moment(value, "start", 1_767_398_400_000) == 1_767_225_600_000
 
 
-@pytest.mark.parametrize("value", ["yesterday", 1.5, True, None, "", [1]])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("tomorrow", 1.5, True, None, "", [1], -5, -1_767_225_600_000, "-5", "nan", float("nan"), float("inf")),
+        *(pd.NaT, pd.NA, pd.Timestamp("NaT").to_datetime64(), pd.Series([1, 2]), 10**40, "9" * 5000),
+    ],
+)
 def test_what_is_no_time_is_named(value: Any) -> None:
-    with pytest.raises(MalformedRequest, match=r"^start .* is not a time; use milliseconds, ISO text"):
-        milliseconds(value, "start")
+    with pytest.raises(MalformedRequest, match=r"(?s)^start .* is not a time; use milliseconds, ISO text"):
+        moment(value, "start", 1_767_398_400_000)
 
 
-def test_seconds_given_for_milliseconds_are_noticed() -> None:
-    with pytest.raises(MalformedRequest, match="start 1767225600 looks like seconds") as caught:
-        milliseconds(1_767_225_600, "start")
-    assert caught.value.nearest == ("1767225600000",)
+def test_words_for_times_follow_the_clock_they_are_given() -> None:
+    now_ms = 1_767_398_400_000 + 5
+    assert moment("now", "start", now_ms) == now_ms
+    assert moment("today", "start", now_ms) == now_ms - 5
+    assert moment("yesterday", "start", now_ms) == now_ms - 5 - 86_400_000
+    with pytest.raises(MalformedRequest, match="is not a time"):
+        moment("7d", "start")
 
 
 @pytest.mark.parametrize(
     ("value", "wanted"),
-    [(60, 60), ("60", 60), ("1m", 60), ("4h", 14_400), ("1D", 86_400), ("2w", 1_209_600), (timedelta(minutes=5), 300)],
+    [("1m", 60), ("4h", 14_400), ("1D", 86_400), ("2w", 1_209_600), (timedelta(minutes=5), 300)],
 )
 def test_intervals_are_read_in_every_usual_form(value: Any, wanted: int) -> None:
     assert seconds(value) == wanted
 
 
-@pytest.mark.parametrize("value", ["hourly", "", 1.5, None, True, "0m"])
-def test_what_is_no_interval_is_named(value: Any) -> None:
-    with pytest.raises(MalformedRequest, match=r"^interval .* is not one; use seconds or text"):
+@pytest.mark.parametrize("value", ["1500ms", "0m"])
+def test_an_interval_is_whole_seconds(value: Any) -> None:
+    with pytest.raises(MalformedRequest, match=r"^interval .* is not whole seconds, 1 or more"):
         seconds(value)
 
 

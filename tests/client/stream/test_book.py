@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolkit
 from toolkit.client.stream.local_book import LocalBook
+from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.errors import FeedError
+from toolkit.venue.local import LocalVenue
 
 price = st.integers(1, 40).map(lambda ticks: str(Decimal(ticks) / 4))
 quantity = st.sampled_from(["0", "0.000", "1", "2.5", "0.001"])
@@ -65,3 +70,26 @@ def test_a_crossed_book_is_an_error_that_shows_both_sides() -> None:
 def test_a_price_that_is_no_plain_number_is_refused(text: str) -> None:
     with pytest.raises(FeedError, match="not a plain decimal"):
         LocalBook().apply([(text, "1")], [])
+
+
+def test_numbers_in_an_order_book_are_read_like_decimal_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_numbers(self: FeedProtocol, text: str, now_ms: int) -> None:
+        message = json.loads(text)
+        book = message.get("data", {}).get("book", {})
+        for side, levels in book.items():
+            book[side] = [[float(px), float(qty)] for px, qty in levels]
+            sent.extend(book[side])
+        received(self, json.dumps(message), now_ms)
+
+    sent: list[list[float]] = []
+    received = FeedProtocol.received
+    with LocalVenue(clock="manual", seed=3) as venue:
+        tables = []
+        for each in (received, as_numbers):
+            monkeypatch.setattr(FeedProtocol, "received", each)
+            with toolkit.connect(venue=venue) as session:
+                book = session.stream.order_book("BTCUSDC", 5)
+                assert book.is_live
+                tables.append(book.frame())
+    assert len(sent) == len(tables[0]) == 10
+    pd.testing.assert_frame_equal(*tables)

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.client.rows import whole
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import Settings, Topic
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.reads import feed as wire
+from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
 
 BOOK = {"symbol": "BTCUSDC", "depth": 5}
 USER = "0x" + "ab" * 20
@@ -159,12 +161,13 @@ def test_a_quiet_account_is_requested_again_without_being_stale() -> None:
     peer = Peer(silence_ms={"userFilled": 500}, answer_ms=1000, rate=None)
     topic = peer.subscribe("userFilled", userAddress=USER)
     peer.open()
-    peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[{"execId": "1", "transactionTime": 5}])
+    fill = whole(RECORDS["userFilled"], execId="1", transactionTime=5)
+    peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[fill])
     assert len(peer.wait(500)) == 2
     assert topic.state == "live"
-    peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[{"execId": "1", "transactionTime": 5}])
+    peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[fill])
     assert topic.duplicates == 0
-    assert topic.data.records() == [{"execId": "1", "transactionTime": 5}]
+    assert topic.data.records() == [fill]
     peer.wait(500)
     peer.wait(1000)
     assert topic.state == "resyncing", "no answer: now it is stale"
@@ -225,6 +228,19 @@ def test_a_ping_that_is_not_answered_ends_the_connection() -> None:
     assert not peer.client.must_close
     peer.wait(1)
     assert peer.client.must_close == "nothing came for 200 ms after a ping"
+
+
+def test_a_watch_that_is_answered_asks_again_after_its_span() -> None:
+    """The shell sleeps until the answer is overdue, so the answer must wake it."""
+    peer, _ = live_book(heartbeat_ms=15_000, answer_ms=10_000)
+    peer.client.watch_ms = 500
+    for _ in range(5):
+        assert peer.wait(500) == ["ping"]
+        assert peer.client.deadline() == peer.now + 10_000
+        peer.client.needs_shell = False
+        peer.client.received(wire.PONG, peer.now)
+        assert peer.client.needs_shell
+        assert peer.client.deadline() == peer.now + 500
 
 
 def test_later_pings_do_not_postpone_the_deadline_of_the_first() -> None:
@@ -322,6 +338,37 @@ def test_items_that_are_not_records_lead_to_a_fresh_snapshot(
     assert not [event for event in peer.client.events() if event.kind != "state"]
 
 
+@pytest.mark.parametrize("missing", [[], None])
+@pytest.mark.parametrize("again", ["incremental", "snapshot"])
+@pytest.mark.parametrize(
+    ("kind", "fields", "record"),
+    [
+        ("ticker", {"symbol": "BTCUSDC"}, {"ticker": {"s": "BTCUSDC", "p": "1", "mp": "2"}}),
+        ("blockHeight", {}, {"blockHeight": 7, "timestamp": 1_767_225_600_000}),
+    ],
+)
+def test_a_newest_value_is_not_live_while_a_message_came_without_it(
+    kind: str, fields: dict[str, Any], record: dict[str, Any], again: str, missing: Any
+) -> None:
+    peer = Peer()
+    topic = peer.subscribe(kind, **fields)
+    peer.open()
+
+    def receive(how: str, sequence: int, held: dict[str, Any]) -> None:
+        data = {"type": how, "sequence": sequence, **fields, **held}
+        peer.client.received(json.dumps({"channel": kind, "data": data}), peer.now)
+
+    receive("snapshot", 8, record)
+    assert topic.is_live
+    assert not topic.damaged
+    receive(again, 9, dict.fromkeys(record, missing) if kind == "ticker" else {})
+    assert topic.damaged or not topic.is_live
+    assert topic.data.dropped == 1
+    receive("snapshot", 10, record)
+    assert topic.is_live
+    assert not topic.damaged
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -348,8 +395,8 @@ def test_messages_are_matched_to_their_subscription() -> None:
     peer.open()
     peer.send("orderBook", "snapshot", 1, symbol="BTCUSDC", depth=20, book={"bids": [["1", "1"]], "asks": []})
     peer.send("orderBook", "snapshot", 1, symbol="BTCUSDC", depth=50, book={"bids": [["2", "1"]], "asks": []})
-    peer.send("candle", "snapshot", 1, symbolName="BTCUSDC", intrvl=3600, timestamp=0, open="1")
-    peer.send("aopState", "snapshot", 1, aop={"accounts": [{"userAddr": USER, "currency": 1, "balance": "5"}]})
+    peer.send("candle", "snapshot", 1, **whole(RECORDS["candle"], symbolName="BTCUSDC", intrvl=3600, timestamp=3600))
+    peer.send("aopState", "snapshot", 1, aop={"accounts": [whole(AOP_RECORDS["accounts"], userAddr=USER)]})
     assert [topic.state for topic in (five, twenty, minute, hour, account)] == [
         *("subscribing", "live", "subscribing", "live", "live")
     ]
@@ -364,7 +411,7 @@ def test_wrong_fields_are_refused_before_anything_is_sent() -> None:
 
 
 def trade(at: int) -> dict[str, Any]:
-    return {"symbol": "BTCUSDC", "filledPx": str(at), "transactionTime": at}
+    return whole(RECORDS["trades"], filledPx=str(at), transactionTime=at)
 
 
 def times(topic: Topic) -> list[int]:
@@ -405,8 +452,8 @@ def test_an_account_is_kept_by_parts_and_closed_items_are_removed() -> None:
     peer = Peer()
     topic = peer.subscribe("aopState", userAddress=USER)
     peer.open()
-    order = {"ordId": "5", "ordStatus": "NEW"}
-    position = {"userAddr": USER, "symbolCode": 1, "longSize": "1", "shortSize": "0"}
+    order = whole(AOP_RECORDS["orders"], ordId="5", ordStatus="NEW")
+    position = whole(AOP_RECORDS["positions"], userAddr=USER, shortSize="0")
     peer.send("aopState", "snapshot", 1, userAddr=USER, aop={"orders": [order], "positions": [position]})
     parts = topic.data.parts  # type: ignore[attr-defined]
     assert (len(parts["orders"]), len(parts["positions"])) == (1, 1)

@@ -15,7 +15,7 @@ import pytest
 from tests.venue.traders import Trader
 from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.live import Live
-from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream, interval_text
+from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused
 from toolkit.venue.local import LocalVenue
@@ -134,6 +134,44 @@ def test_waiting_on_a_manual_clock_never_blocks(stream: Stream, alice: Trader) -
     book.wait(lambda live: live.best_bid == 62500)
     with pytest.raises(StaleData, match="the condition did not come true within"):
         book.wait(lambda live: False, timeout=0.01)
+
+
+def test_a_read_waits_for_what_another_thread_is_just_reading(
+    stream: Stream, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = stream.order_book("BTCUSDC", 5)
+    shell: Any = book._client.shell
+    asked, drained, released = threading.Event(), threading.Event(), threading.Event()
+    drain, is_reader = shell._connection.drain, shell.is_reader_thread
+    seen: list[int] = []
+
+    def drain_slowly() -> list[str]:
+        texts: list[str] = drain()
+        drained.set()
+        assert released.wait(10)
+        return texts
+
+    def is_reader_once_drained() -> bool:
+        if threading.current_thread() is reader and not asked.is_set():
+            asked.set()
+            assert drained.wait(10)
+        return bool(is_reader())
+
+    reader = threading.Thread(target=lambda: seen.append(len(book.rows())))
+    writer = threading.Thread(target=lambda: alice.place("BUY", "62000", "0.001"))
+    monkeypatch.setattr(shell._connection, "drain", drain_slowly)
+    monkeypatch.setattr(shell, "is_reader_thread", is_reader_once_drained)
+    reader.start()
+    assert asked.wait(10)
+    writer.start()
+    assert drained.wait(10)
+    reader.join(0.1)
+    waited = reader.is_alive()
+    released.set()
+    reader.join(10)
+    writer.join(10)
+    assert waited
+    assert seen == [1]
 
 
 def test_waiting_sees_what_another_thread_does(stream: Stream, alice: Trader) -> None:
@@ -329,20 +367,12 @@ def test_wrong_arguments_are_refused_immediately(stream: Stream, venue: LocalVen
     with pytest.raises(MalformedRequest, match="depth 0 is not valid"):
         stream.order_book("BTCUSDC", depth=0)
     with pytest.raises(MalformedRequest, match="interval '61' is not valid"):
-        stream.candles("BTCUSDC", 61)
-    with pytest.raises(InputError, match="interval 'fast' is not known"):
+        stream.candles("BTCUSDC", "61s")
+    with pytest.raises(InputError, match="interval 'fast' is not a span"):
         stream.candles("BTCUSDC", "fast")
     with pytest.raises(InputError, match="whose account"):
         Stream(SimpleNamespace(_local=venue, environment=None, account=None)).fills()
     assert stream.health.live == []
-
-
-@pytest.mark.parametrize(
-    ("written", "wire"),
-    [("1m", "60"), ("4h", "14400"), ("1d", "86400"), ("1w", "604800"), ("300", "300"), (900, "900")],
-)
-def test_intervals_as_people_write_them(written: Any, wire: str) -> None:
-    assert interval_text(written) == wire
 
 
 def test_more_subscriptions_than_the_venue_allows_are_refused_one_by_one(stream: Stream) -> None:

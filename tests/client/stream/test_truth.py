@@ -75,7 +75,7 @@ class Watch:
             who, order = self.orders[number % len(self.orders)]
             self.traders[who].cancel(order)
         elif kind == "advance":
-            self.venue.advance(number * 1000)
+            self.venue.advance(f"{number}s")
         elif kind == "leap":
             self.venue.advance(f"{number}h")
         elif kind == "oracle":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import pytest
 from openapi_spec_validator import validate
 
 from tests.node import installed
-from tests.test_info_contract import World, minimal, world
+from tests.test_info_contract import UNUSED, World, minimal, world
 from toolkit import __version__
 from toolkit.environments import LOCAL
 from toolkit.protocol.actions import ACTIONS
 from toolkit.protocol.documents import asyncapi, openapi
+from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.feed import CHANNELS
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.venue import development
+from toolkit.venue.feed.hub import Wire
 from toolkit.venue.local import LocalVenue
 
 DOCUMENT = openapi(__version__)
@@ -48,16 +51,82 @@ def test_the_golden_requests_are_what_the_document_allows() -> None:
 
 
 __all__ = ["world"]  # a fixture: a venue with every kind of record
+FORMS = {extended: openapi(__version__, extended=extended) for extended in (False, True)}
 
 
+def strict(schema: Any) -> Any:
+    """Return a schema that allows no member which it does not name."""
+    if isinstance(schema, list):
+        return [strict(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if "properties" in schema and schema.get("type") == "object" else {}
+    return {name: strict(one) for name, one in schema.items()} | more
+
+
+def answers_of(world: World, endpoint: Endpoint) -> Iterator[Any]:
+    """Yield the answers to a query about each account: with and without positions, orders, shares and grants."""
+    sessions = (world.trader, world.invitee, world.leader, world.builder)
+    given = minimal(world, endpoint)
+    more: list[dict[str, Any]] = [{}]
+    if endpoint.name == "transaction":
+        rows = world.data("/info/explore/transaction/page", user=world.address(), pageSize=50)["items"]
+        more = [{"txHash": row["txHash"]} for row in rows] + [{}]
+    more += [{name: "true"} for name in ("includeZero", "includeExpired") if name in endpoint.params]
+    more += [{"role": "AGENT"}] * ("masterAddress" in endpoint.params)
+    for address in (*map(world.address, sessions), world.vault, world.builder_agent, UNUSED):
+        named = {name: address for name in given if name in ("userAddr", "userAddress", "user", "builder")}
+        for values in more:
+            query = [(name, str(value)) for name, value in {**given, **named, **values}.items()]
+            answer = world.venue.host.gateway.handle("GET", endpoint.path, query)
+            assert answer.status == 200, answer.body
+            yield json.loads(answer.body)
+
+
+@pytest.mark.parametrize("extended", [False, True], ids=["published", "extended"])
 @pytest.mark.parametrize("name", list(ENDPOINTS))
-def test_every_answer_of_the_venue_is_what_the_document_says(world: World, name: str) -> None:
-    endpoint = ENDPOINTS[name]
-    query = [(key, str(value)) for key, value in minimal(world, endpoint).items()]
-    answer = world.venue.host.gateway.handle("GET", endpoint.path, query)
-    assert answer.status == 200
-    schema = DOCUMENT["paths"][endpoint.path]["get"]["responses"]["200"]
-    validator(schema["content"]["application/json"]["schema"]).validate(json.loads(answer.body))
+def test_every_answer_of_the_venue_is_what_the_document_says(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str, extended: bool
+) -> None:
+    monkeypatch.setattr(world.venue.host.gateway, "extended", extended)
+    document, endpoint = strict(FORMS[extended]), ENDPOINTS[name]
+    schema = document["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    held = jsonschema.Draft202012Validator({**schema, "components": document["components"]})
+    rows, last = [], {}
+    for answer in answers_of(world, endpoint):
+        held.validate(answer)
+        if found := endpoint.rows(answer["data"]):
+            rows, last = found, answer
+    assert rows
+    for field in list(rows[0]):
+        kept = rows[0].pop(field)
+        assert not held.is_valid(last), f"{field} is not required"
+        rows[0][field] = [kept]
+        assert not held.is_valid(last), f"{field} can be anything"
+        rows[0][field] = kept
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_field_of_an_answer_has_one_type_and_is_null_only_where_the_venue_sends_null(extended: bool) -> None:
+    validate(FORMS[extended])
+    null, fields = set(), 0
+    for name, schema in FORMS[extended]["components"]["schemas"].items():
+        if name.endswith("Request") or name in ("Answer", "Signature"):
+            continue
+        assert schema["required"] == list(schema["properties"])
+        for wire, found in schema["properties"].items():
+            fields += 1
+            null |= {f"{name}.{wire}"} if isinstance(found["type"], list) else set()
+    assert fields > 230
+    assert null == {"LedgerEntry.symbol", "LedgerEntry.counterparty", "Transaction.data"}
+
+
+def test_a_venue_serves_the_document_of_its_form() -> None:
+    forms: tuple[Wire, ...] = ("published", "extended")
+    for form in forms:
+        with LocalVenue(clock="manual", market=False, wire=form) as venue, venue.serve():
+            answer = venue.host.gateway.handle("GET", "/openapi.json", [])
+            assert json.loads(answer.body) == json.loads(json.dumps(FORMS[form == "extended"]))
 
 
 def test_the_asyncapi_document_names_every_channel_and_resolves() -> None:

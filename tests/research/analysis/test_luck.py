@@ -193,4 +193,4 @@ def test_trials_are_counted_by_themselves_each_once() -> None:
     assert found["sharpe"] == pytest.approx(first.metrics()["sharpe"])
     assert found["track_record"] == pd.Timedelta("5D")
     trials.clear()
-    assert repr(trials) == "<0 trials in this session>"
+    assert repr(trials) == "<0 trials in this process>"

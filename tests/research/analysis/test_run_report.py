@@ -1,7 +1,8 @@
-"""The interactive report: one file without a network, with every panel, for runs, comparisons and optimisations."""
+"""The interactive report: a page without a network, with every panel, for runs, comparisons and optimisations."""
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from toolkit.errors import MissingPackage
 from toolkit.pictures import interactive
 from toolkit.pictures.interactive import shown_value
 from toolkit.research import Results, backtest, optimise, vectorised
-from toolkit.research.analysis import run_report
+from toolkit.research.analysis import report_text, run_report
 from toolkit.research.context import Context
 from toolkit.research.market_data import Bar
 
@@ -26,16 +27,109 @@ def body(html: str) -> str:
     return html[html.index("<body>") :]
 
 
-def test_the_report_is_one_file_that_names_no_host(sample_results: Results, tmp_path: Path) -> None:
+def test_the_report_is_small_and_names_no_host(sample_results: Results, tmp_path: Path) -> None:
     path = sample_results.report(tmp_path / "new" / "report.html")
     html = path.read_text(encoding="utf-8")
-    assert not re.search(r"""<(script|link|img|iframe)[^>]+(src|href)=""", html)
+    assert path.stat().st_size < 1_000_000
+    (script,) = tmp_path.glob("new/plotly-*.min.js")
+    assert re.findall(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)="([^"]*)""", html) == [script.name]
     assert not re.search(r"https?://", body(html)), "the page itself names no address"
-    for panel in ("run-time", "run-months", "run-costs", "run-trips"):
+    for panel in ("run-time", "run-costs", "run-trips"):
         assert f'id="{panel}"' in html
-    for text in ("Price and trades", "buy and hold", "deflated_sharpe", "Rolling Sharpe", "Monthly returns", "funding"):
+    for text in ("Price and trades", "buy and hold", "best of the trials", "Rolling Sharpe", "funding"):
         assert text in html
     assert sample_results.report(tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_script_is_written_once_a_folder_and_into_a_page_that_stands_alone(
+    sample_results: Results, tmp_path: Path
+) -> None:
+    sample_results.report(tmp_path / "a.html")
+    (script,) = tmp_path.glob("plotly-*.min.js")
+    first = script.stat()
+    sample_results.report(tmp_path / "b.html")
+    assert script.stat().st_ino == first.st_ino, "not written again"
+    script.write_bytes(b"cut off")
+    sample_results.report(tmp_path / "b.html")
+    assert script.stat().st_size == first.st_size
+    alone = sample_results.page().save(tmp_path / "alone.html", alone=True).read_text(encoding="utf-8")
+    assert "src=" not in alone[alone.index("<style>") : alone.index("</style>")]
+    assert len(alone) > first.st_size
+    assert f'src="{script.name}"' not in alone
+
+
+def long_walk(days: int) -> pd.DataFrame:
+    return walk(2, days * 24)
+
+
+def test_months_are_shown_only_where_there_are_months() -> None:
+    for days, shown in ((27, False), (40, True)):
+        html = body(backtest(Wandering(every=9), long_walk(days)).page().html)
+        assert ("Monthly returns" in html) is shown
+
+
+def card(html: str, title: str) -> str:
+    found = re.search(rf"<section><h2>{title}</h2><strong>(.*?)</strong><p>(.*?)</p></section>", html)
+    assert found is not None
+    return " | ".join(found.groups())
+
+
+def test_the_first_screen_says_what_came_out_and_how_far_to_trust_it(sample_results: Results) -> None:
+    html = body(sample_results.page().html)
+    measured, luck = sample_results.metrics(), sample_results.luck()
+    assert card(html, "Return").startswith(report_text.percent(measured["total_return"]))
+    assert "USDC in 25.0 days" in card(html, "Return")
+    low, high = (report_text.number(luck[name]) for name in ("sharpe_low", "sharpe_high"))
+    assert card(html, "Sharpe ratio, yearly").endswith(f"90 % interval: {low} to {high}")
+    assert card(html, "Largest drawdown").startswith(report_text.percent(measured["max_drawdown"]))
+    gross = sample_results.attribution.at["TOTAL", "price"]
+    costs = measured["fees"] - measured["funding"]
+    share = f"{report_text.percent(costs / gross)} of gross" if gross > 0 else "no gross profit"
+    assert card(html, "Costs").startswith(f"{share} | {report_text.usdc(costs)}: fees")
+    assert f"the best of {luck['trials']} trials" in card(html, "Not luck")
+    assert card(html, "Audit") == "not run | Not audited: call run.audit() before the report."
+    assert not re.search(r"[a-z]_[a-z]|\de[-+]\d", re.sub(r"<script.*?</script>|<details>.*", "", html, flags=re.S))
+
+
+def test_the_first_screen_shows_what_the_audit_found() -> None:
+    run = backtest(Wandering(every=9), long_walk(9))
+    run.audit()
+    assert card(body(run.page().html), "Audit") == "nothing found | nothing found"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "deflated", "said"),
+    [
+        (math.nan, math.nan, math.nan, "Too few returns"),
+        (-3.0, -1.0, 0.01, "A loss that luck alone hardly explains"),
+        (-1.0, 2.0, 0.99, "the interval of the Sharpe ratio contains 0"),
+        (0.5, 2.0, 0.94, "the best of 7 trials can look as good"),
+        (0.5, 2.0, 0.95, "Luck alone hardly explains this result"),
+    ],
+)
+def test_the_verdict_follows_interval_and_trials(
+    sample_results: Results, monkeypatch: pytest.MonkeyPatch, low: float, high: float, deflated: float, said: str
+) -> None:
+    luck = sample_results.luck()
+    luck[["sharpe_low", "sharpe_high", "deflated_sharpe", "trials"]] = [low, high, deflated, 7]
+    monkeypatch.setattr(Results, "luck", lambda self: luck)
+    assert said in report_text.first_screen(sample_results)
+
+
+def test_numbers_are_in_the_units_that_people_read() -> None:
+    values = {"total_return": -1.631e-05, "max_drawdown": -0.1236, "mean_trip": 0.0042, "fills": 12_000, "every": 9}
+    shown = report_text.readable(pd.Series(values, dtype="object"))
+    assert shown.to_dict() == {
+        "total return": "−0.0016%", "max drawdown": "−12.36%", "mean trip": "0.004200 USDC", "fills": "12,000",
+        "every": 9,
+    }  # fmt: skip
+    spans = {"88705 days 20:05:30": "243.0 years", "12 days 12:00:00": "12.5 days", "03:30:00": "3.5 hours"}
+    spans |= {"00:12:00": "12.0 minutes", "0s": "0.0 hours"}
+    assert {text: report_text.duration(pd.Timedelta(text)) for text in spans} == spans
+    assert report_text.duration(pd.NaT) == report_text.percent(math.nan) == report_text.usdc(math.nan) == "–"
+    assert set(backtest(Wandering(every=9), long_walk(3)).metrics().index) - set(report_text.MEASURES) == {
+        "start", "end",
+    }  # fmt: skip
 
 
 def test_names_of_users_are_texts_and_not_markup(sample_results: Results) -> None:

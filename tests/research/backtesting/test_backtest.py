@@ -200,11 +200,11 @@ def test_latency_moves_an_order_along_the_bar() -> None:
         fills = run({0: lambda ctx: ctx.buy(BTC, "0.1")}, data, latency=FixedLatency(minutes * 60_000)).fills
         prices[minutes] = (fills["price"].iloc[0], fills["time"].iloc[0].minute)
     assert prices == {0: (60_000, 0), 19: (60_000, 19), 21: (59_700, 21), 41: (60_300, 41)}
-    assert len(run({0: lambda ctx: ctx.buy(BTC, "0.1")}, data, latency=3_600_000).fills) == 0
+    assert len(run({0: lambda ctx: ctx.buy(BTC, "0.1")}, data, latency="1h").fills) == 0
 
 
 def test_orders_still_under_way_at_the_end_are_told() -> None:
-    result = run({0: lambda ctx: ctx.buy(BTC, "0.1")}, bars(*flat(60_000), *flat(60_000)), latency=7_200_000)
+    result = run({0: lambda ctx: ctx.buy(BTC, "0.1")}, bars(*flat(60_000), *flat(60_000)), latency="2h")
     assert result.events["kind"].tolist() == ["UNDERWAY"]
     assert len(result.fills) == 0
 
@@ -475,7 +475,7 @@ def test_funding_in_a_gap_is_valued_at_the_last_close() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"latency": -60_000}, "latency is -60000; it must not be negative"),
+        ({"latency": "-60s"}, "latency '-60s' is not a span of time"),
         ({"slippage": -0.001}, "slippage is -0.001; it must not be negative"),
         ({"funding": "often"}, "funding 'often' is not a rate"),
         ({"funding": pd.Series([float("nan")], [pd.Timestamp("2026-01-01 02:00")])}, "funding nan is not a rate"),

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.research.markets import Scripted, bars, flat
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.context import Context
@@ -97,3 +98,72 @@ def test_equity_and_trades_agree_on_their_example_data(name: str, size: int, fie
     np.testing.assert_allclose(ours.equity["equity"].to_numpy()[1:], equity["Equity"], rtol=0, atol=tolerance)
     gross = ours.round_trips["gross"].sum()
     assert gross - ours.round_trips["fees"].sum() == pytest.approx(trades["PnL"].sum(), abs=tolerance)
+
+
+class Script:
+    """What both do at a bar, by its number: theirs with `self` (9: the ATRs of its trailing stop), ours with `ctx`."""
+
+    def __init__(self, data: pd.DataFrame) -> None:
+        self.data = data
+
+    def theirs(self, script: dict[int, Any]) -> pd.DataFrame:
+        """Return the trades of backtesting.py."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from backtesting import Backtest
+            from backtesting.lib import TrailingStrategy
+
+            class Theirs(TrailingStrategy):
+                def init(self) -> None:
+                    super().init()
+                    self.set_atr_periods(1)
+                    self.set_trailing_sl(script.get(9, 1))
+
+                def next(self) -> None:
+                    if 9 in script:
+                        super().next()
+                    script.get(len(self.data) - 1, lambda self: None)(self)
+
+            columns = {name: name.title() for name in self.data}
+            naive = self.data.rename(columns=columns).tz_localize(None)
+            found: pd.DataFrame = Backtest(naive, Theirs, cash=10_000, finalize_trades=True).run()["_trades"]
+        return found
+
+    def ours(self, script: dict[int, Any]) -> Results:
+        """Return our run."""
+        grid = {"X": {"tick_size": "0.01", "step_size": "1"}}
+        return backtest(
+            Scripted(script), {"X": self.data}, capital=10_000, products=grid, fees=("0", "0"), funding=None
+        )
+
+
+def test_an_entry_whose_stop_the_gap_has_passed_is_refused_here_and_a_trade_of_nothing_there() -> None:
+    run = Script(bars(*flat(100, 3), *flat(110, 2)))
+    (trade,) = run.theirs({2: lambda their: their.sell(size=10, sl=103)}).itertuples()
+    assert (trade.EntryPrice, trade.ExitPrice, trade.PnL) == (110, 110, 0)
+    ours = run.ours({2: lambda ctx: ctx.bracket("X", "-10", stop_loss="103")})
+    assert ours.fills.empty
+    assert "trigger price 103 is met already" in ours.events["text"].iloc[0]
+
+
+def test_a_close_and_a_stop_at_one_open_are_two_orders_here_unless_the_close_only_reduces() -> None:
+    run = Script(bars(*flat(100, 5), *flat(105, 2)))
+    (trade,) = run.theirs(
+        {1: lambda their: their.sell(size=10, sl=103), 4: lambda their: their.position.close()}
+    ).itertuples()
+    assert (trade.EntryPrice, trade.ExitPrice, trade.PnL) == (100, 105, -50)
+    enter = {1: lambda ctx: ctx.bracket("X", "-10", stop_loss="103")}
+    twice = run.ours({**enter, 4: lambda ctx: ctx.target("X", 0)})
+    assert twice.positions["X"].iloc[-1] == 10
+    once = run.ours({**enter, 4: lambda ctx: ctx.close_position("X")})
+    assert once.positions["X"].iloc[-1] == 0
+    assert once.round_trips["gross"].tolist() == [-50]
+
+
+def test_a_trailing_stop_follows_the_extreme_here_and_the_close_there() -> None:
+    rows = [*[(100.0, 102.0, 98.0, 100.0)] * 3, (100.0, 110.0, 100.0, 104.0), (104.0, 104.0, 90.0, 90.0), *flat(90, 2)]
+    run = Script(bars(*rows))
+    ours = run.ours({1: lambda ctx: (ctx.buy("X", "10"), ctx.trailing_stop("X", 0.05))})
+    assert ours.fills["price"].tolist() == [100, 104], "5 % below 110 is 104.50, and the close is beyond it"
+    (trade,) = run.theirs({1: lambda their: their.buy(size=10), 9: 0.5}).itertuples()
+    assert (trade.EntryPrice, trade.ExitPrice) == (100, 99), "half an ATR of 10 below the close of 104"

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.research.backtesting.events.recorded import random_market
 from toolkit.errors import InputError
-from toolkit.research import data
-from toolkit.research.data.event_array import Kind, empty, grid_of
+from toolkit.research import backtest, data
+from toolkit.research.data.event_array import Kind, empty, grid_of, refuse_inverse
 from toolkit.research.data.events import Events, merge
 from toolkit.research.data.order_books import BookCursor, BookUpdates
 
@@ -234,3 +235,29 @@ def test_a_crossed_book_keeps_the_side_that_was_set_last() -> None:
     updates = BookUpdates(made(*rows), made(*rows).array["local_ns"])
     assert updates.crossed.tolist() == [False, True, True]
     assert (updates.bids.tolist(), updates.asks.tolist()) == ([100, 102, 0], [101, 103, 99])
+
+
+@pytest.mark.parametrize(
+    ("symbol", "exchange", "inverse"),
+    [("XBTUSD", "bitmex", True), ("BTC-PERPETUAL", "deribit", True), ("BTC_USDC-PERPETUAL", "deribit", False),
+     ("BTCUSD_PERP", "binance-delivery", True), ("BTCUSD", "bybit", True), ("BTCUSDT", "bybit", False),
+     ("BTC/USD:BTC", "", True), ("BTC/USDT:USDT", "", False), ("BTC-USD-SWAP", "okex-swap", True),
+     ("BTC-USD", "coinbase", False), ("BTCUSDC", "", False)],
+)  # fmt: skip
+def test_an_inverse_contract_is_refused_before_it_is_valued_as_a_linear_one(
+    symbol: str, exchange: str, inverse: bool
+) -> None:
+    if inverse:
+        with pytest.raises(InputError, match=f"{symbol} is an inverse contract.*Take the linear one"):
+            refuse_inverse(symbol, exchange)
+    else:
+        refuse_inverse(symbol, exchange)
+
+
+def test_backtests_on_events_and_on_bars_refuse_inverse_contracts() -> None:
+    array = random_market(1, seconds=1).array
+    with pytest.raises(InputError, match="XBTUSD is an inverse contract"):
+        backtest({"on_timer": lambda ctx: None}, {"BTC": Events(array, symbol="XBTUSD", exchange="bitmex")})
+    closes = pd.DataFrame({"BTC/USD:BTC": [1.0, 2.0]}, index=pd.date_range("2026-01-01", periods=2, tz="UTC"))
+    with pytest.raises(InputError, match="inverse"):
+        backtest(lambda ctx, bar: None, closes)

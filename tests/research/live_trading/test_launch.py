@@ -11,12 +11,14 @@ import pytest
 
 import toolkit
 from tests.research.markets import Scripted
-from toolkit.errors import InputError, NotSent, ToolkitError, WalletError
+from toolkit.errors import InputError, LimitReached, NotSent, ToolkitError, WalletError
+from toolkit.limits import Limits
 from toolkit.research import Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.context import Context
 from toolkit.research.live_trading.launch import live, paper
-from toolkit.research.live_trading.limits import Limits
+from toolkit.research.live_trading.limits import check_run
+from toolkit.research.live_trading.run_state import NAN, RunState
 from toolkit.research.live_trading.runner import Runner
 from toolkit.research.market_data import Bar, BookSnapshot, Trade
 from toolkit.venue.local import LocalVenue
@@ -157,8 +159,9 @@ def test_positions_can_be_closed_at_the_end(session: Any, capsys: pytest.Capture
         (Limits(max_notional=2_000), "positions to .* the limit is 2,000.00"),
         (Limits(max_orders_per_minute=2), "2 orders in the last minute; the limit is 2"),
         (Limits(max_loss=0.5), "equity fell by .* the limit is 0.50"),
+        (Limits(max_daily_loss=0.5), "equity fell by .* since the day began; the limit is 0.50"),
     ],
-    ids=["notional", "orders", "loss"],
+    ids=["notional", "orders", "loss", "daily loss"],
 )
 def test_a_limit_stops_the_run_and_says_so(session: Any, limits: Limits, text: str) -> None:
     class Greedy(Strategy):
@@ -175,6 +178,19 @@ def test_a_limit_stops_the_run_and_says_so(session: Any, limits: Limits, text: s
     assert Greedy.bars_seen <= 2
     assert len(session.positions()) == 0
     assert len(session.orders(open=True)) == 0
+
+
+def test_the_loss_of_a_day_counts_from_the_last_equity_of_the_day_before() -> None:
+    state = RunState.__new__(RunState)
+    state.first_equity, state.deposited, state._day = 1_000.0, 0.0, (-1, NAN, NAN)
+    found = []
+    for hours, equity in ((1, 1_000.0), (23, 950.0), (25, 900.0), (30, NAN), (47, 860.0), (49, 860.0), (70, 840.0)):
+        state.equity, state.now = equity, lambda hours=hours: hours * 3_600_000  # type: ignore[method-assign]
+        try:
+            check_run(Limits(max_daily_loss=60, max_stale=None), state)
+        except LimitReached as reached:
+            found.append((hours, reached.limit))
+    assert found == [(47, "max_daily_loss")]
 
 
 def test_a_silent_venue_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +327,7 @@ def test_stopping_from_inside_ends_it(session: Any) -> None:
 
 def test_a_run_in_the_background_is_killed_from_outside() -> None:
     with toolkit.connect(clock="real") as session:
-        runner = live(Scripted({}), session, [BTC], limits=Limits(), poll=0.01, background=True)
+        runner = live(Scripted({}), session, [BTC], limits=Limits(), poll="10ms", background=True)
         assert isinstance(runner, Runner)
         with pytest.raises(ToolkitError, match="has not ended"):
             runner.results()
@@ -345,9 +361,33 @@ def test_both_sides_of_a_hedge_are_counted(session: Any) -> None:
     session.venue.control.set_position_mode(session.account, "HEDGE")
     session.buy(BTC, "0.03")
     session.sell(BTC, "0.01")
-    seen: list[float] = []
-    live(lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="1m", limits=Limits())
-    assert seen == [pytest.approx(0.02)]
+    seen: list[Any] = []
+    script = {
+        0: lambda ctx: seen.append((ctx.position(BTC), ctx.legs(BTC))),
+        1: lambda ctx: ctx.sell(BTC, "0.02"),
+        2: lambda ctx: seen.append((ctx.position(BTC), ctx.legs(BTC), ctx.close_position(BTC).order.side)),
+        3: lambda ctx: seen.append((ctx.legs(BTC), ctx.close_position(BTC))),
+    }
+    run = ask(script, session)
+    assert seen[0] == (pytest.approx(0.02), (0.03, -0.01))
+    assert seen[1] == (0.0, (0.03, -0.03), "BUY_CLOSE_HEDGE")
+    assert seen[2] == ((0.0, 0.0), None)
+    assert len(session.positions()) == 0
+    assert run.fills["side"].tolist() == ["SELL", "SELL_CLOSE_HEDGE", "BUY_CLOSE_HEDGE"]
+
+
+def test_a_hedge_is_limited_by_both_legs_together_on_an_account_that_never_traded(session: Any) -> None:
+    session.venue.control.set_position_mode(session.account, "HEDGE")
+
+    def both(ctx: Context) -> None:
+        for _ in range(10):
+            ctx.buy(BTC, "0.01")
+            ctx.sell(BTC, "0.01")
+
+    last = session.klines(BTC, "1m")["close"].iloc[-1]
+    run = ask({0: both}, session, limits=Limits(max_notional=0.045 * last))
+    assert run.events["kind"].tolist()[0] == "LIMIT"
+    assert session.positions()["size"].tolist() == [0.02, 0.02]
 
 
 @pytest.mark.parametrize("options", [{"warm_up": 4}, {"step": "3m"}], ids=["warm-up", "long steps"])
@@ -488,3 +528,35 @@ def test_what_others_paid_for_a_bankrupt_account_is_shown(session: Any) -> None:
     assert run.transfers["kind"].tolist() == ["BANKRUPTCY"]
     net = run.attribution.loc["TOTAL", "net"]
     assert net == pytest.approx(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0], abs=1e-5)
+
+
+def test_transfers_are_neither_profit_nor_loss(session: Any) -> None:
+    script = {
+        0: lambda ctx: ctx.buy(BTC, "0.01"),
+        1: lambda ctx: session.exchange.withdraw(session.account, "3000"),
+        3: lambda ctx: session.venue.control.fund(session.account, "9000"),
+        4: lambda ctx: session.venue.control.set_oracle(BTC, "50000"),
+    }
+    run = ask(script, session, duration="9m", limits=Limits(max_loss=50))
+    assert "equity fell by" in run.events["text"].iloc[0]
+    assert run.growth.iloc[:5].between(9_980, 10_020).all()
+    assert run.metrics()["total_return"] == pytest.approx(-0.0078, abs=0.0005)  # of 15,997 USDC by then
+    assert run.equity["equity"].iloc[-1] > 15_000
+    assert "(-0.79%)" in repr(run)
+
+
+@pytest.mark.parametrize(("age", "sent"), [(None, 4), ("2h", 13)])
+def test_bars_that_waited_for_a_sleeping_computer_are_seen_and_not_traded_on(
+    session: Any, age: str | None, sent: int
+) -> None:
+    seen: list[OrderHandle] = []
+
+    def each(ctx: Context, bar: Bar) -> None:
+        seen.append(ctx.buy(BTC, "0.001", "30000", tif="POST_ONLY"))
+        if len(seen) == 1:
+            session.venue.advance("10m")
+
+    live(each, session, [BTC], duration="13m", limits=Limits(max_orders_per_minute=None), max_bar_age=age)
+    assert len(seen) == 13
+    assert sum(map(bool, seen)) == sent
+    assert {one.reason for one in seen if not one} <= {"the bar is older than max_bar_age; nothing is sent"}

@@ -10,9 +10,9 @@ import pytest
 import toolkit
 from tests.research.backtesting.events.recorded import MS, START, random_market
 from toolkit.errors import InputError
+from toolkit.limits import Limits
 from toolkit.research import Strategy, backtest, live, paper
 from toolkit.research.data.events import Events
-from toolkit.research.live_trading.limits import Limits
 from toolkit.venue.local import LocalVenue
 
 NO_LIMITS = Limits(max_orders_per_minute=None)
@@ -85,7 +85,7 @@ def test_a_timer_of_a_real_clock_runs_between_the_polls_over_the_wire() -> None:
         toolkit.connect(base_url=served.base_url, account=1) as session,
     ):
         session.exchange.approve_agent(validity_seconds=86400)
-        run = live(Counting(), session, ["BTCUSDC"], limits=Limits(), poll=30, duration="10m")
+        run = live(Counting(), session, ["BTCUSDC"], limits=Limits(), poll="30s", duration="10m")
     assert run.events["text"].tolist()[-1] == "seen enough"
     stamps = run.records["now"].tolist()
     assert len(stamps) == 5

@@ -19,7 +19,7 @@ import pytest
 
 from tests.research.markets import Wandering, walk
 from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, total
-from toolkit.errors import InputError
+from toolkit.errors import DataWarning, InputError
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import RandomLatency
@@ -149,14 +149,16 @@ def test_a_line_torn_by_a_crash_is_run_again(tmp_path: Path) -> None:
     whole = sweep(measure, GRID, workers=0, results=file, progress=False)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:4]) + lines[4][:30])
-    pd.testing.assert_frame_equal(sweep(measure, GRID, workers=0, results=file, progress=False), whole)
-    assert len(file.read_bytes().splitlines()) == 6
+    with pytest.warns(DataWarning, match="1 of 3 lines are damaged, the last one cut off, and left out"):
+        pd.testing.assert_frame_equal(sweep(measure, GRID, workers=0, results=file, progress=False), whole)
+    with pytest.warns(DataWarning, match="1 of 7 lines are damaged, and left out"):
+        pd.testing.assert_frame_equal(sweep(measure, GRID, workers=0, results=file, progress=False), whole)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("remember the milk\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"notes.txt line 1 is not a point of a sweep"):
+    with pytest.raises(InputError, match=r"notes.txt \(results of a sweep\): its first line is no header"):
         sweep(measure, GRID, results=file, progress=False)
 
 
@@ -226,13 +228,15 @@ def test_the_progress_bar_counts_what_was_already_there(tmp_path: Path, capfd: p
 def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     lines = (
-        "from toolkit.research import sweep\nprint(sweep(abs, [{}], 1, workers=1, progress=False).status.tolist())\n"
+        "from toolkit.research import optimise\nfrom tests.research.tasks import connected\n"
+        "optimise(connected, {'port': [*range(200)]}, maximise='value', workers=1, progress=False)\n"
     )
     script.write_text(lines, encoding="utf-8")
     places = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, env=places)
     assert 'put the call under if __name__ == "__main__":' in done.stderr
-    assert done.stdout.split() == ["['failed']"]
+    assert "no worker could start: each imports this script first" in done.stderr
+    assert done.returncode == 1
 
 
 def test_a_killed_search_leaves_no_worker_behind_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -269,7 +273,7 @@ def test_a_killed_search_leaves_no_worker_behind_and_goes_on_where_it_stopped(tm
                 with contextlib.suppress(ConnectionResetError):  # what the end of a process looks like on Windows
                     assert line.recv(1) == b"", "the worker still runs"
 
-        done = len(file.read_text(encoding="utf-8").splitlines())
+        done = len(file.read_text(encoding="utf-8").splitlines()) - 2  # the header
         assert done == 1
 
         def answer() -> None:
@@ -293,7 +297,7 @@ def test_options_are_told_apart_by_their_values(tmp_path: Path) -> None:
     for given, expected in ((rates, 499_500.0), (other, 498_999.0), (rates.copy(), 499_500.0)):
         table = sweep(total, {"a": [0]}, workers=0, results=path, progress=False, rates=given, more=[given.to_numpy()])
         assert table["value"].tolist() == [expected]
-    assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 4, "the header, twice, and two points"
 
 
 def test_a_task_that_exits_fails_alone() -> None:
@@ -301,3 +305,36 @@ def test_a_task_that_exits_fails_alone() -> None:
         table = sweep(leaving, {"a": [0, 1, 2]}, workers=workers, progress=False)
         assert table["status"].tolist() == ["ok", "failed", "ok"]
         assert table["error"].iloc[1] == "SystemExit: 3"
+
+
+def test_a_results_file_knows_the_code_and_says_what_is_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def made(factor: int) -> Any:
+        def task(k: int) -> float:
+            return float(k * factor)
+
+        return task
+
+    def values(task: Any) -> list[float]:
+        table = sweep(task, {"k": [1, 2]}, results=tmp_path / "points", workers=0, progress=False)
+        return [float(value) for value in table["value"]]
+
+    assert (values(made(2)), capsys.readouterr().out) == ([2.0, 4.0], "")
+    assert (values(made(2)), capsys.readouterr().out) == ([2.0, 4.0], "")
+    assert values(made(3)) == [3.0, 6.0]
+    assert capsys.readouterr().out == "2 points are in the file for other code, data or options; they are run again\n"
+    double, treble = (eval(f"lambda k: float(k * {factor})") for factor in (2, 3))
+    assert (values(double), values(treble)) == ([2.0, 4.0], [3.0, 6.0])
+
+
+def test_the_hash_of_code_is_the_same_in_another_process_and_follows_what_is_called() -> None:
+    source = "import sys\nfrom toolkit.research.selection.sweeps import code_of\n{}\nprint(code_of(task))"
+    helper = "def inner(x):\n    return x in {{'a', 'b', {}}}\ndef task(k):\n    return inner(k)"
+
+    def printed(number: str, seed: str) -> str:
+        command = [sys.executable, "-c", source.format(helper.format(number))]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert printed("'c'", "1") == printed("'c'", "2") != printed("'d'", "1")

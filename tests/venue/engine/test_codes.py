@@ -97,7 +97,7 @@ def test_an_expired_request_says_by_how_much_and_uses_no_nonce() -> None:
     Signer(MASTER).do(venue, APPROVE)
     agent, now = Signer(AGENT), venue.host.now_ms()
     body = agent.request(order(), nonce=7, expiry=now + 100)
-    venue.advance(350)
+    venue.advance("350ms")
     late = venue.host.gateway.handle("POST", "/api/v1/exchange", body=json.dumps(body).encode())
     assert f"expiryAfter {now + 100} was 250 ms ago (venue time {now + 350})" in json.loads(late.body)["message"]
     assert agent.do(venue, order(), nonce=7)["code"] == 0
@@ -123,14 +123,14 @@ def test_a_refused_faucet_claim_uses_no_nonce_because_anybody_could_repeat_it() 
     assert venue.host.core.state.nonces[MASTER.address.lower()].used == [1, 2]
 
 
-@pytest.mark.parametrize("delay", ["1s", 2_500])
-def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str | int) -> None:
+@pytest.mark.parametrize("delay", ["1s", "2500ms"])
+def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str) -> None:
     venue = LocalVenue(clock="manual", market=False, accounts=1, settle_delay=delay)
     wait = 1_000 if delay == "1s" else 2_500
     assert Signer(MASTER).do(venue, APPROVE)["code"] == 0
     agent = Signer(AGENT)
     assert agent.do(venue, order())["code"] == 40204, "the approval has not settled"
-    venue.advance(wait)
+    venue.advance(f"{wait}ms")
     good, bad = agent.do(venue, order(), nonce=10), agent.do(venue, order(price="30000.05"), nonce=11)
     assert good["code"] == bad["code"] == 0, "what is answered is the submission"
     assert agent.do(venue, order(), nonce=10)["code"] == 40207
@@ -139,9 +139,9 @@ def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str | i
     for _ in range(2):
         account = venue.host.core.state.accounts[MASTER.address.lower()]
         assert not account.orders
-        venue.advance(wait - 1)
+        venue.advance(f"{wait - 1}ms")
         assert not account.orders
-        venue.advance(1)
+        venue.advance("1ms")
         assert len(account.orders) == 1
         done = {record.hash: record.code for record in venue.host.core.state.history.transactions.records}
         assert done[good["data"]["txHash"]] == 0
@@ -157,9 +157,9 @@ def test_answered_actions_settle_each_at_its_own_time() -> None:
     hashes = []
     for nonce in (10, 11):
         hashes.append(agent.do(venue, order(), nonce=nonce)["data"]["txHash"])
-        venue.advance(400)
+        venue.advance("400ms")
     for count, span in ((0, 199), (1, 1), (1, 399), (2, 1)):
-        venue.advance(span)
+        venue.advance(f"{span}ms")
         assert len(orders) == count
     assert not venue.host.core.state.unsettled
     assert [record.hash for record in venue.host.core.state.history.transactions.records[-2:]] == hashes
@@ -170,7 +170,7 @@ def test_the_state_does_not_depend_on_how_time_was_cut_into_pieces() -> None:
     whole, cut = (LocalVenue(clock="manual", seed=3, accounts=1) for _ in range(2))
     whole.advance("3m")
     for span in (1, 999, 1_000, 58_000, 60_000, 60_000):
-        cut.advance(span)
+        cut.advance(f"{span}ms")
     assert whole.control.state_hash() == cut.control.state_hash()
     assert whole.control.state_hash() != LocalVenue(clock="manual", seed=4, accounts=1).control.state_hash()
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from toolkit.errors import VenueError
+from toolkit.errors import StoredFileError
+from toolkit.stored.seals import before_header
 from toolkit.venue.engine import dump_format, registry
 from toolkit.venue.engine.changes import BlockDone, PriceTick
 from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, TxCode, WireError
@@ -177,7 +178,7 @@ def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.Mon
     core = Core(Genesis(settings={"market": saved("usual")}))
     core.apply(Advance(GENESIS_TIME + 600_000))
     whole, slices = core.dump(), core.slices()
-    assert whole[len(dump_format.MAGIC) + 32 :] == msgspec.msgpack.encode(core.state)
+    assert before_header(whole) == msgspec.msgpack.encode(core.state)
     parts = []
     for part in slices:  # the venue goes on between any two
         parts.append(part)
@@ -203,27 +204,22 @@ def test_a_large_history_is_decoded_in_slices(monkeypatch: pytest.MonkeyPatch) -
     assert Core.load(whole).dump() == whole
     assert len(sizes) > 20
     assert max(sizes) < len(whole) / 20
-    body = whole[len(dump_format.MAGIC) + 32 :].replace(b"by_account", b"by_akkount")
-    with pytest.raises(VenueError, match=r"the dump is damaged: .*unknown field `by_akkount`"):
-        Core.load(dump_format.joined([dump_format.MAGIC, body]))
+    body = bytes(before_header(whole)).replace(b"by_account", b"by_akkount")
+    with pytest.raises(StoredFileError, match=r"\(venue dump\): it is damaged: .*unknown field `by_akkount`"):
+        Core.load(dump_format.joined([body]))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 65_535, 65_536])
 def test_slices_are_the_bytes_of_the_whole_for_every_length(count: int) -> None:
     core = Core()
     core.state.history.fills = {ALICE: list(range(count)), "b": []}
-    assert b"".join(core.slices()) == dump_format.MAGIC + msgspec.msgpack.encode(core.state)
+    assert b"".join(core.slices()) == msgspec.msgpack.encode(core.state)
 
 
-def test_bytes_other_than_a_dump_are_refused() -> None:
-    with pytest.raises(VenueError, match="no dump of this version"):
-        Core.load(b"PK\x03\x04")
-    whole = Core().dump()
-    with pytest.raises(VenueError, match="damaged"):
-        Core.load(whole[:-1])
-    for old, new in ((b"BTCUSDC", b"BTC\xffSDC"), (b"tickSize", b"tackSize")):
-        with pytest.raises(VenueError, match="damaged"):
-            Core.load(whole.replace(old, new))
+@pytest.mark.parametrize("data", [b"PK\x03\x04", b"", b"toolkit venue state 6\nrest", b"\xff" * 99])
+def test_what_is_no_dump_is_refused_in_words(data: bytes) -> None:
+    with pytest.raises(StoredFileError, match=r"^these bytes \(venue dump\): it has no header: .* an earlier version"):
+        Core.load(data)
 
 
 def test_a_dump_with_one_byte_changed_is_refused(core: Core) -> None:
@@ -231,8 +227,10 @@ def test_a_dump_with_one_byte_changed_is_refused(core: Core) -> None:
     whole, chance = core.dump(), random.Random(5)
     for _ in range(200):
         at = chance.randrange(len(whole))
-        with pytest.raises(VenueError, match=r"damaged: its checksum|no dump of this version"):
+        with pytest.raises(StoredFileError, match=r"damaged: its seal|no header"):
             Core.load(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
+    with pytest.raises(StoredFileError, match="damaged"):
+        Core.load(whole[:-1])
 
 
 def test_recording_events_does_not_change_the_state() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.venue.traders import Trader
 from toolkit.protocol.reads.feed import CHANNELS
 from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
@@ -60,3 +62,23 @@ def test_every_row_has_exactly_the_declared_fields() -> None:
             seen.add(name)
             assert set(row) == set(DECLARED[name].by_wire), name
     assert seen == set(DECLARED) - {"orderBook"}
+
+
+def test_an_increment_looks_at_the_orders_that_changed_and_at_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.venue.floor import ADA, Floor
+    from toolkit.venue.feed import account_sources
+
+    floor, seen = Floor(), list[int]()
+    write = account_sources.order_record
+    monkeypatch.setattr(
+        account_sources, "order_record", lambda core, order: seen.append(order.id) or write(core, order)
+    )
+    who = ADA
+    floor.core.record_events(True)
+    source = account_sources.AccountSource(floor.core, who)
+    for number in range(50):
+        floor.order(who, f"BUY 0.01 at {50_000 + number}")
+        source.collect(account_sources.Batch(floor.core, floor.core.events))
+        floor.core.events.clear()
+    assert len(seen) <= 2 * 50
+    assert len(source.snapshot(floor.core)["aop"]["orders"]) == 50

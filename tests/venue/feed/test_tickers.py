@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
@@ -81,3 +82,22 @@ def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: L
     assert Decimal(shown["fundingFees"]) == sum(Decimal(one.amount) for one in paid) / 10**6 < 0
     total = Decimal(shown["closedPnl"]) - Decimal(shown["tradingFees"]) + Decimal(shown["fundingFees"])
     assert Decimal(shown["realisedPnl"]) == total
+
+
+def test_open_interest_that_goes_without_a_trade_is_told(venue: LocalVenue) -> None:
+    """The legs of a hedge are closed against each other; nothing else happens in their product."""
+    alice, bob = Trader(venue, 0), Trader(venue, 1)
+    venue.control.set_position_mode(alice.address, "HEDGE")
+    for side, other in (("BUY", "SELL"), ("SELL", "BUY")):
+        bob.place(other, "2450", "10", symbol=2)
+        alice.place(side, "2450", "10", symbol=2)
+    bob.place("SELL", "62500", "2")
+    alice.place("BUY", "62500", "2")
+    connection = venue.host.feed.open("reader")
+    connection.send('{"method":"subscribe","subscription":{"type":"ticker","symbol":"ETHUSDC"}}')
+    connection.drain()
+    before = venue.host.core.state.markets[2].open_interest
+    venue.control.set_oracle("BTCUSDC", "57000")
+    assert venue.host.core.state.markets[2].open_interest < before
+    told = [json.loads(text)["data"]["ticker"]["oi"] for text in connection.drain()]
+    assert told[-1:] == [ProductTicker(venue.host.core, 2).row["oi"]]

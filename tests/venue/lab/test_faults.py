@@ -218,17 +218,17 @@ def test_no_other_fault_applies_to_a_second_copy_or_a_late_request(venue: LocalV
     venue.control.add_fault("refuse", action="withdraw", after=1)
     assert signer.do(venue, WITHDRAW)["code"] == 40207
     assert signer.post(venue, WITHDRAW).broken == "refused"
-    venue.control.add_fault("late-request", action="withdraw", delay=10)
+    venue.control.add_fault("late-request", action="withdraw", delay="10ms")
     signer.post(venue, WITHDRAW)
     venue.control.add_fault("refuse", count=None, action="withdraw")
-    venue.advance(10)
+    venue.advance("10ms")
     assert balance(venue) == 9_980
 
 
 def test_with_a_running_clock_a_late_request_arrives_without_another_request() -> None:
     arrived = threading.Event()
     with LocalVenue(market=False, accounts=1) as venue:
-        venue.control.add_fault("late-request", action="withdraw", delay=1)
+        venue.control.add_fault("late-request", action="withdraw", delay="1ms")
         Signer(MASTER).post(venue, WITHDRAW)
         venue.host.record = lambda command: arrived.set()
         venue.host.start_running()

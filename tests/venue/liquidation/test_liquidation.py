@@ -172,13 +172,14 @@ def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once
     assert brief(play, "ann")[1:] == [("BOOK", 1_600, 570_100)]
     play.advance(240_000)
     sizes = [step.quantity for step in steps(play, "ann")]
-    assert sizes == [2_000, 1_600, 1_280, 1_024, 820, 656, 524, 420, 1_676]
+    assert sizes == [2_000, 1_600, 1_280, 1_024, 820, 656, 524, 420, 1_378, 298]
+    assert brief(play, "ann")[-1][0] == "LP_VAULT"
     assert play.account("ann").status == NORMAL
-    # by price 100 are left, but the taker fees of the slices come to more; at the end the LP vault bears the rest
-    assert play.balance("ann") == 0
-    assert play.kinds("ann")[-1][0] == BANKRUPTCY
+    # by price 100 are left, but the taker fees of the slices come to more: for the rest of them nothing is left
+    assert 0 <= play.balance("ann") < 60 * MICRO
+    assert BANKRUPTCY not in {kind for kind, _ in play.kinds("ann")}
     times = [step.time for step in steps(play, "ann")]
-    assert {later - earlier for earlier, later in itertools.pairwise(times)} == {30_000}
+    assert [later - earlier for earlier, later in itertools.pairwise(times)] == [30_000] * 8 + [0]
 
 
 def test_a_recovery_between_slices_ends_the_liquidation() -> None:
@@ -279,18 +280,20 @@ def test_what_nobody_can_pay_is_owed_by_insurance() -> None:
     assert insurance == -paid
 
 
-def test_isolated_positions_are_liquidated_by_themselves(play: Play) -> None:
+@pytest.mark.parametrize("price", [57_500, 56_000])
+def test_isolated_positions_are_liquidated_by_themselves_and_owe_others_nothing_first(play: Play, price: int) -> None:
     play.fund(10_000, "iso")
     play.isolated("iso")
     play.trade("iso", "bob", "1", 60_000)
     play.trade("iso", "bob", "1", 3_000, ETH)
     play.placed("iso", "BUY", "0.01", 2_000, ETH)
     balance, eth = play.balance("iso"), play.position("iso", ETH).long.size
-    play.oracle(56_000)
-    assert [(step.where, step.product) for step in steps(play, "iso")] == [("LP_VAULT", BTC)]
-    assert steps(play, "iso")[0].paid == 1_000 * MICRO
+    play.oracle(price)
+    assert [(step.where, step.product, step.paid) for step in steps(play, "iso")] == [("LP_VAULT", BTC, 0)]
     assert play.position("iso").assigned == 0
-    assert play.balance("iso") == balance, "the loss ended at the margin"
+    # 3,000 were assigned: of a loss beyond that the balance pays the rest before the LP vault does
+    left = play.balance("iso") - balance
+    assert left == -1_000 * MICRO if price == 56_000 else 0 < left < 500 * MICRO
     assert play.position("iso", ETH).long.size == eth
     assert [order.product for order in play.account("iso").orders.values()] == [ETH]
 
@@ -449,20 +452,6 @@ def test_a_short_is_liquidated_above_its_entry() -> None:
     play.oracle("62222.3")
     assert brief(play, "ann") == [("BOOK", 1000, 624_000)]
     assert play.balance("ann") == 600 * MICRO - 37_440_000, "less the taker fee"
-
-
-def test_a_loss_that_closing_left_behind_is_covered_and_named() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(3_036, "ann")
-    play.fund(1_000_000, "bob", "zoe")
-    play.trade("ann", "bob", "1", 60_000)
-    play.placed("zoe", "BUY", "1", 56_000)
-    play.placed("ann", "SELL", "1", 56_000)
-    assert play.balance("ann") == 0
-    [(kind, amount)] = play.kinds("ann")[-1:]
-    assert (kind, amount) == (BANKRUPTCY, 1_000 * MICRO + 33_600_000)
-    assert ledger.entries(play.core, play.address("ann"))[-1].counterparty == LP_VAULT
 
 
 def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:

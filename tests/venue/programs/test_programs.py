@@ -221,7 +221,7 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
 
 
 def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_settled() -> None:
-    with LocalVenue(clock="manual", market=False, accounts=3, config=RARE, settle_delay=1_000) as venue:
+    with LocalVenue(clock="manual", market=False, accounts=3, config=RARE, settle_delay="1s") as venue:
         first, second, builder = (Signer(development.account(index)) for index in range(3))
         agent = Signer(development.account(20))
         venue.control.add_liquidity(1, "SELL", mark(venue), "1")

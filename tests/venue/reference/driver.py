@@ -167,7 +167,7 @@ class Pair:
         if kind == "oracle":
             self.venue.control.set_oracle(*rest)
         elif kind == "advance":
-            self.venue.advance(rest[0])
+            self.venue.advance(f"{rest[0]}ms")
         elif kind == "fund":
             self.venue.control.fund(self.names[rest[0]], rest[1])
         elif kind == "lose":

@@ -31,6 +31,8 @@ class Liquidation(Trading):
     def liquidate(self) -> bool:
         """C3: everyone is judged at the same mark before anything is closed; the worst ratio goes first."""
         people, closed = [each for each in self.by_address() if each.name not in OWN], False
+        before, self.healthy = self.healthy, {code: market.mark for code, market in self.markets.items()}
+        self.before = before or self.healthy
         while due := [group for each in people for group in self.judge(each)]:
             for group in sorted(due, key=self.urgency):
                 closed = self.close_group(group) or closed
@@ -46,7 +48,7 @@ class Liquidation(Trading):
             if not group.next_slice:
                 if group.equity > group.maintenance() or not group.maintenance():
                     continue
-                group.next_slice = self.time
+                group.next_slice, group.started, group.marks = self.time, self.time, self.before
                 for order in [each for each in self.orders.values() if each.account is account and each.place]:
                     opens = order.leaves > order.held.cover(order.side) and not order.reducing
                     if opens and (group is account or group is order.held):
@@ -67,6 +69,8 @@ class Liquidation(Trading):
     def close_group(self, group: Group) -> bool:
         """2: at once up to 100,000 USDC, above it 20 % at a time with 30 s between; True when it closed anything."""
         closed = False
+        if group is not group.positions[0].account if group.positions else False:  # C11: its own other margin first
+            self.assign(group, max(0, min(-group.equity, self.spare(group.account))))
         while True:
             legs = group.open_legs
             if not legs or self.recovered(group):
@@ -86,10 +90,15 @@ class Liquidation(Trading):
                 group.next_slice = self.time + self.config["pause"]
             self.close_leg(held, side, steps)
 
+    def since(self, held: Holding, side: int, marks: dict[int, int]) -> int:
+        """C15: what a leg has gained since the marks at which a group was last healthy."""
+        return side * (held.market.mark - marks[held.market.code]) * held.legs[side].size * held.market.unit
+
     def means(self, held: Holding, side: int) -> int:
-        """The equity that a leg may use up; of a lack it owes its part, in proportion to the losses."""
-        equity, total = held.group.equity, sum(max(0, -each.gain(way)) for each, way in held.group.open_legs)
-        return -(-equity * max(0, -held.gain(side)) // total) if equity < 0 < total else equity
+        """The equity that a leg may use up; of a lack it owes its part, in proportion to the losses of the gap."""
+        equity, marks = held.group.equity, held.group.marks or self.healthy
+        total = sum(max(0, -self.since(each, way, marks)) for each, way in held.group.open_legs)
+        return -(-equity * max(0, -self.since(held, side, marks)) // total) if equity < 0 < total else equity
 
     def bankruptcy(self, held: Holding, side: int) -> int:
         """The mark at which equity is 0, rounded away from the trader."""
@@ -133,17 +142,35 @@ class Liquidation(Trading):
         return gain * leverage if gain >= 0 else gain / leverage
 
     def deleverage(self, held: Holding, side: int, steps: int) -> None:
-        """4: opposite positions in order of score, at the bankruptcy price; nobody gives more than it has."""
-        market = held.market
+        """4: opposite positions in order of score, at the bankruptcy price; C15: a lack is paid by gains of the gap."""
+        market, chosen, lack = held.market, list[tuple[Holding, int]](), -self.means(held, side)
+        highest = floor(HIGHEST_PRICE / market.tick)
         found = [each for each in self.holders(market) if each is not held and each.legs[-side].size]
         for other in sorted(found, key=lambda each: (-self.score(each, -side), each.legs[-side].opened)):
-            if part := min(steps, other.legs[-side].size):
-                steps -= part
-                bound, means = self.bankruptcy(held, side), max(0, other.group.equity)
-                price = market.mark + side * min(side * (bound - market.mark), means // (part * market.unit))
-                price = max(1, min(price, floor(HIGHEST_PRICE / market.tick)))
-                self.cover_loss(held.account, max(0, side * (bound - price) * part * market.unit), held)
-                self.off_book(held, other, side, part, price, "ADL")
+            chosen.append((other, min(steps - sum(part for _, part in chosen), other.legs[-side].size)))
+        chosen, paid = [(other, part) for other, part in chosen if part], dict[int, int]()
+        if lack > 0:
+            room = highest - market.mark if side > 0 else market.mark - 1
+            left, open_steps = ceil(Fraction(lack, market.unit)), steps
+            most = [min(room, self.gap_gain(held, *each, -side) // (each[1] * market.unit)) for each in chosen]
+            for at in sorted(range(len(chosen)), key=lambda at: most[at]):  # who can pay less than its part goes first
+                paid[at] = max(0, min(most[at], ceil(Fraction(left, open_steps))))
+                left, open_steps = left - paid[at] * chosen[at][1], open_steps - chosen[at][1]
+            given = sum(paid[at] * part * market.unit for at, (_, part) in enumerate(chosen))
+            self.cover_loss(held.account, max(0, lack - given), held)
+        for at, (other, part) in enumerate(chosen):
+            price = market.mark + side * paid[at] if paid else self.bankruptcy(held, side)
+            self.off_book(held, other, side, part, max(1, min(price, highest)), "ADL")
+
+    def gap_gain(self, held: Holding, other: Holding, part: int, side: int) -> int:
+        """C15: what a counterparty has gained from the gap with a part of its position, with all its positions."""
+        marks, own = held.group.marks, self.since(other, side, held.group.marks)
+        if other.traded >= held.group.started:  # it may not have had the position before the gap
+            own = min(own, other.gain(side))
+        own = own * part // other.legs[side].size
+        every = [(each, way) for each in other.account.holdings.values() for way in each.legs]
+        together = sum(self.since(each, way, marks) for each, way in every)
+        return max(0, min(own, together, other.group.equity))
 
     def off_book(self, taker: Holding, maker: Holding, way: int, steps: int, price: int, kind: str) -> None:
         """5: orders and fills of these steps carry LIQUIDATION and ADL; they are no public trade."""
@@ -166,14 +193,12 @@ class Liquidation(Trading):
             self.assign(held, amount)
 
     def cover_loss(self, account: Account, amount: int, held: Holding | None = None) -> None:
-        """What a group lacks is paid by the LP vault as far as it can, the rest by the insurance account."""
-        part = min(amount, max(0, self.accounts[LP].balance))
-        self.grant(LP, account, part, held)
-        self.grant(INSURANCE, account, amount - part, held)
+        """C11: what a group still lacks is paid by the insurance account."""
+        self.grant(INSURANCE, account, amount, held)
 
     def settle_debt(self, account: Account) -> None:
         """Who owes pays with what its isolated positions are worth, before others do."""
-        for held in account.holdings.values():
-            if held.isolated and account.balance < 0:
-                self.assign(held, -min(max(0, held.equity), -account.balance))
+        for pledged in account.holdings.values():
+            if pledged.isolated and account.balance < 0:
+                self.assign(pledged, -min(max(0, pledged.equity), -account.balance))
         self.cover_loss(account, max(0, -account.balance))

@@ -24,6 +24,7 @@ class Margin:
         self.accounts, self.orders, self.rows, self.events = dict[str, Account](), dict[int, Order](), [], []
         self.network: list[str] = []  # who gets rebates
         self.loose: list[tuple[Holding, int]] = []  # C1: whose resting orders of which side lost their cover
+        self.healthy = self.before = dict[int, int]()  # the marks at which all were judged last
         self.last_order = self.last_place = self.last_trade = self.unwind_at = 0
         for name in OWN:
             self.open_account(name)

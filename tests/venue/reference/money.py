@@ -6,9 +6,10 @@ all of it to the last digit. `wire` reads signed actions into calls of it; `step
 
 Integers are ticks, steps, micro-USDC and milliseconds, everything else is a fraction; a side is 1 (long, buy) or −1.
 Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers,
-Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications: C1
+Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C15, their clarifications: C1
 `check_increase`, `drop_uncovered`; C2 `triggered_bound`, `give_up`; C3 `liquidate`; C4 `need`, `check_increase`; C5
-`check_terms`, `replace`; C6 `match`, `fire_due`; C7 `charge`; C8 `unwind`, `follow_mark`; C9 `check_terms`.
+`check_terms`, `replace`; C6 `match`, `fire_due`; C7 `charge`; C8 `unwind`,
+`follow_mark`; C9 `check_terms`; C10 `bears`; C11 `close_group`, `cover_loss`; C12 `fire`; C15 `deleverage`.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ class Leg(Record):
 class Group(Record):
     """A margin group: an isolated position, or all cross positions of an account."""
 
-    next_slice = 0  # while it is being liquidated, when the next slice is closed
+    next_slice = started = 0  # while it is being liquidated, when the next slice is closed
+    marks: dict[int, int] = {}  # the marks at which it was last healthy
     open_legs = property(
         lambda self: [(each, way) for each in self.positions for way in each.legs if each.legs[way].size]
     )
@@ -145,7 +147,7 @@ class Account(Group):
 class Holding(Group):
     """One `account` in one `market`: `leverage`, the two `legs` by side; `assigned` is its isolated margin."""
 
-    isolated, assigned = False, 0
+    isolated, assigned, traded = False, 0, 0
 
     size = property(lambda self: self.legs[1].size + self.legs[-1].size)
     net = property(lambda self: self.legs[1].size - self.legs[-1].size)
@@ -185,7 +187,7 @@ class Order(Record):
     id = place = leaves = filled = value = fee = group = cover = trigger = client_id = parent = price = seen = 0
     by = builder = reduce = tried = ""
     slippage = builder_rate = exact_fee = Fraction(0)
-    status, armed, triggered, closing, up = "NEW", True, False, False, False
+    status, armed, triggered, closing, up, whole, spent = "NEW", True, False, False, False, False, False
 
     account = property(lambda self: self.held.account)
     market = property(lambda self: self.held.market)

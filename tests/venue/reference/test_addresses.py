@@ -50,8 +50,8 @@ def test_results_are_the_same_with_the_order_of_addresses_reversed() -> None:
                 wire.begin_step(pair.reference)
             assert forth.refer(*step) == back.refer(*step)
             assert booked(forth.reference) == booked(back.reference), (seed, step)
-            paid = [row for row in forth.reference.rows if row[0] in ("LIQUIDATION_FEE", "BANKRUPTCY")]
-            together += len({name for row in paid for name in (row[1], row[3])} & set(forth.names)) > 1
+            closed = {event[0] for event in forth.reference.events if event[3] in ("LIQUIDATION", "ADL")}
+            together += len(closed & set(forth.names)) > 1
             kinds |= {event[3] for event in forth.reference.events}
         assert state(forth.reference) == state(back.reference), seed
     assert together, "several were liquidated at one instant"

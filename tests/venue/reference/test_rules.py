@@ -13,7 +13,7 @@ import pytest
 
 from tests.venue.reference import BRANCHES, wire
 from tests.venue.reference.driver import market_of
-from tests.venue.reference.margin import LP
+from tests.venue.reference.margin import INSURANCE, LP
 from tests.venue.reference.money import DAY_MS, Market
 from tests.venue.reference.venue import ReferenceVenue
 from toolkit.venue.model import genesis
@@ -159,10 +159,10 @@ def test_c4_an_isolated_position_that_lost_its_margin_within_a_request_does_not_
     assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
     play.trade("alice", "maker", "60000", "1")
     play.venue.set_oracle(1, "57800")
-    assert play.place("maker", "BUY", "56900", "0.5")
+    assert play.place("maker", "BUY", "57000", "0.98")
     assert play.place("maker", "SELL", "57800", "1")
-    # 1,433 of the margin are left, less 1,100: 333, where 0.5 needs 361 of maintenance margin
-    both = [play.item("SELL", "56900", "0.5"), play.item("BUY", "57800", "0.01")]
+    # of the margin only some USDC are left, less than the maintenance margin of 0.021
+    both = [play.item("SELL", "57000", "0.98"), play.item("BUY", "57800", "0.001")]
     rule, before = "refused: C4: isolated maintenance margin", Counter(BRANCHES)
     assert wire.act(play.venue, "alice", {"type": "placeOrder", "orders": both}) == [True, False]
     assert Counter(BRANCHES)[rule] - before[rule] == 1
@@ -245,11 +245,11 @@ def test_fill_or_kill_does_not_count_on_an_isolated_order_that_lost_its_margin()
     assert (play.size("bob"), play.size("alice"), play.leaves("alice")) == (Fraction(16, 5), 0, [])
 
 
-def test_a_debt_is_paid_from_isolated_positions_first_and_then_by_the_lp_vault() -> None:
+def test_c11_a_debt_is_paid_from_isolated_positions_first_and_then_by_the_insurance() -> None:
     play = Play("alice", maker=10**6)
     assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
     play.trade("alice", "maker", "60000", "1")
-    alice, vault = play.venue.accounts["alice"], play.venue.accounts[LP].balance
+    alice, insurance = play.venue.accounts["alice"], play.venue.accounts[INSURANCE].balance
     alice.balance = -2_995 * 10**6
     wire.deposit(play.venue, "maker", 1)
     assert (alice.balance, alice.holdings[1].assigned) == (0, 5 * 10**6)
@@ -257,7 +257,7 @@ def test_a_debt_is_paid_from_isolated_positions_first_and_then_by_the_lp_vault()
     alice.holdings[1].assigned = 0
     wire.deposit(play.venue, "maker", 1)
     assert alice.balance == 0
-    assert vault - play.venue.accounts[LP].balance >= 10**6
+    assert insurance - play.venue.accounts[INSURANCE].balance >= 10**6
 
 
 def test_the_rebate_grows_with_the_volume_of_the_network() -> None:

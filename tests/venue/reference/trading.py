@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from math import ceil, floor
 from typing import Any
 
 from tests.venue.reference.margin import CLEARING, Margin
@@ -26,7 +27,8 @@ class Trading(Margin):
         """C2: it tries again at every trade and new price, and when somebody offers within its bound."""
         market = order.market
         offered = self.offers(order, self.triggered_bound(order, market.price(order.by)))
-        return market.trades, market.mark, market.oracle, steps_of(offered)
+        others = [each for each in offered if each.account is not order.account]  # C12: its own is no offer
+        return market.trades, market.mark, market.oracle, steps_of(others)
 
     def log(self, order: Order, *fill: int) -> None:
         """Record an order event, with the numbers of a fill."""
@@ -63,7 +65,7 @@ class Trading(Margin):
         require(not order.account.hedge or order.closing, "BUY and SELL can't reduce in hedge mode")
         require(free > 0, "no position to reduce")
         if not order.trigger:
-            if order.tif in RESTS:
+            if order.tif in RESTS and (order.tif == "POST_ONLY" or not self.would_match(order)):
                 free -= steps_of(self.resting(order.held, order.side, True))
                 require(free > 0, "reduce-only orders cover the position already")
             require(order.tif != "FOK" or order.leaves <= free, "FOK above the position")
@@ -125,7 +127,7 @@ class Trading(Margin):
         require(child.exit and against, "an exit is against its main order")
         require(child.quantity <= main.quantity, "an exit larger than its main order")
         require(child.closing == main.account.hedge, "side of an exit")
-        whole = bool(child.parent) or not 0 < child.quantity < main.quantity
+        whole = not 0 < child.quantity < main.quantity
         self.require_value(main.market, child.trigger, child.quantity, whole)
 
     def bracket(self, group: int) -> list[Order]:
@@ -215,11 +217,11 @@ class Trading(Margin):
                 return
             for maker, steps in trimmed:
                 self.cut(self.orders[maker], steps)
-        covered = order.held.cover(order.side)
+        covered, order.spent = order.held.cover(order.side), False
         self.match(order, limit)
         if not order.leaves:
             self.end(order)
-        elif order.price and order.tif in RESTS:
+        elif order.price and order.tif in RESTS and not order.spent:
             self.rest(order)
             if order.reducing:
                 self.shrink(order.held, order.side)
@@ -248,9 +250,15 @@ class Trading(Margin):
             if maker.account is order.account:  # self-trade: the maker is cancelled
                 self.cancel(maker)
                 continue
-            if not self.isolated_fits(maker, steps - cover):
-                trimmed.append((maker.id, maker.leaves - cover))
-                self.cut(maker, maker.leaves - cover)
+            steps = self.bears(order, steps, maker.price, maker=False)
+            order.spent = not steps
+            if order.spent:
+                break
+            fits = steps if self.isolated_fits(maker, steps - cover) else cover
+            fits = self.bears(maker, fits, maker.price, maker=True)
+            if fits < steps:
+                trimmed.append((maker.id, maker.leaves - fits))
+                self.cut(maker, maker.leaves - fits)
                 continue
             order.leaves, maker.leaves = order.leaves - steps, maker.leaves - steps
             if not maker.leaves:
@@ -267,6 +275,28 @@ class Trading(Margin):
                 self.end(maker)
         self.drop_loose()
         return trimmed
+
+    def bears(self, order: Order, steps: int, price: int, maker: bool) -> int:
+        """C10: no fill makes a debt; what closes trades at the leg's bankruptcy price or better."""
+        held, side, market, account = order.held, order.side, order.market, order.account
+        closes = order.held.legs[-side].size if order.closing or not account.hedge else 0
+        rate = self.rates(held)[0 if maker else 1] + order.builder_rate
+        lost = side * (price - market.mark) * market.unit
+        each = lost + price * market.unit * rate
+        means = account.equity if not held.isolated else held.equity if closes else self.spare(account)
+        means -= bool(order.builder_rate)  # each of the two fees is rounded up
+        if closes and lost * closes > max(0, means):
+            return 0
+
+        def most(number: int, means: int) -> int:
+            return number if each <= 0 else min(number, floor(max(0, means) / each))
+
+        if not held.isolated or not closes or steps <= closes:
+            return most(steps, means)
+        if most(closes, means) < closes:
+            return most(closes, means)
+        freed = means - lost * closes - ceil(closes * price * market.unit * rate)
+        return closes + most(steps - closes, self.spare(account, freed))
 
     def drop_loose(self) -> None:
         loose, self.loose = self.loose, []
@@ -300,12 +330,14 @@ class Trading(Margin):
             into.open(opened, opened * worth, self.last_trade)
         fees = self.charge(order, opened * worth, closed * worth, maker)
         if held.isolated and closed:
-            self.release(held, before - against.value, pnl - fees[1], opened)
+            self.release(held, before - against.value, pnl - fees[1] - fees[2], opened)
         if held.isolated and opened:
             self.assign(held, min(held.need(side, opened, opened * worth)[0], self.spare(account)))
         into.fees, against.fees = into.fees + fees[0], against.fees + fees[1]
         order.filled, order.value = order.filled + steps, order.value + steps * worth
         order.fee += fees[0] + fees[1]
+        if order.kind not in ("ADL", "LIQUIDATION"):
+            held.traded = self.time
         order.status = "FILLED" if order.filled == order.quantity else "PARTIALLY_FILLED"
         self.log(order, price, steps, self.last_trade, 1 if maker else 2, pnl, *fees)
         for other in self.bracket(order.group):

@@ -161,10 +161,10 @@ class ReferenceVenue(Liquidation):
         order.triggered, order.status = True, "NEW"
         if order.reducing:
             size = order.closable
-            most = min(size, order.cover) if order.grouped and order.quantity else size
-            if not order.quantity:
-                order.quantity = order.leaves = size
-            order.leaves = min(order.leaves, most)
+            order.whole = order.whole or not order.quantity
+            if order.whole:  # C12: all of what the position is now
+                order.quantity, order.leaves = order.filled + size, size
+            order.leaves = min(order.leaves, min(size, order.cover) if order.grouped and not order.whole else size)
         limit = order.price or self.triggered_bound(order, price)
         if not retry:
             self.log(order)

@@ -250,11 +250,11 @@ def test_an_isolated_position_that_lost_its_margin_within_a_request_does_not_gro
     play.isolated("ann")
     play.trade("ann", "bob", "1", 60_000)
     play.oracle(57_800)
-    play.placed("bob", "BUY", "0.5", 56_900)
+    play.placed("bob", "BUY", "0.9", 57_000)
     play.placed("bob", "SELL", "1", 57_800)
     limit = {"symbolCode": BTC, "ordType": "LIMIT", "timeInForce": "GTC"}
     both = [
-        {"ordPx": "56900", "ordQty": "0.5", "ordSide": "SELL", **limit},
+        {"ordPx": "57000", "ordQty": "0.9", "ordSide": "SELL", **limit},
         {"ordPx": "57800", "ordQty": "0.01", "ordSide": "BUY", **limit},
     ]
     results = play.act("ann", type="placeOrder", orders=both).data["results"]

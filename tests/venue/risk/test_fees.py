@@ -212,7 +212,7 @@ def test_what_a_maker_is_expected_to_pay_is_what_he_is_charged(
     bob, product = play.account("bob"), play.core.products[BTC]
     bob.maker_rate = own
     order = an_order(play, "bob", builder=play.address("bill"), builder_rate=builder_rate, fee_parts=77)
-    expected = fees.of_maker(play.core, bob, product, order, *values)
+    expected = fees.of_fill(play.core, bob, order, MAKER, *values)
     assert order.fee_parts == 77, "it only asks"
     assert fees.charge(play.core, bob, product, order, MAKER, *values) == expected
     assert bool(expected[2]) is bool(builder_rate)

@@ -64,9 +64,9 @@ def test_what_the_cross_positions_need_is_not_spared(play: Play) -> None:
     kept = -(-figures.maintenance * 10**8 // stop)
     assert kept > figures.maintenance > 0
     leave(play, kept + 70)
-    assert order_margin._spare(play.core, account) == 70
-    assert order_margin._spare(play.core, account, 5) == 75
-    assert order_margin._spare(play.core, account, -71) == 0
+    assert order_margin.spare(play.core, account) == 70
+    assert order_margin.spare(play.core, account, 5) == 75
+    assert order_margin.spare(play.core, account, -71) == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.wallets import MASTER, OTHER, Signer
-from toolkit.errors import InputError, VenueError
+from toolkit.errors import InputError, StoredFileError, VenueError
 from toolkit.venue import clocks
 from toolkit.venue.engine.changes import BlockDone, FundingRateSet, PriceTick
 from toolkit.venue.engine.core import Core
@@ -47,7 +47,7 @@ def test_the_way_does_not_matter_only_where_it_leads() -> None:
     one, many = eventful(), eventful()
     one.advance("9h")
     while many.host.now_ms() < one.host.now_ms():
-        many.advance(min(one.host.now_ms() - many.host.now_ms(), 1_234_567))
+        many.advance(f"{min(one.host.now_ms() - many.host.now_ms(), 1_234_567)}ms")
     assert one.control.state_hash() == many.control.state_hash()
     assert not one.host.core.state.accounts[OTHERS].positions[1].long.size, "the stop was set off on the way"
 
@@ -141,7 +141,7 @@ def test_a_dump_goes_on_identically_in_another_venue(tmp_path: Path) -> None:
             venue.advance("1h")
         assert other.control.state_hash() == one.control.state_hash()
         (tmp_path / "no dump").write_bytes(b"hello")
-        with pytest.raises(VenueError, match="no dump"):
+        with pytest.raises(StoredFileError, match="no dump"):
             other.load(tmp_path / "no dump")
         assert other.control.state_hash() == one.control.state_hash()
 

@@ -387,3 +387,33 @@ def test_random_numbers_are_those_of_the_published_algorithm() -> None:
 
 def test_seeds_of_the_same_parts_in_another_order_differ() -> None:
     assert mix(1, 2) != mix(2, 1)
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_what_users_trade_with_each_other_moves_no_index(side: str) -> None:
+    core = simulated(until=60_000)
+    ann, bob = USER, "0x" + "8" * 40
+    for address in (ann, bob):
+        ledger.deposit(core, core.account(address), 10**13)
+    sim = core.state.simulation.products[1]
+    index, pressure = sim.index, sim.pressure
+    bid, ask = core.books.top(1)
+    price = core.products[1].price_text((bid + ask) // 2)
+    assert bid < (bid + ask) // 2 < ask
+
+    def place(nonce: int, who: str, way: str, **more: str) -> None:
+        item = {"symbolCode": 1, "ordQty": "20", "ordSide": way, "ordPx": price, "ordType": "LIMIT", **more}
+        answer = core.apply(
+            Submit(core.state.time, {"type": "placeOrder", "orders": [{"timeInForce": "GTC", **item}]}, who, nonce)
+        )
+        assert answer.code == 0, answer.message
+
+    for nonce in range(1, 11):
+        place(nonce, ann, "SELL" if side == "BUY" else "BUY")
+        place(nonce, bob, side)
+    traded = [trade for trade in core.state.history.trades[1] if trade.quantity == 20_000]
+    assert len(traded) == 10
+    assert (sim.index, sim.pressure, sim.flow) == (index, pressure, 0)
+    # what is taken of the participants does move it
+    place(11, bob, side, ordPx=core.products[1].price_text(ask * 101 // 100 if side == "BUY" else bid * 99 // 100))
+    assert (sim.index - index) * (1 if side == "BUY" else -1) > 0

@@ -69,11 +69,6 @@ def hold_a_position(core: Core) -> None:
     _order(core, ordType="MARKET", ordPx="0", timeInForce="IOC")
 
 
-def rest_in_a_book(core: Core) -> None:
-    core.apply(Control(core.state.time, "fund", {"address": "0x" + "aa" * 20, "amount": "5000"}))
-    _order(core, ordPx="30000.0")
-
-
 def pause_a_product(core: Core) -> None:
     core.apply(Control(core.state.time, "pause", {"product": 1}))
 
@@ -92,7 +87,7 @@ def _order(core: Core, **item: str) -> None:
     core.run_hooks()
 
 
-@pytest.mark.parametrize("concern", [hold_a_position, rest_in_a_book, pause_a_product, hold_an_oracle, read_the_events])
+@pytest.mark.parametrize("concern", [hold_a_position, pause_a_product, hold_an_oracle, read_the_events])
 def test_what_concerns_others_goes_instant_by_instant(concern: Callable[[Core], None]) -> None:
     fast, slow = pair(4)
     for core in (fast, slow):
@@ -119,6 +114,22 @@ def test_a_position_that_was_closed_concerns_nobody_any_more() -> None:
         core.apply(Advance(GENESIS_TIME + 300_000))
     assert sum(spans) > 100_000
     assert fast.state_hash() == slow.state_hash()
+
+
+@pytest.mark.parametrize("away", [0, 1, 5, 40, 20_000])
+def test_orders_that_rest_are_passed_until_a_taker_reaches_one(away: int) -> None:
+    fast, slow = pair(7)
+    for core in (fast, slow):
+        core.apply(Control(GENESIS_TIME + 100_000, "fund", {"address": "0x" + "aa" * 20, "amount": "5000"}))
+        for side, best in zip((1, -1), core.books.top(1), strict=True):
+            price, name = core.products[1].price_text(best - side * away), "BUY" if side > 0 else "SELL"
+            _order(core, ordSide=name, ordPx=price)
+    spans = count(fast)
+    for core in (fast, slow):
+        core.apply(Advance(GENESIS_TIME + 900_000))
+    assert fast.state_hash() == slow.state_hash()
+    assert max(spans) > 1_000
+    assert (len(fast.account("0x" + "aa" * 20).orders) < 2) == (away < 20_000)
 
 
 def test_a_regime_begins_at_its_instant() -> None:

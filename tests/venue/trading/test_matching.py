@@ -23,7 +23,7 @@ from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading import lifecycle, matching
 
-ACCOUNTS = tuple(f"0x{number:040x}" for number in range(0xA1, 0xA6))
+ACCOUNTS = tuple(f"0x{number:040x}" for number in range(0x1A1, 0x1A6))
 HEDGED = frozenset(ACCOUNTS[3:])
 BASE = 600_000
 

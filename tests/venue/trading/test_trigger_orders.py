@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
+from tests.venue.play import BTC, ETH, Play
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.book import FEW
+from toolkit.venue.model.constants import FILLED
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.placing import place, place_bracket
 
@@ -223,10 +225,90 @@ def test_an_exit_whose_offer_was_gone_before_its_turn_keeps_trying(floor: Floor)
     floor.order(BOB, "BUY 0.008")
     first, second = (floor.order(who, "SELL 0 SL when 59000 slip 0.005") for who in (ADA, BOB))
     floor.trade("59000.0")
-    own = floor.order(ADA, "BUY 0.001 at 59100.0")  # within the bound of both; the older exit cancels it as its own
-    assert floor.status(own.id) == "CANCELED"
-    floor.order(CYD, "BUY 0.008 at 58800.0")
+    own = floor.order(ADA, "BUY 0.001 at 59100.0")  # within the bound of both, but no offer to her own exit
+    assert (floor.status(own.id), floor.find(second.id).filled) == ("FILLED", 1)
+    floor.order(CYD, "BUY 0.009 at 58900.0")
     assert [floor.status(each.id) for each in (first, second)] == ["FILLED", "FILLED"]
+
+
+@pytest.mark.parametrize("hedged", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("bracketed", [False, True])
+def test_an_exit_of_the_whole_position_closes_what_it_then_is_at_every_try(
+    hedged: bool, side: int, bracketed: bool
+) -> None:
+    floor = Floor(*((ADA,) if hedged else ()))
+    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
+    exits = f"{closes}_CLOSE_HEDGE" if hedged else closes
+
+    def trade(quantity: str) -> None:
+        floor.order(CYD, f"{closes} {quantity} at 60000.0")
+        floor.order(ADA, f"{opens} {quantity} at 60000.0")
+
+    trade("1")
+    stop = f"{exits} 0 SL when {60_000 - side * 600} by MARK_PRICE slip 0.005"
+    if bracketed:
+        floor.order(CYD, f"{closes} 0.1 at 60000.0")
+        exit_id = floor.ids(floor.bracket(ADA, f"{opens} 0.1 at 60000.0", stop))[1]
+    else:
+        trade("0.1")
+        exit_id = floor.order(ADA, stop).id
+    first, second, last = (str(60_000 - side * off) for off in (700, 701, 702))
+    floor.order(CYD, f"{opens} 0.4 at {first}")
+    floor.mark(first)
+    assert floor.find(exit_id).filled == 400
+    # the position grows while the exit waits for somebody
+    floor.order(CYD, f"{closes} 0.2 at {60_000 - side * 500}")
+    floor.order(ADA, f"{opens} 0.2 at {60_000 - side * 500}")
+    floor.order(CYD, f"{opens} 0.3 at {second}")
+    assert (floor.find(exit_id).filled, max(floor.legs(ADA))) == (700, 600)
+    floor.order(CYD, f"{opens} 2 at {last}")
+    done = floor.find(exit_id)
+    assert (floor.legs(ADA), done.filled, done.quantity, floor.status(exit_id)) == ((0, 0), 1_300, 1_300, "FILLED")
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_armed_exit_of_a_cross_account_leaves_its_isolated_positions_alone(side: int) -> None:
+    play = Play()
+    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(100_000, "ann", "zoe")
+    play.isolated("ann", ETH)
+    for code, price in ((BTC, 60_000), (ETH, 3_000)):
+        play.placed("zoe", closes, "0.5", price, code)
+        play.placed("ann", opens, "0.5", price, code)
+    play.placed("zoe", opens, "0.1", 3_000 - side * 1, ETH)
+    stop_at = {"triggerPx": str(60_000 - side * 600), "reduceOnlyOption": "SL_FROM_POSITION", "slippagePct": "0.005"}
+    play.placed("ann", closes, "0", tpslTriggerType="MARK_PRICE", **stop_at)
+    held, cash = play.position("ann", ETH).assigned, play.balance("ann")
+    play.oracle(60_000 - side * 700)
+    [stop] = play.account("ann").orders.values()
+    assert (stop.triggered, stop.waiting) == (True, True)
+    play.placed("zoe", opens, "0.2", 60_000 - side * 700)
+    play.oracle(60_000 - side * 710)
+    assert (stop.filled, stop.waiting) == (200, True)
+    play.placed("zoe", opens, "0.5", 60_000 - side * 710)
+    assert (stop.filled, stop.status, play.account("ann").waiting) == (500, FILLED, 0)
+    eth = play.position("ann", ETH)
+    assert (eth.assigned, eth.long.closed, eth.short.closed) == (held, 0, 0)
+    assert play.balance("ann") < cash
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_armed_exit_takes_its_own_accounts_order_for_no_offer_and_cancels_it_when_it_meets_it(side: int) -> None:
+    floor = Floor()
+    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
+    floor.order(CYD, f"{closes} 0.5 at 60000.0")
+    floor.order(ADA, f"{opens} 0.5 at 60000.0")
+    stop = floor.order(ADA, f"{closes} 0 SL when {60_000 - side * 600} by MARK_PRICE slip 0.005")
+    floor.mark(str(60_000 - side * 700))
+    tries = len(floor.statuses(stop.id))
+    own = floor.order(ADA, f"{opens} 0.1 at {60_000 - side * 750}")
+    assert (floor.status(own.id), len(floor.statuses(stop.id))) == ("NEW", tries)
+    floor.order(CYD, f"{opens} 0.5 at {60_000 - side * 760}")
+    assert (floor.status(own.id), floor.status(stop.id)) == ("CANCELED", "FILLED")
+    assert floor.legs(ADA) == (0, 0)
 
 
 def test_an_exit_that_tries_again_can_be_cancelled_and_goes_with_its_position(floor: Floor) -> None:

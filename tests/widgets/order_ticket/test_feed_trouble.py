@@ -40,7 +40,7 @@ def test_a_broken_feed_is_shown_in_every_panel_until_it_is_repaired(session: Ses
     assert all("cut" in panel.lock or "reconnecting" in panel.lock for panel in dashboard.panels)
     venue.advance("1m")
     dashboard.refresh()
-    assert [panel.lock for panel in dashboard.panels] == [""] * 6
+    assert not any(panel.lock for panel in dashboard.panels)
 
 
 def test_an_order_is_followed_through_a_break_of_the_feed(session: Session, venue: LocalVenue) -> None:
@@ -51,8 +51,10 @@ def test_an_order_is_followed_through_a_break_of_the_feed(session: Session, venu
     venue.host.feed.faults.cut()
     session.cancel(receipt)
     assert ticket.status == "RESTING"
+    ended = threading.Event()  # what the cut has hidden is read by a thread of the feed's own
+    ticket.observe(lambda _: ticket.status == "CANCELED" and ended.set(), ["view"])
     venue.advance("1m")
-    assert ticket.status == "CANCELED"
+    assert ticket.status == "CANCELED" or ended.wait(20), ticket.status
 
 
 def test_on_a_running_clock_the_ticket_follows_its_order_by_itself() -> None:

@@ -253,6 +253,23 @@ def test_the_preview_of_a_reduction_has_its_realised_pnl(session: Session, venue
     )
 
 
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_the_preview_of_an_exit_beyond_its_bankruptcy_price_stops_there(session: Session, side: str) -> None:
+    session.exchange.set_leverage(1, "40")
+    (session.sell if side == "BUY" else session.buy)("BTCUSDC", "5")
+    beyond, sign = ("66000", 1) if side == "BUY" else ("57000", -1)
+    ticket = session.ticket("BTCUSDC", side=side, quantity="5", price=beyond, tif="IOC")
+    bound, equity = ticket.preview()["bankruptcy_price"], session.wallet_balances(exact=True)["equity"][0]
+    mark = session.positions(exact=True)["mark_price"].iloc[0]
+    assert bound == pytest.approx(mark + sign * equity / 5, abs=Decimal("0.2"))
+    assert ["Bankruptcy price", f"{bound:,}", "nothing closes beyond it"] in ticket.view["preview"]
+    ticket.submit()
+    ticket.confirm()
+    assert session.fills(exact=True)["price"].iloc[-1] * sign <= bound * sign
+    near = session.ticket("BTCUSDC", side=side, quantity="1", price=str(round(mark)))
+    assert near.preview()["bankruptcy_price"] is None
+
+
 @pytest.mark.parametrize(
     ("held", "side", "quantity", "effect"),
     [

@@ -185,7 +185,7 @@ def test_the_dashboard_holds_all_parts_and_a_price_of_the_book_goes_into_the_tic
     assert dashboard.ticket.price == price
     dashboard.refresh()
     data, _ = dashboard._repr_mimebundle_()
-    assert data["text/html"].count("snapshot") == 6
+    assert data["text/html"].count("snapshot") == 7
     assert "application/vnd.jupyter.widget-view+json" in data
     dashboard.close()
     assert not Panel.open_panels

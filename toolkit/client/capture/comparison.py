@@ -15,7 +15,7 @@ from ...protocol.reads.feed import AOP_KEYS, Channel
 from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
 from ...protocol.reads.info_queries import META_RECORDS
 from ...protocol.reads.info_records import PRODUCT
-from ...protocol.reads.rows import Record, RecordField
+from ...protocol.reads.rows import AMOUNTS, Record, RecordField
 from ..reads.reading import meta_rows
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -43,7 +43,7 @@ def _is_id(value: Any) -> bool:
 
 FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
-        ("price", "quantity", "money", "ratio"),
+        AMOUNTS,
         ("decimal text", lambda value: type(value) is str and _DECIMAL.fullmatch(value) is not None),
     ),
     **dict.fromkeys(("integer", "id"), ("whole number, also as text", _is_id)),

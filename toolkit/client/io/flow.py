@@ -37,7 +37,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 
 from ...errors import InputError, NotSent
 from ...guards import key_argument, parameter_names, refusal
-from ...suggestions import Suggesting
+from ...secrecy import Secret
+from ...suggestions import Suggesting, advised
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -59,8 +60,8 @@ class Fetch:
     query: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     timeout: float | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further headers; not shown, as one may be a token."""
+    headers: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
+    """Further headers. One may be a token: a Secret, and no error has the frames that sent it."""
     within: float | None = None
 
 
@@ -141,13 +142,15 @@ class Runtime:
     """The clocks and the random numbers of a driver.
 
     `now` is Unix ms, for nonces and expiry; `elapsed` is ms on a clock that is never set, for rates and deadlines;
-    `random_float` is 0 <= x < 1; `pause` waits for a number of seconds of `elapsed`.
+    `random_float` is 0 <= x < 1; `pause` waits for a number of seconds of `elapsed`. `observe` is given the headers of
+    every answer, and the value of `elapsed` when its request was sent.
     """
 
     now: Callable[[], int] = wall_ms
     random_float: Callable[[], float] = random.random
     elapsed: Callable[[], int] = monotonic_ms
     pause: Callable[[float], None] = time.sleep
+    observe: Callable[[Mapping[str, str], int], None] = lambda headers, sent_ms: None
 
 
 class Driver:
@@ -186,7 +189,9 @@ class Driver:
     def _perform(self, request: Request) -> Any:
         match request:
             case Fetch():
-                return self._send(request)
+                sent_ms, reply = self._runtime.elapsed(), self._send(request)
+                self._runtime.observe(reply.headers, sent_ms)
+                return reply
             case Sleep():
                 return self._sleep(request.seconds)
             case Settle():
@@ -238,7 +243,9 @@ class AsyncDriver:
     async def _perform(self, request: Request) -> Any:
         match request:
             case Fetch():
-                return await self._send(request)
+                sent_ms, reply = self._runtime.elapsed(), await self._send(request)
+                self._runtime.observe(reply.headers, sent_ms)
+                return reply
             case Sleep():
                 return await self._sleep(request.seconds)
             case Settle():
@@ -363,7 +370,11 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
         if name := key_argument(names, args, keywords):
             del args, keywords  # a traceback that shows local variables must not show the key
             raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
-        result: T = self._driver.run(generator(self, *args, **keywords))
+        try:
+            made = generator(self, *args, **keywords)
+        except TypeError as error:
+            raise advised(error, generator.__name__, names) from None
+        result: T = self._driver.run(made)
         return result
 
     return _with_return_type(call, generator)
@@ -377,7 +388,11 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
         if name := key_argument(names, args, keywords):
             del args, keywords
             raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
-        result: T = await self._driver.run(generator(self, *args, **keywords))
+        try:
+            made = generator(self, *args, **keywords)
+        except TypeError as error:
+            raise advised(error, generator.__name__, names) from None
+        result: T = await self._driver.run(made)
         return result
 
     # A receipt has methods too, so an awaited call returns the twin with methods to await.

@@ -31,7 +31,9 @@ from ...errors import (
     exchange_error,
 )
 from ...protocol import jsontext
+from ...secrecy import Secret
 from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
+from .wire import DEADLINE, guard
 
 if TYPE_CHECKING:
     import httpx
@@ -42,9 +44,12 @@ if TYPE_CHECKING:
 EXCHANGE_PATH = "/api/v1/exchange"
 USER_AGENT = "toolkit/0.1"
 MAX_BODY = 64 << 20
-"""Largest body of an answer, in bytes and after decompression; the venue's are far below."""
+"""Largest body of any answer, in bytes and after decompression."""
+PAGE_BODY, ROW_BODY = 4 << 20, 1 << 10
+"""Largest body of the answer to a query: these bytes, and those for each row that was asked for."""
 TOTAL = 2.0
 """A whole request may take this many times its time-out: connecting takes up to one, the answer another."""
+COUNTED_ROWS = 5_000
 _CODE_LIMIT = 1 << 63
 """Codes are signed 64-bit numbers; a body with a larger one is not a venue's envelope."""
 
@@ -154,6 +159,26 @@ def describe_clock_skew(skew_ms: int) -> str:
     return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"
 
 
+def asked_rows(fetch: Fetch) -> int | None:
+    """Return how many rows a query asks for, None where it sets no limit."""
+    asked = dict(fetch.query)
+    try:
+        if {"startTime", "endTime", "interval"} <= asked.keys():
+            first, last, seconds = (int(asked[name]) for name in ("startTime", "endTime", "interval"))
+            return (last - first) // (1000 * seconds) + 2
+        return next((int(asked[name]) for name in ("pageSize", "size", "limit") if name in asked), None)
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def check_rows(fetch: Fetch, body: bytes) -> None:
+    """Raise BadAnswer for more rows than a query asked for. Of long lists the size in bytes is limit enough."""
+    most = asked_rows(fetch)
+    if most is not None and most <= COUNTED_ROWS and (count := jsontext.count_rows(body)) > most:
+        what = f"GET {fetch.path}: the answer has {count} rows and {most} were asked for, so it is not taken"
+        raise BadAnswer(what, status=200)
+
+
 def worth_retrying(error: BaseException) -> bool:
     """Return whether a read that failed with this error may succeed when repeated."""
     if isinstance(error, HttpStatus):
@@ -181,6 +206,7 @@ def read(
             demanded = retry_after(reply.headers)
             envelope = opener(reply, what)
             if envelope.code == 0:
+                check_rows(fetch, reply.body)
                 return envelope
             data = envelope.data if isinstance(envelope.data, dict) else None
             raise exchange_error(envelope.code, envelope.message, data=data, action=what, http_status=reply.status)
@@ -220,13 +246,14 @@ class _Http:
             if owner not in self._clients:
                 # Of a transport that is derived from neither library, it is httpx.
                 library = next(iter(_names(type(self._transport)).values()), LIBRARIES[0])
-                self._clients[owner] = getattr(importlib.import_module(library), kind)(
+                self._clients[owner] = client = getattr(importlib.import_module(library), kind)(
                     base_url=self.base_url,
                     timeout=self._timeout,
                     transport=self._transport,
                     trust_env=not is_loopback(self.base_url),
                     headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
                 )
+                guard(client)
             return self._clients[owner]
 
     def _closable(self, owner: object) -> Any:
@@ -249,8 +276,8 @@ class HttpTransport(_Http):
         attempt = self._attempt(fetch)
         if self._transport is not None:
             return self._send(attempt)
-        # The time-out of a socket starts again with each byte, and a blocking read can't be ended from outside. So a
-        # thread reads, and is left behind when the time is over.
+        # Looking up a name can't be ended from outside, so a thread does it. Each step of its connection ends at the
+        # deadline, and it does too.
         answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
 
         def perform() -> None:
@@ -269,6 +296,7 @@ class HttpTransport(_Http):
         return answer
 
     def _send(self, attempt: _Attempt) -> Reply:
+        DEADLINE.set(attempt.deadline)
         with attempt.mapped_errors(), self._client("Client", self).stream(**attempt.arguments) as response:
             if attempt.begin(response):
                 for chunk in response.iter_raw():
@@ -335,14 +363,16 @@ class _Attempt:
         self.arguments: dict[str, Any] = {"method": fetch.method, "url": fetch.path}
         if fetch.query:
             self.arguments["params"] = fetch.query
-        if fetch.headers:
-            self.arguments["headers"] = dict(fetch.headers)
+        self._secret = any(isinstance(value, Secret) for value in fetch.headers.values())
+        headers = {name: Secret(value).reveal() for name, value in fetch.headers.items()}
+        self.arguments["headers"] = headers | ({"content-type": "application/json"} if fetch.body else {})
         if fetch.body:
             self.arguments["content"] = fetch.body
-            self.arguments["headers"] = {"content-type": "application/json", **fetch.headers}
         if fetch.timeout is not None or fetch.within is not None:
             self.arguments["timeout"] = min(fetch.timeout or timeout, fetch.within or float("inf"))
-        self._deadline = time.monotonic() + self.seconds
+        self.deadline = time.monotonic() + self.seconds
+        of_venue = fetch.path.startswith(("/info/", EXCHANGE_PATH))
+        self._longest = min(MAX_BODY, PAGE_BODY + ROW_BODY * (asked_rows(fetch) or 0)) if of_venue else MAX_BODY
         self._body = bytearray()
         self._inflate: Any = None
         self._status = 0
@@ -355,20 +385,33 @@ class _Attempt:
         """
         try:
             yield
+            return
+        except TimeoutError:
+            raised: TransportError = self.too_slow()
         except Exception as error:
-            names = _names(type(error)).keys()
-            why = str(error) or type(error).__name__
-            if names & _NOT_SENT:
-                raise NotSent(f"{self._what} did not leave for {self._base_url}: {why}") from error
-            if "TimeoutException" in names:
-                said = f"no answer from {self._base_url} in time ({why}); whether it arrived is unknown"
-                raise TimedOut(f"{self._what}: {said}") from error
-            if names & {"NetworkError", "RemoteProtocolError"}:
-                said = f"the connection to {self._base_url} broke ({why}); whether it arrived is unknown"
-                raise Disconnected(f"{self._what}: {said}") from error
-            if "HTTPError" in names:
-                raise BadAnswer(f"{self._what}: the answer of {self._base_url} can't be read ({why})") from error
-            raise
+            raised = self._mapped(error)
+            raised.__cause__ = error
+            if self._secret:  # the frames of the request have it
+                error.__traceback__ = error.__cause__ = error.__context__ = None
+        raise raised
+
+    def _mapped(self, error: Exception) -> TransportError:
+        """Return the toolkit's error for one of httpx or httpx2. Raises any other again."""
+        names = _names(type(error)).keys()
+        why = str(error) or type(error).__name__
+        if names & _NOT_SENT:
+            return NotSent(f"{self._what} did not leave for {self._base_url}: {why}")
+        if "TimeoutException" in names and time.monotonic() >= self.deadline:
+            return self.too_slow()
+        if "TimeoutException" in names:
+            said = f"no answer from {self._base_url} in time ({why}); whether it arrived is unknown"
+            return TimedOut(f"{self._what}: {said}")
+        if names & {"NetworkError", "RemoteProtocolError"}:
+            said = f"the connection to {self._base_url} broke ({why}); whether it arrived is unknown"
+            return Disconnected(f"{self._what}: {said}")
+        if "HTTPError" in names:
+            return BadAnswer(f"{self._what}: the answer of {self._base_url} can't be read ({why})")
+        raise error
 
     def begin(self, response: httpx.Response) -> bool:
         """Take the head of the answer; True if its body follows. Raises BadAnswer for a compression not asked for."""
@@ -386,17 +429,17 @@ class _Attempt:
 
     def add(self, chunk: bytes) -> None:
         """Take the next bytes. Raises TimedOut after the deadline, BadAnswer for what is too long or broken."""
-        if time.monotonic() > self._deadline:
+        if time.monotonic() > self.deadline:
             raise self.too_slow()
         if self._inflate is not None:
             try:
                 # Never more than the limit: a few compressed kilobytes may hold gigabytes.
-                chunk = self._inflate.decompress(chunk, MAX_BODY + 1 - len(self._body))
+                chunk = self._inflate.decompress(chunk, self._longest + 1 - len(self._body))
             except zlib.error as error:
                 raise self._bad(f"can't be decompressed ({error})") from None
         self._body += chunk
-        if len(self._body) > MAX_BODY:
-            raise self._bad(f"is longer than {MAX_BODY >> 20} MiB")
+        if len(self._body) > self._longest:
+            raise self._bad(f"is longer than {self._longest >> 20} MiB, too much for what was asked")
 
     def reply(self, response: httpx.Response) -> Reply:
         """Return the whole answer. Raises BadAnswer where its end is missing."""

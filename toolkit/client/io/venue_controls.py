@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
 import msgspec
 
 from ...errors import InputError, exchange_error
+from ...numerals import Span, moment, span_ns, unit_text
+from ...secrecy import Secret
 from ...suggestions import Suggesting, no_attribute
 from .flow import Fetch
 from .transport import HttpTransport, read_envelope
@@ -35,17 +37,20 @@ class ServedVenue(Suggesting):
     _path = "session.venue"
     _parts = ("control",)
 
-    def __init__(self, transport: HttpTransport, token: str | None) -> None:
+    def __init__(self, transport: HttpTransport, token: str | Secret | None) -> None:
         self._http = transport
-        self._token = token
+        self._token = Secret(token)
 
     @cached_property
     def control(self) -> ServedControls:
         """What the venue's owner can do to it, such as `control.fund("0x…", "500")`; `dir()` names the controls."""
         return ServedControls(self)
 
-    def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
+    def advance(self, span: Span | None = None, *, until: str | int | datetime | None = None) -> int:
         """Let time pass by a span or until a moment, and return the new time in Unix ms; see `LocalVenue.advance`."""
+        if until is not None and not isinstance(until, str):
+            until = moment(until, "until")
+        span = None if span is None else unit_text(span_ns(span))
         given = {name: value for name, value in (("span", span), ("until", until)) if value is not None}
         moved: int = self._call("advance", **given)
         return moved
@@ -63,14 +68,14 @@ class ServedVenue(Suggesting):
         return self._data("POST", f"{CONTROL_PATH}/{name}", msgspec.json.encode(arguments))
 
     def _data(self, method: str, path: str, body: bytes = b"") -> Any:
-        token = self._token or os.environ.get(TOKEN_VARIABLE)
+        token = self._token or Secret(os.environ.get(TOKEN_VARIABLE))
         if not token:
             message = (
                 "the controls of a served venue need its token, which it printed at its start; give "
                 "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN"
             )
             raise InputError(message, field="control_token", rule="required")
-        headers = {"authorization": f"Bearer {token}"}
+        headers = {"authorization": Secret(f"Bearer {token.reveal()}")}
         reply = self._http.send(Fetch(method, path, (), body, CONTROL_SECONDS, headers))
         envelope = read_envelope(reply, f"{method} {path}")
         if envelope.code != 0:

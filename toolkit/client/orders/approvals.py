@@ -224,13 +224,8 @@ def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping
     rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
     named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
     address = str(who).lower()
-
-    def is_at(row: Mapping[str, Any]) -> bool:
-        return address == str(row["address"]).lower() or (
-            row["kind"] == "builder" and address == str(row["of"]).lower()
-        )
-
-    return named or list(filter(is_at, rows))
+    parts = {"agent": ("address",), "builder": ("address", "of")}
+    return named or [row for row in rows if address in (str(row[part]).lower() for part in parts[row["kind"]])]
 
 
 def _authorisations(reader: Reader, ended: bool, *, index: str | None = None, **parties: str) -> Flow[pd.DataFrame]:

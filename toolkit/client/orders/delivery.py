@@ -11,6 +11,7 @@ a nonce once, so repeating them is safe: 40207 after a repetition means that an 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,12 +20,24 @@ from typing import TYPE_CHECKING, Any
 
 from ... import errors
 from ...environments import Environment
+from ...guards import check_process
 from ...protocol.actions import Action, declaration
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
-from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
-from .outcome import ACCOUNT_EVENTS, ORDER_EVENTS, Foreign, Found, Missing, query_execution, query_outcome
+from .intents import (
+    ARRIVED,
+    IDS_PER_NONCE,
+    OPEN,
+    Intent,
+    IntentState,
+    Ledger,
+    OpenState,
+    Proof,
+    intent_id,
+    payload_hash,
+)
+from .outcome import ACCOUNT_EVENTS, ORDER_EVENTS, Foreign, Missing, query_execution, query_outcome
 from .receipts import UNSET, Receipt, Unset, receipt
 from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transient, proves_not_received
 
@@ -39,9 +52,6 @@ WITHDRAW_EXPIRY_MS = 3_600_000
 """Default lifetime of a withdrawal. Source: docs/published.md, "Exchange API"."""
 SETTLE_SECONDS = 5.0
 """Default time that a call waits for the execution of what the venue has answered as submitted."""
-SAFE_RESEND_MS = 60_000
-"""`resolve` repeats an action without expiryAfter only until this age."""
-IDS_PER_NONCE = 1_000
 
 Confirm = bool | Callable[[str], bool] | None
 """Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
@@ -124,6 +134,7 @@ class Delivery:
     """Set when the session is closed: nothing more is signed or sent."""
     _reconciler: Reconciler = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
+    _process: int = field(init=False, default_factory=os.getpid)
 
     def __post_init__(self) -> None:
         self._reconciler = Reconciler(self.ledger, self.settle_timeout, self.clock_skew)
@@ -217,8 +228,8 @@ class Delivery:
         key = self._key(action, prepared.role)
         now: int = yield Now()
         intent = Intent(
-            id=intent_id(prepared.environment.name, prepared.signer, prepared.nonce),
-            environment=prepared.environment.name,
+            id=intent_id(prepared.environment.label, prepared.signer, prepared.nonce),
+            environment=prepared.environment.label,
             account=prepared.account,
             signer=prepared.signer,
             action=action,
@@ -265,7 +276,7 @@ class Delivery:
             if failure and intent.expiry_after is not None and now > intent.expiry_after:
                 break
             # Recorded before the first byte leaves, so that no crash can hide a request that may have arrived.
-            state = IntentState.UNKNOWN if in_doubt else IntentState.SENT
+            state: OpenState = IntentState.UNKNOWN if in_doubt else IntentState.SENT
             intent = self._reconciler.update(intent, now, state=state, attempts=intent.attempts + 1)
             if intent.settled:
                 return self._reconciler.result_or_raise(intent)
@@ -278,7 +289,8 @@ class Delivery:
                 answer = read_envelope(reply, intent.action)
                 check_belongs(intent, answer)
             except errors.TransportError as error:
-                failure = error
+                # What was answered says more of the request than that a further copy did not leave.
+                failure = error if failure is None or not isinstance(error, errors.NotSent) else failure
                 in_doubt = in_doubt or not proves_not_received(error)
                 if isinstance(error, errors.HttpStatus) and proves_not_received(error) and error.status != 429:
                     break
@@ -317,7 +329,7 @@ class Delivery:
             submitted = self.ledger.all((IntentState.SUBMITTED,))
         for intent in submitted:
             own = (intent.vault_address or intent.account).lower() == owner.lower()
-            if own and intent.environment == self.environment.name and "builder" not in intent.payload:
+            if own and intent.environment == self.environment.label and "builder" not in intent.payload:
                 with suppress(errors.ToolkitError):  # another process has settled it differently
                     self._reconciler.settle_by_feed(intent, channel, items, now)
 
@@ -334,7 +346,7 @@ class Delivery:
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):
-            if intent.environment != self.environment.name:
+            if intent.environment != self.environment.label:
                 continue  # a ledger may be shared, but bytes for one environment never go to another
             sender = self._senders.get(intent.id)
             if (sender and sender.is_busy_elsewhere()) or (wanted is not None and intent.id not in wanted):
@@ -354,25 +366,20 @@ class Delivery:
         reconciler = self._reconciler
         if intent.state is IntentState.PREPARED:
             # `expected`: a process that has just moved it on to SENT must not be overruled.
-            intent = reconciler.update(
-                intent,
-                now,
-                expected=IntentState.PREPARED,
-                state=IntentState.REJECTED,
-                message="given up by resolve() before it was sent",
-            )
+            given_up = Proof(False, None, "given up by resolve() before it was sent")
+            intent = reconciler.update(intent, now, expected=IntentState.PREPARED, proof=given_up)
         if intent.state is IntentState.SENT:
             intent = reconciler.update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
         if intent.settled:
             return intent
         try:
-            found: Found | Missing | Foreign
+            found: Proof | Missing | Foreign
             submitted = intent.state is IntentState.SUBMITTED
             found = yield from (query_execution if submitted else query_outcome)(intent)
             if isinstance(found, Foreign):
                 intent = reconciler.update(intent, now, state=IntentState.UNKNOWN, data=None)
                 found, submitted = (yield from query_outcome(intent)), False
-            if isinstance(found, Found):
+            if isinstance(found, Proof):
                 reconciler.record_found(intent, now, found)
             elif submitted and not resend:
                 pass  # the venue has taken it, and will execute it
@@ -380,7 +387,7 @@ class Delivery:
                 # No further copy is executed, so none is sent; one that was taken before shows in time, or never.
                 later: int = yield Now()  # the answers have shown the venue's time by now
                 if found.certain and reconciler.is_over(intent, later):
-                    reconciler.update(intent, later, state=IntentState.REJECTED)
+                    reconciler.update(intent, later, proof=Proof(False, intent.code, intent.message))
             elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
                 yield from self._post(intent, intent.body)
         except (errors.ExchangeError, errors.TransportError, errors.OutcomeUnknown) as error:
@@ -389,6 +396,7 @@ class Delivery:
         return self.ledger.get(intent.id)
 
     def _require_open(self, what: str) -> None:
+        check_process(self._process, "this session")
         if self.closed:
             message = f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
             raise errors.SessionClosed(message)
@@ -450,7 +458,7 @@ def role_of(action: Action) -> Role:
 
 def is_safe_to_resend(intent: Intent, now: int) -> bool:
     """Return whether repeating the identical bytes can't surprise: they expire, or are recent."""
-    return intent.expiry_after is not None or now - intent.created <= SAFE_RESEND_MS
+    return intent.expiry_after is not None or now <= intent.resend_until
 
 
 def describe(payload: Mapping[str, Any]) -> str:

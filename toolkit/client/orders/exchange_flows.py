@@ -14,13 +14,13 @@ from decimal import Decimal  # noqa: F401
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
-from ...errors import InputError
+from ...errors import InputError, MalformedRequest
 from ...orders import Bracket, Ladder, Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
-from ...suggestions import Suggesting
+from ...suggestions import Suggesting, advised
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
 from .delivery import Delivery
@@ -170,11 +170,14 @@ def _method(action: Action) -> Callable[..., Flow[Receipt]]:
         try:
             bound = signature.bind(self, *args, **keywords)
         except TypeError as error:
-            raise TypeError(f"{action.method}(): {error}") from None
+            raise advised(TypeError(f"{action.method}() {error}"), action.method, signature.parameters) from None
         given = bound.arguments
         values = {**defaults, **{by_name[name]: given[name] for name in by_name if name in given}}
         options: dict[str, Any] = {name: given[name] for name in ("expiry_after", "vault_address") if name in given}
-        return self._call(action, values, options)
+        try:
+            return (yield from self._call(action, values, options))
+        except MalformedRequest as error:
+            raise _spoken(error, by_name) from None
 
     call.__name__ = action.method
     call.__qualname__ = f"Exchange.{action.method}"
@@ -182,6 +185,16 @@ def _method(action: Action) -> Callable[..., Flow[Receipt]]:
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
     return call
+
+
+def _spoken(error: MalformedRequest, by_name: Mapping[str, str]) -> MalformedRequest:
+    """Return the error for a field of an action by the name in the call: action.marginMode → margin_mode."""
+    found = re.match(r"action\.(\w+)(.*)", error.field)
+    name = next((name for name, wire in by_name.items() if found and wire == found[1]), "")
+    if not found or not name:
+        return error
+    said = str(error).replace(error.field, name + found[2], 1)
+    return type(error)(said, field=name + found[2], rule=error.rule, value=error.value, nearest=error.nearest)
 
 
 def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]) -> Signature:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from ... import errors
+from ...numerals import Timeout, wait_seconds
 from ...orders import Order
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 _UNTIL = {
     "accepted": (*OPEN_STATUSES, FILLED, CANCELED, str(IntentState.ACCEPTED)),
     "open": OPEN_STATUSES,
+    "untriggered": (WAITING,),
     "filled": (FILLED,),
+    **dict.fromkeys(("cancelled", "canceled"), (CANCELED,)),
     "ended": (*ENDED, str(IntentState.FAILED)),
 }
 """What `wait` takes → the statuses that end the wait."""
@@ -105,6 +108,13 @@ class OrderCalls:
             found = getattr(error, "receipt", None)
             if isinstance(found, Receipt):
                 error.receipt = self.bind(found)  # type: ignore[attr-defined]
+            wallet = self._delivery.wallet
+            agent = "" if wallet is None else wallet.agent or ""
+            # The venue recovered our agent's address, so that key, chain and payload are right.
+            if isinstance(error, errors.SignatureRejected) and "it is no approved agent" in error.message:
+                if agent and agent.lower() in error.message.lower():
+                    error.message = f"agent {agent} is not approved; session.exchange.approve_agent() approves it"
+                    error.args = (f"{error.action}: {error.message} (code {error.code})",)
             raise
         if expects_immediate_end(made) and self._delivery.settle_timeout:
             with suppress(errors.TransportError, errors.ExchangeError):
@@ -179,13 +189,14 @@ class OrderCalls:
                 return row
         return None
 
-    def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: float) -> Flow[None]:
+    def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: Timeout) -> Flow[None]:
         """Read the order again until `until`; see Receipt.wait."""
         if not callable(until) and until not in _UNTIL:
             said = f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function"
             raise errors.InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
         began_ms: int = yield Elapsed()
-        waited, wait, left = 0.0, FIRST_WAIT, timeout
+        longest = wait_seconds(timeout)
+        waited, wait, left = 0.0, FIRST_WAIT, longest
         while True:
             failure: Exception | None = None
             try:
@@ -197,10 +208,10 @@ class OrderCalls:
             if made.is_final and not callable(until):
                 raise errors.WaitFailed(f"not {until}: {made!r}", receipt=made)
             elapsed_ms: int = yield Elapsed()
-            left = timeout - max(waited, (elapsed_ms - began_ms) / 1000)
+            left = longest - max(waited, (elapsed_ms - began_ms) / 1000)
             if left <= 0:
                 what = "the condition did not come true" if callable(until) else f"not {until}"
-                raise errors.WaitTimeout(f"{what} within {timeout:g} s: {made!r}", receipt=made) from failure
+                raise errors.WaitTimeout(f"{what} within {longest:g} s: {made!r}", receipt=made) from failure
             yield Settle(min(wait, left))
             waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
 
@@ -288,7 +299,7 @@ class OrderCalls:
                 cancels = [cancel_item(int(opening[number]["symbol"]), OrderRef(number)) for number in left]
                 for at in range(0, len(cancels), BATCH):
                     # Some may have ended meanwhile; the next read shows whether all have.
-                    with suppress(errors.ActionRejected):
+                    with suppress(errors.ActionRejected, errors.OutcomeUnknown):
                         payload = {"type": "cancelOrder", "cancels": cancels[at : at + BATCH]}
                         receipts.append((yield from self.submit(payload, vault_address=vault)))
             random_float: float = yield RandomFloat()

@@ -1,18 +1,23 @@
-"""Queries for the outcome of a request: by the hash it was answered with, its orders' client ids, signer and nonce."""
+"""Queries for the outcome of a request: by the hash it was answered with, its orders' client ids, signer and nonce.
+
+What they return is a `Proof` only where a transaction names the request's signer and nonce, or rows of orders echo
+owner and client id. That the venue has none counts only where its answer is one to this question.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ...errors import ExchangeError, TransportError
+from ...errors import ActionRejected, BadAnswer, ExchangeError, TransportError
 from ...protocol.enums import ENUMS
-from ..io.flow import Elapsed, Flow, RandomFloat, Settle
-from ..io.transport import NO_RETRY, Retry
-from ..reads.reading import fetch_rows
-from .intents import Intent
+from ...protocol.reads.info_queries import ENDPOINTS
+from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
+from ..io.transport import NO_RETRY, Retry, read
+from .intents import Intent, Proof, has_fresh_ids
 from .receipts import parse_id, parse_tx_code
 
 _DONE = ("SUCCESS", "FAILED")
@@ -22,18 +27,10 @@ _CONCLUSIVE = ("NEW", "PARTIALLY_FILLED", "FILLED", "ORDER_STATUS_UNTRIGGERED", 
 """Statuses of a first event. An end alone may be that of an earlier order with the same client id."""
 PAGE_SIZE, PAGES = 100, 10
 """How far back transactions, and the events of one transaction, are searched."""
+CLOCK_MS = 1_000
+"""How far the venue's time is known: where it comes from a Date header, to the second."""
 FIRST_WAIT, LONGEST_WAIT = 0.05, 1.0
 """Seconds between two queries for an execution: doubled each time from the first to the longest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A request that the venue knows. `code` 0: accepted as a whole; `data` has the shape of a response's `data`."""
-
-    accepted: bool
-    code: int
-    message: str
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Foreign:
     """The transaction that an answer named is another request's, so the answer was too."""
 
 
-def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool]) -> Flow[Found | Missing | Foreign]:
+def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool]) -> Flow[Proof | Missing | Foreign]:
     """Query a submitted request until the venue shows that it was executed, for about `timeout` seconds.
 
     It ends as soon as `is_settled`: the feed, or another process, may know first.
@@ -56,7 +53,7 @@ def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool
     began_ms: int = yield Elapsed()
     waited, wait = 0.0, FIRST_WAIT
     while True:
-        answer: Found | Missing | Foreign = Missing(certain=False)
+        answer: Proof | Missing | Foreign = Missing(certain=False)
         with suppress(TransportError, ExchangeError):  # the next query may succeed; it stays SUBMITTED meanwhile
             answer = yield from query_execution(intent)
         elapsed_ms: int = yield Elapsed()
@@ -73,94 +70,151 @@ def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool
         waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
 
 
-def query_execution(intent: Intent) -> Flow[Found | Missing | Foreign]:
+def query_execution(intent: Intent) -> Flow[Proof | Missing | Foreign]:
     """Return what the venue shows of a request that it answered as submitted. Raises TransportError, ExchangeError."""
-    row = yield from _transaction_by_hash(str((intent.data or {}).get("txHash") or ""))
-    if row is not None:
-        return (yield from _executed(intent, row)) if _belongs(row, intent) else Foreign()
+    known = yield from query_hash(intent, str((intent.data or {}).get("txHash") or ""))
+    if not isinstance(known, Missing):
+        return known
     if not intent.client_ids:
         return (yield from _find_transaction(intent))
     return (yield from _find_orders(intent, in_part=False))
+
+
+def query_hash(intent: Intent, tx_hash: str) -> Flow[Proof | Missing | Foreign]:
+    """Return what the transaction shows that an answer named. Raises TransportError."""
+    row = yield from _transaction_by_hash(tx_hash)
+    if row is None or (named := _named(row, intent)) is None:
+        return Missing(certain=False)
+    return (yield from _executed(intent, row)) if named else Foreign()
 
 
 def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
     if not tx_hash:
         return None
     try:
-        rows = yield from fetch_rows("transaction", NO_RETRY, txHash=tx_hash)
+        rows, _ = yield from _rows("transaction", txHash=tx_hash)
     except ExchangeError:
         return None  # its form is not published, so a venue may refuse it, or not know the hash yet
     row = rows[0] if rows else {}
-    if str(row.get("txHash", "")).lower() != tx_hash.lower():
-        return None
-    is_done = row.get("txCode") is not None or str(row.get("status")).upper() in _DONE
-    return row if is_done else None
+    return row if str(row.get("txHash", "")).lower() == tx_hash.lower() and _is_done(row) else None
 
 
-def _belongs(row: Mapping[str, Any], intent: Intent) -> bool:
-    """Return whether a transaction is this request's, by what it shows of signer, nonce and action."""
+def _rows(name: str, **query: str) -> Flow[tuple[list[Mapping[str, Any]], int | None]]:
+    """Return the rows of an answer, and how many there are of them in all where it says so. Raises BadAnswer."""
+    endpoint = ENDPOINTS[name]
+    data = (yield from read(Fetch("GET", endpoint.path, tuple(query.items())), NO_RETRY)).data
+    if endpoint.shape == "one":
+        return [data] if isinstance(data, Mapping) else [], None
+    listed, total = data, endpoint.total(data)
+    if isinstance(data, Mapping):
+        listed = data.get(endpoint.items, [] if total == 0 else None)
+    if not isinstance(listed, list) or not all(isinstance(row, Mapping) for row in listed):
+        raise BadAnswer(f"GET {endpoint.path}: the data is no list of rows")
+    return listed, total
+
+
+def _is_done(row: Mapping[str, Any]) -> bool:
+    return row.get("txCode") is not None or str(row.get("status")).upper() in _DONE
+
+
+def _named(row: Mapping[str, Any], intent: Intent) -> bool | None:
+    """Return whether a transaction names this request's signer and nonce; None where it does not say."""
     shown = {
         "signer": (str(row.get("signer") or "").lower(), intent.signer.lower()),
         "nonce": (parse_id(row.get("nonce")), intent.nonce),
         "actionType": (row.get("actionType"), intent.action),
     }
-    return all(not given or given == own for given, own in shown.values())
+    if any(given and given != own for given, own in shown.values()):
+        return False
+    return True if shown["signer"][0] and shown["nonce"][0] else None
 
 
-def poll_outcome(intent: Intent, retry: Retry, timeout: float) -> Flow[Found | Missing]:
+REFUSAL_ROUNDS = (0.0, 0.1, 0.3, 0.6)
+"""When the venue is asked for what was refused without a transaction: pauses in parts of the time for that."""
+REFUSAL_SECONDS = 2.0
+"""The most time for that. It is two blocks of a second: the refusal may be another request's, and this one executed."""
+
+
+def poll_refusal(intent: Intent, timeout: float) -> Flow[Proof | Missing]:
+    """Query what became of a request with a refusal that names no transaction.
+
+    The refusal may be another request's, and this one be executed a moment later: within a second, or `timeout`.
+    """
+    certain = True
+    for part in REFUSAL_ROUNDS if timeout else REFUSAL_ROUNDS[:1]:
+        if part:
+            yield Settle(part * min(timeout, REFUSAL_SECONDS))
+        answer: Proof | Missing = yield from query_outcome(intent)
+        if isinstance(answer, Proof):
+            return answer
+        certain = certain and answer.certain
+    return Missing(certain)
+
+
+def poll_outcome(intent: Intent, retry: Retry, timeout: float) -> Flow[Proof | Missing]:
     """Query the outcome repeatedly, for `timeout` seconds at least: what was taken may be executed only later."""
-    answer: Found | Missing = Missing(certain=False)
+    certain = True
     waited, attempt, wait = 0.0, 0, FIRST_WAIT
     while attempt < retry.attempts or waited < timeout:
-        answer = yield from query_outcome(intent)
-        if isinstance(answer, Found):
+        answer: Proof | Missing = yield from query_outcome(intent)
+        if isinstance(answer, Proof):
             return answer
+        certain = certain and answer.certain
         random_float: float = yield RandomFloat()
         # Half jitter, not full: a wait near 0 would use up the attempts within the same block.
         wait = min(2 * wait, LONGEST_WAIT) if attempt >= retry.attempts else wait
         chosen = retry.wait(attempt, 0.5 + random_float / 2) if attempt < retry.attempts else wait
         yield Settle(chosen)
         waited, attempt = waited + chosen, attempt + 1
-    return answer
+    return Missing(certain)
 
 
-def query_outcome(intent: Intent) -> Flow[Found | Missing]:
+def query_outcome(intent: Intent) -> Flow[Proof | Missing]:
     """Return what the venue shows of an intent. Raises TransportError, ExchangeError."""
     by_orders = yield from _find_orders(intent)
-    if isinstance(by_orders, Found):
+    if isinstance(by_orders, Proof):
         return by_orders
     by_nonce = yield from _find_transaction(intent)
-    return by_nonce if isinstance(by_nonce, Found) else Missing(by_orders.certain or by_nonce.certain)
+    return by_nonce if isinstance(by_nonce, Proof) else Missing(by_orders.certain or by_nonce.certain)
 
 
-def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Found | Missing]:
+def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Proof | Missing]:
     """Return what the venue shows of an intent's orders. `in_part` False: some missing ones are not there yet."""
     owner = (yield from owner_of(intent)) if intent.client_ids else None
     if owner is None:
         return Missing(certain=False)
-    results: list[dict[str, Any]] = []
-    for item, cl_ord_id in zip(_orders(intent.payload), intent.client_ids, strict=True):
-        results.append((yield from _find_order(owner, item, cl_ord_id)))
-        if results[-1]["txCode"] < 0 and not in_part:
-            return Missing(certain=False)
-    if all(result["txCode"] < 0 for result in results):
-        return Missing(certain=True)
-    return _found(results)
+    asked = list(zip(_orders(intent.payload), intent.client_ids, strict=True))
+    known: dict[int, dict[str, Any]] = {}
+    # Once one of them shows that the request was executed, those that were asked for before are asked for again.
+    for _ in range(2):
+        for item, cl_ord_id in asked:
+            found = known.get(cl_ord_id) or (yield from _find_order(intent, owner, item, cl_ord_id))
+            if not isinstance(found, Missing):
+                known[cl_ord_id] = found
+            elif not in_part or not found.certain:
+                return Missing(certain=False)
+        if not known or len(known) == len(asked):
+            break
+    unknown = "the venue knows no such order"
+    results = [known.get(number) or _result(number, {}, -1, unknown) for _, number in asked]
+    codes = {result["txCode"] for result in results}
+    # Where none is known to stand, one that is not shown may: the transaction says so.
+    return _found(results) if 0 in codes or -1 not in codes else Missing(certain=codes == {-1})
 
 
-def _found(results: list[dict[str, Any]]) -> Found:
+def _found(results: list[dict[str, Any]]) -> Proof:
     """Return the outcome of a request of orders, given that of each."""
     refused = [result for result in results if result["txCode"] != 0]
     reasons = "; ".join(f"clOrdId {result['clOrdId']}: {result['txMsg']}" for result in refused)
-    return Found(
+    return Proof(
         accepted=len(refused) < len(results),
-        code=1 if refused else 0,
+        code=ActionRejected.code if refused else 0,
         message=reasons or "the venue knows its orders",
         data={"results": results},
     )
 
 
-def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Found | None:
+def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Proof | None:
     """Return the outcome of a submitted request that new records of a channel of the feed show, None without one.
 
     A placement is shown by the events of its orders, of which each must be among the records; anything else by its
@@ -168,14 +222,17 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
     """
     events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
     for row in acknowledged:
-        if parse_id(row.get("nonce")) == intent.nonce and row.get("signer") and _belongs(row, intent):
+        if _named(row, intent) and _is_done(row):
             code, message, data = _shown(row)
-            if code or intent.action not in _ORDER_ACTIONS:
-                results = _results(intent, [], code, message)
-                return Found(not code, code, message, {**data, "results": results} if results else data)
+            # Of several orders or cancels under a code some may stand.
+            if (code and len(asked_items(intent)) == 1) or intent.action not in _ORDER_ACTIONS:
+                return _settled(code, message, data, _results(intent, [], code, message))
     results = []
     for item, cl_ord_id in zip(_orders(intent.payload) if intent.client_ids else [], intent.client_ids, strict=True):
-        own = [row for row in events if parse_id(row.get("clOrdId")) == cl_ord_id and _same_side(row, item)]
+        owner = intent.vault_address or intent.account
+        # A message of userEvent names its account once, for all of its events.
+        echo = {"userAddr": owner} if channel == ACCOUNT_EVENTS else {}
+        own = [row for row in events if _echoes({**echo, **row}, owner, cl_ord_id) and _agrees(row, item)]
         first = next((row for row in own if str(row.get("execStatus")) in _CONCLUSIVE), None)
         if first is None:
             return None
@@ -196,26 +253,49 @@ def _account_events(items: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[st
     return found["perpOrder"], found["actionAck"]
 
 
-def _find_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict[str, Any]]:
-    """Return one entry of `results`; txCode -1 where the venue does not know the order."""
+def _find_order(intent: Intent, owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict[str, Any] | Missing]:
+    """Return one entry of `results`. A venue may keep no state of an order that it refused: the events show it."""
     query = {"userAddr": owner, "clientOrderId": str(cl_ord_id)}
-    rows = yield from fetch_rows("order_states", NO_RETRY, **query)
-    for row in rows:
-        if is_same_order(row, item):
-            rejected = str(row.get("status")) == "REJECTED"
-            message = "rejected" if rejected else str(row.get("status") or "")
-            return _result(cl_ord_id, row, 1 if rejected else 0, message)
-    # A venue may keep no state of an order that it refused on arrival; the events show it.
-    for row in (yield from fetch_rows("order_events", NO_RETRY, **query)):
-        if is_same_order(row, item):
-            rejected = str(row.get("execStatus")) == "REJECTED"
-            message = str(row.get("reason") or row.get("execStatus") or "")
-            return _result(cl_ord_id, row, 1 if rejected else 0, message)
-    return _result(cl_ord_id, {}, -1, "the venue knows no such order")
+    certain = True
+    for name, status in (("order_states", "status"), ("order_events", "execStatus")):
+        rows, _ = yield from _rows(name, **query)
+        for row in rows:
+            shown, same = str(row.get(status) or ""), is_same_order(row, item) and _agrees(row, item)
+            if not shown or not same or not _echoes(row, owner, cl_ord_id):
+                continue
+            # Under a client id of the user's own an earlier order may have ended.
+            if has_fresh_ids(intent) or (parse_id(row.get("blockTime")) or intent.created) > intent.created - CLOCK_MS:
+                reason = str(row.get("reason") or ("rejected" if name == "order_states" else shown))
+                rejected = shown == "REJECTED"
+                return _result(cl_ord_id, row, int(rejected), reason if rejected else shown)
+        certain = certain and not rows  # rows of other orders: the answer is to another question
+    return Missing(certain)
 
 
 def _result(cl_ord_id: int | None, row: Mapping[str, Any], code: int, message: str) -> dict[str, Any]:
     return {"clOrdId": cl_ord_id, "ordId": parse_id(row.get("ordId")), "txCode": code, "txMsg": message}
+
+
+def _echoes(row: Mapping[str, Any], owner: str, cl_ord_id: int) -> bool:
+    return str(row.get("userAddr")).lower() == owner.lower() and parse_id(row.get("clOrdId")) == cl_ord_id
+
+
+def _agrees(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+    """Return whether side, quantity and limit price of a row, where it has them, are those that were asked for."""
+    if not _same_side(row, item):
+        return False
+    limit = item.get("ordType") == "LIMIT" and not item.get("triggerPx")
+    pairs = [(item.get("ordQty"), ("qty", "ordQty")), (item.get("ordPx") if limit else None, ("price", "ordPx"))]
+    try:
+        return all(
+            Decimal(str(row[name])) == Decimal(str(asked))
+            for asked, names in pairs
+            for name in names
+            # Quantity 0 is the whole position.
+            if asked is not None and Decimal(str(asked)) and row.get(name) is not None
+        )
+    except InvalidOperation:
+        return False
 
 
 def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
@@ -238,13 +318,13 @@ def owner_of(intent: Intent) -> Flow[str | None]:
     if "builder" not in intent.payload:
         return intent.vault_address or intent.account
     query = {"builder": str(intent.payload["builder"]), "agent": intent.signer}
-    for row in (yield from fetch_rows("builder_agents", NO_RETRY, **query)):
+    for row in (yield from _rows("builder_agents", **query))[0]:
         if row.get("wallet"):
             return str(row["wallet"])
     return None
 
 
-def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
+def _find_transaction(intent: Intent) -> Flow[Proof | Missing]:
     """Search the account's transactions, newest first, for signer and nonce.
 
     Pages by hand instead of with `reads.paging`: the search ends at the intent's time, a full read would fetch the
@@ -254,30 +334,41 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
     for page in range(1, PAGES + 1):
         query = {"user": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
         try:
-            rows = yield from fetch_rows("transactions", NO_RETRY, **query)
+            rows, total = yield from _rows("transactions", **query)
         except ExchangeError:
             return Missing(certain=False)  # this query is not published, so a venue may not have it
         for row in rows:
-            if parse_id(row.get("nonce")) == intent.nonce and _belongs(row, intent) and row.get("signer"):
-                return (yield from _executed(intent, row))
-        # A venue that lists nothing, or hides nonces, proves nothing by not showing this one.
-        if not rows or any(parse_id(row.get("nonce")) is None for row in rows):
+            if _named(row, intent):
+                return (yield from _executed(intent, row)) if _is_done(row) else Missing(certain=False)
+        # A venue that lists nothing without saying that there is none, another's, or hides nonces, proves nothing.
+        others = any(str(row.get("user") or owner).lower() != owner.lower() for row in rows)
+        hides = any(parse_id(row.get("nonce")) is None or not row.get("signer") for row in rows)
+        if others or hides or (not rows and (total != 0 or page > 1)):
             return Missing(certain=False)
         if len(rows) < PAGE_SIZE or any((parse_id(row.get("blockTime")) or 0) < intent.created for row in rows):
             return Missing(certain=True)
     return Missing(certain=False)
 
 
-def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Found]:
+def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Proof | Missing]:
     """Return the outcome that a transaction shows, with the result of each order from its events."""
     code, message, data = _shown(row)
     events: list[Mapping[str, Any]] = []
     if intent.action in _ORDER_ACTIONS:
         owner = intent.vault_address or str(row.get("user") or intent.account)
         events = yield from _events_of(owner, row)
-    results = _results(intent, events, code, message)
+        if code and len(intent.client_ids) > 1 and "Bracket" not in intent.action:
+            # Some of the orders may stand, so each must show itself.
+            if not all(_own(item, events) for item in asked_items(intent)):
+                return (yield from _find_orders(intent, in_part=False))
+    return _settled(code, message, data, _results(intent, events, code, message))
+
+
+def _settled(code: int, message: str, data: dict[str, Any], results: list[dict[str, Any]]) -> Proof:
+    """Return the outcome of a transaction and of the orders or cancels in it."""
     accepted = any(not result["txCode"] for result in results) if results else code == 0
-    return Found(accepted=accepted, code=code, message=message, data={**data, "results": results} if results else data)
+    data = {**data, "results": results} if results else data
+    return Proof(accepted, ActionRejected.code if code else 0, message, data)
 
 
 def _shown(row: Mapping[str, Any]) -> tuple[int, str, dict[str, Any]]:
@@ -302,7 +393,7 @@ def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any
     for page in range(1, PAGES + 1):
         query = {"userAddr": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
         try:
-            events = yield from fetch_rows("order_events", NO_RETRY, **query)
+            events, _ = yield from _rows("order_events", **query)
         except ExchangeError:
             break
         found += [event for event in events if str(event.get("txHash")).lower() == tx_hash]
@@ -318,8 +409,7 @@ def _results(intent: Intent, events: list[Mapping[str, Any]], code: int, message
         return [_result(parse_id(event.get("clOrdId")) or 0, event, 0, "success") for event in ended]
     results = []
     for item in asked_items(intent):
-        named = {name: number for name in ("clOrdId", "ordId") if (number := parse_id(item.get(name))) is not None}
-        own = [event for event in events if any(parse_id(event.get(name)) == named[name] for name in named)]
+        named, own = _ids_of(item), _own(item, events)
         refused = next((event for event in own if str(event.get("execStatus")) == "REJECTED"), None)
         if refused is not None or (code and not own):
             text = str((refused or {}).get("reason") or message)
@@ -327,6 +417,17 @@ def _results(intent: Intent, events: list[Mapping[str, Any]], code: int, message
         else:
             results.append({**named, **_result(named.get("clOrdId"), own[0] if own else named, 0, "success")})
     return results
+
+
+def _ids_of(item: Mapping[str, Any]) -> dict[str, int]:
+    return {name: number for name in ("clOrdId", "ordId") if (number := parse_id(item.get(name))) is not None}
+
+
+def _own(item: Mapping[str, Any], events: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the events of an order or cancel that a request named."""
+    named = _ids_of(item)
+    own = [event for event in events if any(parse_id(event.get(name)) == named[name] for name in named)]
+    return [event for event in own if "ordSide" not in item or _agrees(event, item)]
 
 
 def asked_items(intent: Intent) -> list[Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from ...checks import Failure, check_leverage, check_order, check_withdrawal
 from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide, PositionMode
-from ..io.flow import Elapsed, Flow
+from ..io.flow import Flow, Now
 from ..io.transport import Retry
 from ..reads.reading import Catalogue, fetch_rows
 
@@ -40,7 +40,7 @@ class PreTradeChecks:
     account: Callable[[], Flow[str]]
     retry: Retry
     _prices: dict[int, tuple[int, Decimal]] = field(default_factory=dict)
-    """Product code → (time of the read on the monotonic clock in ms, last price)."""
+    """Product code → (the venue's time of the read in ms, last price)."""
 
     def check(self, action: Action, payload: Mapping[str, Any], vault: str | None) -> Flow[None]:
         """Raise CheckFailed for every rule that the action breaks, MalformedRequest for a broken field."""
@@ -73,7 +73,7 @@ class PreTradeChecks:
             "triggered": replaced and item.get("triggerPx") is None,
         }
         if item["ordPx"] == "0" and not item.get("triggerPx") and not _reduces(item):
-            facts["last"] = yield from self._last_price(product, Decimal(item["ordQty"]))
+            facts["last"] = yield from self.last_price(product, Decimal(item["ordQty"]))
         failures = check_order(product, item, **facts)
         if any(failure.rule == "minOrderValue" for failure in failures) and not facts["builder"]:
             # An order that closes a whole small position passes, so only now its size matters. A builder's order is
@@ -85,15 +85,19 @@ class PreTradeChecks:
     def _product(self, item: Row) -> Flow[Product | None]:
         """Return the product of an item, None where the venue does not list it or can't be asked."""
         try:
-            return (yield from self.catalogue.find(int(item["symbolCode"])))
+            found = yield from self.catalogue.find(int(item["symbolCode"]))
+            if not found.listed:  # trading may have been paused when the list was fetched, and go on since
+                self.catalogue.forget()
+                found = yield from self.catalogue.find(found.code)
+            return found
         except (UnknownProduct, ExchangeError, TransportError):
             return None
 
-    def _last_price(self, product: Product, quantity: Decimal) -> Flow[Decimal | None]:
-        """Return the price of the last trade. An older one serves where the order is far above the minimum."""
-        now: int = yield Elapsed()
+    def last_price(self, product: Product, quantity: Decimal) -> Flow[Decimal | None]:
+        """Return the price of the last trade. An older one serves where `quantity` is far above the minimum."""
+        now: int = yield Now()
         known = self._prices.get(product.code)
-        if known and now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
+        if known and 0 <= now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
             return known[1]
         candle = {"symbol_name": product.symbol, "interval": "60", "limit": "1"}
         # Without a trade yet, the venue takes the mark price.

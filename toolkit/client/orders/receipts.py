@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ToolkitError
+from ...numerals import Timeout
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
@@ -85,6 +86,8 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     """The vault that owns the orders, None for the session's account."""
     rows: dict[int, Mapping[str, Any]] = field(default_factory=dict, compare=False)
     """Position → the order's state as it was last read, in wire names; with `reason` where it ended unfilled."""
+    note: str = field(default="", compare=False)
+    """How the quantity of an order by value was rounded."""
     calls: Any = field(default=None, compare=False)
     """The calls of its session (`order_calls`), None for a receipt that belongs to none."""
 
@@ -181,12 +184,12 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         yield from self._calls().refresh(self)
 
     @flow
-    def wait(self, until: str | Callable[[Any], object] = "filled", timeout: float = WAIT_SECONDS) -> Flow[Receipt]:
+    def wait(self, until: str | Callable[[Any], object] = "filled", timeout: Timeout = WAIT_SECONDS) -> Flow[Receipt]:
         """Wait, `timeout` seconds at most, and return the receipt itself.
 
-        `until` is "accepted", "open" (in the book, or waiting for its trigger), "filled", "ended" (filled, cancelled or
-        refused), or a function of the receipt. Raises WaitTimeout after that time, and WaitFailed when the order has
-        ended otherwise.
+        `until` is "accepted", "open" (in the book, or waiting for its trigger), "untriggered", "filled", "cancelled",
+        "ended" (filled, cancelled or refused), or a function of the receipt. Raises WaitTimeout after that time, and
+        WaitFailed when the order has ended otherwise.
         """
         yield from self._calls().wait(self, until, timeout)
         return self
@@ -254,6 +257,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         parts += [self._described(at, result) for at, result in enumerate(self.results[:_SHOWN])]
         if len(self.results) > _SHOWN:
             parts.append(f"and {len(self.results) - _SHOWN} more")
+        parts += [self.note] if self.note else []
         if self.tx_hash:
             parts.append(f"tx {self.tx_hash[:10]}…")
         return f"<Receipt {', '.join(parts)}>"

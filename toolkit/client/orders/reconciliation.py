@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Unpack
 
 from ... import errors
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
-from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
+from .intents import ARRIVED, OPEN, Changes, Intent, IntentState, Ledger, Proof, has_fresh_ids
 from .outcome import (
     Foreign,
-    Found,
     Missing,
     asked_items,
     outcome_in_records,
     poll_execution,
     poll_outcome,
+    poll_refusal,
+    query_hash,
     query_outcome,
 )
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
@@ -47,30 +49,27 @@ class Reconciler:
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
         """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
 
-        A refusal is the outcome only if no copy was executed. Where that is open the venue is asked, and the intent
-        stays UNKNOWN when it does not show it. Raises ExchangeError or OutcomeUnknown.
+        A response may be another request's, so it is believed where it proves whose it is. Otherwise the venue is
+        asked, and the intent stays UNKNOWN where that leaves it open. Raises ExchangeError or OutcomeUnknown.
         """
         now: int = yield Now()
         if refusal := _refused_inside(answer):
             answer = replace(answer, code=errors.ActionRejected.code, message=refusal)
+        data = answer.data if isinstance(answer.data, dict) else None
+        if (proof := _proof_in(intent, answer)) is not None:
+            return self.record_found(intent, now, proof)
         if answer.code == 0:
-            state = IntentState.ACCEPTED if _shows_execution(intent, answer) else IntentState.SUBMITTED
-            return (yield from self.await_execution(self._close(intent, now, state, answer), retry))
+            submitted: Changes = {"state": IntentState.SUBMITTED, "code": 0, "message": answer.message, "data": data}
+            return (yield from self.await_execution(self.update(intent, now, **submitted), retry))
         error = self.error(intent, answer)
-        known: Found | Missing = Missing(certain=False)
         # No longer SENT: another process resolves the intent and may have sent a copy as well.
         in_doubt = in_doubt or self.ledger.get(intent.id).state is not IntentState.SENT
-        # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
-        if in_doubt or isinstance(error, errors.InvalidNonce) or _leaves_open(error):
-            try:
-                known = yield from poll_outcome(intent, retry, self.timeout)
-            except (errors.TransportError, errors.ExchangeError):
-                in_doubt = True
-            if isinstance(known, Missing) and not known.certain:
-                in_doubt = True
-        if isinstance(known, Found):
+        in_doubt = in_doubt or isinstance(error, errors.InvalidNonce)  # a copy may have used it, and be executed later
+        known = yield from self._ask(intent, error, in_doubt, retry)
+        if isinstance(known, Proof):
             return self.record_found(intent, now, known)
-        if in_doubt and not (proves_no_execution(error) or (known.certain and self.is_over(intent, now))):
+        in_doubt = in_doubt or not known.certain
+        if in_doubt and not (known.certain and (proves_no_execution(error) or self.is_over(intent, now))):
             message = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
             if isinstance(error, errors.SignatureRejected | errors.RequestExpired):
                 message += f"; a copy that it took before would show within {self.latest_ms // 1000} s"
@@ -79,11 +78,25 @@ class Reconciler:
             if intent.settled:
                 return self.result_or_raise(intent)
             raise unknown_outcome(intent, error)
-        # A batch is refused as a whole with 40230 even where some of its orders were accepted.
-        accepted_some = any(item.get("txCode") is not None and not tx_code for item, tx_code in _items(answer.data))
-        intent = self._close(intent, now, IntentState.ACCEPTED if accepted_some else IntentState.REJECTED, answer)
+        known_data = None if data is None else {name: data[name] for name in data if name != "results"}
+        intent = self.update(intent, now, proof=Proof(False, answer.code, answer.message, known_data))
         error.receipt = receipt(intent)
         raise error
+
+    def _ask(self, intent: Intent, error: errors.ExchangeError, in_doubt: bool, retry: Retry) -> Flow[Proof | Missing]:
+        """Ask what became of a request that was refused: for the transaction that was named, else for the request.
+
+        40207: the venue took these bytes before (a proxy repeated them), or another request used the nonce.
+        """
+        try:
+            named = yield from query_hash(intent, str((error.data or {}).get("txHash") or ""))
+            if isinstance(named, Proof):
+                return named
+            if in_doubt or isinstance(named, Foreign) or _leaves_open(error):
+                return (yield from poll_outcome(intent, retry, self.timeout))
+            return (yield from poll_refusal(intent, self.timeout))
+        except (errors.TransportError, errors.ExchangeError):
+            return Missing(certain=False)
 
     @property
     def latest_ms(self) -> int:
@@ -106,15 +119,14 @@ class Reconciler:
         """
         if intent.state is not IntentState.SUBMITTED or not self.timeout:
             return self.result_or_raise(intent) if intent.settled else receipt(intent)
-        known: Found | Missing | Foreign
+        known: Proof | Missing | Foreign
         known = yield from poll_execution(intent, self.timeout, lambda: self.ledger.get(intent.id).settled)
         now: int = yield Now()
-        if isinstance(known, Found):
-            answered = intent.data or {}
-            if answered.get("txHash") and answered.get("txHash") == known.data.get("txHash"):
+        if isinstance(known, Proof):
+            answered, shown = intent.data or {}, known.data or {}
+            if answered.get("txHash") and answered.get("txHash") == shown.get("txHash"):
                 # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
-                rest = {name: answered[name] for name in answered.keys() - known.data}
-                known = replace(known, data={**known.data, **rest})
+                known = replace(known, data={**answered, **shown})
             return self.record_found(intent, now, known)
         if isinstance(known, Missing):
             intent = self.ledger.get(intent.id)
@@ -124,8 +136,8 @@ class Reconciler:
         intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
         with suppress(errors.TransportError, errors.ExchangeError):
             outcome = yield from poll_outcome(intent, retry, self.timeout)
-            if isinstance(outcome, Found):
-                intent = self._found(intent, now, outcome)
+            if isinstance(outcome, Proof):
+                intent = self.update(intent, now, proof=outcome)
         if intent.settled:
             return self.result_or_raise(intent)
         raise unknown_outcome(intent, errors.BadAnswer(message))
@@ -134,7 +146,7 @@ class Reconciler:
         """Settle a submitted intent if new records of a channel of the feed show its outcome."""
         found = outcome_in_records(intent, channel, items)
         if found is not None:
-            self._found(intent, now, found)
+            self.update(intent, now, proof=found)
 
     def give_up(self, intent: Intent, failure: errors.ToolkitError, in_doubt: bool) -> Flow[Receipt]:
         """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
@@ -142,20 +154,23 @@ class Reconciler:
         Returns or raises the outcome that another process has recorded meanwhile.
         """
         now: int = yield Now()
-        if not in_doubt:
-            message = f"not sent: {failure}" if isinstance(failure, errors.NotSent) else str(failure)
-            code = getattr(failure, "code", None)
-            # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
-            changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": message}
-            intent = self.update(intent, now, expected=IntentState.SENT, **changes)
-        if in_doubt or intent.state in ARRIVED:
-            # Something answered, so the venue can be reached: it knows whether a copy was executed.
-            if isinstance(failure, errors.BadAnswer | errors.ExchangeError):
+        certain = not in_doubt
+        if not isinstance(failure, errors.NotSent):
+            # What answered may have answered another request, so the venue is asked, if it can be.
+            known: Proof | Missing = Missing(certain=False)
+            refused = isinstance(failure, errors.HttpStatus) and not in_doubt
+            if refused or isinstance(failure, errors.BadAnswer | errors.ExchangeError):
                 with suppress(errors.TransportError, errors.ExchangeError):
-                    known = yield from query_outcome(intent)
-                    if isinstance(known, Found):
-                        intent = self._found(intent, now, known)
-                        return self.result_or_raise(intent)
+                    known = yield from query_outcome(intent) if in_doubt else poll_refusal(intent, self.timeout)
+            if isinstance(known, Proof):
+                return self.record_found(intent, now, known)
+            certain = certain and known.certain
+        if certain:
+            message = f"not sent: {failure}" if isinstance(failure, errors.NotSent) else str(failure)
+            proof = Proof(False, getattr(failure, "code", None), message)
+            # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
+            intent = self.update(intent, now, expected=IntentState.SENT, proof=proof)
+        if not intent.settled:
             intent = self.update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
             if not intent.settled:
                 raise unknown_outcome(intent, failure)
@@ -165,18 +180,9 @@ class Reconciler:
             failure.receipt = receipt(intent)
         raise failure
 
-    def record_found(self, intent: Intent, now: int, found: Found) -> Receipt:
+    def record_found(self, intent: Intent, now: int, found: Proof) -> Receipt:
         """Settle an intent by what the venue shows of it, and return its receipt or raise its refusal."""
-        return self.result_or_raise(self._found(intent, now, found))
-
-    def _found(self, intent: Intent, now: int, found: Found) -> Intent:
-        submitted = intent.state is IntentState.SUBMITTED
-        state = IntentState.FAILED if submitted else IntentState.REJECTED
-        if found.accepted:
-            state = IntentState.ACCEPTED
-        code = 0 if found.code == 0 else errors.ActionRejected.code
-        changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
-        return self.update(intent, now, **changes)
+        return self.result_or_raise(self.update(intent, now, proof=found))
 
     def result_or_raise(self, intent: Intent) -> Receipt:
         """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
@@ -190,20 +196,21 @@ class Reconciler:
         error.receipt = settled
         raise error
 
-    def update(self, intent: Intent, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
+    def update(self, intent: Intent, now: int, **changes: Unpack[Changes]) -> Intent:
         """Change an intent in the ledger, or return it as it stands where another process was faster.
 
         That holds where the other process has settled it, is resolving it, or moved it on from `expected`.
         Raises ToolkitError when two processes settle it differently.
         """
         try:
-            return self.ledger.update(intent.id, now, expected=expected, **changes)
+            return self.ledger.update(intent.id, now, **changes)
         except errors.ToolkitError:
             current = self.ledger.get(intent.id)
-            target = IntentState(changes.get("state", current.state))
+            proof, state = changes.get("proof"), changes.get("state", current.state)
+            target = proof.state(intent.state) if proof else IntentState(state)
             settled = current.settled and (target in OPEN or target is current.state)
             resolving = current.state in ARRIVED and target is IntentState.SENT
-            if settled or resolving or expected is not None:
+            if settled or resolving or changes.get("expected") is not None:
                 return current
             raise
 
@@ -220,10 +227,6 @@ class Reconciler:
         if isinstance(error, errors.RequestExpired):
             error.clock_skew_ms = skew_ms
         return error
-
-    def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
-        data = answer.data if isinstance(answer.data, dict) else None
-        return self.update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
 
 
 def proves_not_received(error: errors.TransportError) -> bool:
@@ -242,20 +245,21 @@ def is_transient(answer: Envelope) -> bool:
 
 
 def proves_no_execution(error: errors.ExchangeError) -> bool:
-    """Return whether a refusal proves that no copy of a request was or will be executed.
+    """Return whether a refusal, of a request that the venue does not have, goes for every copy: malformed bytes do.
 
-    A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
-    in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
-    an earlier one may have been, or may be in progress: `Reconciler.is_over`.
+    After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but an earlier one
+    may have been, or may be in progress: `Reconciler.is_over`.
     """
-    refusals = errors.ActionRejected | errors.BadRequest | errors.UnsupportedAction
-    return isinstance(error, refusals) and not _leaves_open(error)
+    return isinstance(error, errors.BadRequest | errors.UnsupportedAction) and not _leaves_open(error)
 
 
 def unknown_outcome(intent: Intent, cause: Exception) -> errors.OutcomeUnknown:
     """Return the error for an intent without a known outcome."""
+    until = datetime.fromtimestamp(intent.resend_until / 1000, UTC)
+    why = f"an earlier copy may have arrived; then: {cause}" if isinstance(cause, errors.NotSent) else str(cause)
     return errors.OutcomeUnknown(
-        f"{intent.action}: its outcome is unknown ({cause}); session.resolve() asks the venue and settles it",
+        f"{intent.action}: its outcome is unknown ({why}); session.resolve() asks the venue, and would send it again "
+        f"until {until:%H:%M:%S} UTC if the venue doesn't have it; resolve(resend=False) only asks",
         intent=intent.id,
         receipt=receipt(intent),
     )
@@ -284,18 +288,26 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
         raise errors.BadAnswer(what, status=answer.reply.status, body=text)
 
 
-def _shows_execution(intent: Intent, answer: Envelope) -> bool:
-    """Return whether an answer of code 0 shows the result of an execution, and by its ids that it is this request's.
+def _proof_in(intent: Intent, answer: Envelope) -> Proof | None:
+    """Return the outcome that an answer proves: its results name each order by a client id of this request alone.
 
-    Without ids in it that the request named, it may be another request's: its transaction shows whose it is.
+    Anything else, such as the answer to a cancel, may be the answer to an earlier request for the same order.
     """
-    data = answer.data if isinstance(answer.data, Mapping) else {}
-    echoed = [item for item, _ in _items(data)] or [data]
-    asked = _asked_ids(intent)
-    return len(echoed) == len(asked) > 0 and all(
-        parse_id(item.get("ordId")) and any(parse_id(item.get(name)) == ids[name] for name in ids)
-        for item, ids in zip(echoed, asked, strict=True)
-    )
+    results = _items(answer.data)
+    named = [parse_id(item.get("clOrdId")) for item, _ in results] == list(intent.client_ids)
+    sure = all(item.get("txCode") is not None and (tx_code or parse_id(item.get("ordId"))) for item, tx_code in results)
+    refused = any(tx_code for _, tx_code in results)
+    if (
+        not named
+        or not sure
+        or not has_fresh_ids(intent)
+        or refused is not bool(answer.code)
+        or answer.reply.status >= 500
+    ):
+        return None
+    if answer.code not in (0, errors.ActionRejected.code):
+        return None
+    return Proof(not all(tx_code for _, tx_code in results), answer.code, answer.message, answer.data)
 
 
 def _asked_ids(intent: Intent) -> list[dict[str, int]]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
 from ...errors import InputError, ToolkitError, WalletError
 from ...guards import no_keys
+from ...numerals import plain_text, read_positive
 from ...orders import Bracket, Ladder, Order, close_position, order
-from ...products import Amount, Product, ProductTable
+from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, fetch_rows
+from ..reads.reading import Catalogue, Reader, fetch_rows, read_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from ...wallet import Wallet
+    from .pretrade import PreTradeChecks
 
 OrderLike = Receipt | ItemResult | str | SupportsInt | Mapping[str, Any] | tuple[Any, ...]
 """An order: a receipt, an id as a number of any kind or as text, or a row of a table of orders."""
@@ -37,6 +40,7 @@ class TradingFlows:
     _reader: Reader
     _catalogue: Catalogue
     _delivery: Delivery
+    _checks: PreTradeChecks
     _known_account: str | None
 
     @property
@@ -83,9 +87,10 @@ class TradingFlows:
     def buy(
         self,
         symbol: str | int,
-        quantity: Amount,
+        quantity: Amount | None = None,
         price: Amount | None = None,
         *,
+        value: Amount | None = None,
         type: Literal["LIMIT", "MARKET"] | None = None,
         tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
@@ -100,6 +105,8 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
 
+        `value` takes the place of `quantity`: an amount in USDC at `price`, or at the last price. The quantity is
+        rounded down to a step, and the receipt's `note` says to what.
         The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
         prices (or orders) of a bracket; `slippage` limits a market order (ratio). Amounts are exact: text, whole
         numbers or Decimal.
@@ -107,19 +114,21 @@ class TradingFlows:
         Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses,
         OutcomeUnknown without a response (`resolve` settles it).
         """
+        exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
-            symbol, "BUY", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
+            symbol, "BUY", exact_quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
         )  # fmt: skip
-        return (yield from self._place([made], expiry_after, vault_address))
+        return (yield from self._place([made], expiry_after, vault_address, note))
 
     @trading_flow
     def sell(
         self,
         symbol: str | int,
-        quantity: Amount,
+        quantity: Amount | None = None,
         price: Amount | None = None,
         *,
+        value: Amount | None = None,
         type: Literal["LIMIT", "MARKET"] | None = None,
         tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
@@ -136,11 +145,12 @@ class TradingFlows:
 
         Arguments and errors are those of `buy`.
         """
+        exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
-            symbol, "SELL", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
+            symbol, "SELL", exact_quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
         )  # fmt: skip
-        return (yield from self._place([made], expiry_after, vault_address))
+        return (yield from self._place([made], expiry_after, vault_address, note))
 
     @trading_flow
     def place(
@@ -172,11 +182,33 @@ class TradingFlows:
             items += each.to_items((yield from self._catalogue.find(each.symbol)))
         return {"type": orders[0].action, "orders": items}
 
+    def _quantity(
+        self, symbol: str | int, quantity: Amount | None, value: Amount | None, price: Amount | None
+    ) -> Flow[tuple[Amount, str]]:
+        """Return the quantity to trade and how it was rounded: `quantity` and "", or what `value` pays for."""
+        if quantity is not None and value is None:
+            return quantity, ""
+        if quantity is not None or value is None:
+            raise InputError("give a quantity in base units, or value= in USDC, not both", field="quantity", rule="one")
+        product = yield from self._catalogue.find(symbol)
+        worth = read_positive(exact(value, "value"), "value")
+        at = (yield from self._checks.last_price(product, Decimal(0))) if price is None else exact(price, "price")
+        at = read_positive(at, "price")
+        rounded = product.round_quantity(worth / at, "down")
+        if not rounded:
+            least = plain_text(product.step_size * at)
+            said = f"value {worth} is less than one step of {product.step_size} {product.base_currency}, {least} USDC"
+            raise InputError(said, field="value", rule="stepSize", value=value, nearest=(least,))
+        name = f"quantity {rounded} {product.base_currency}"
+        return rounded, f"value {worth}: {name} at {at} is {plain_text(rounded * at)} USDC, rounded down to a step"
+
     def _place(
-        self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+        self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None, note: str = ""
     ) -> Flow[Receipt]:
         payload = yield from self._payload(orders)
-        return (yield from self._calls.submit(payload, expiry_after, vault_address))
+        made: Receipt = yield from self._calls.submit(payload, expiry_after, vault_address)
+        made.note = note
+        return made
 
     def _check_orders(self, orders: list[Order | Bracket]) -> None:
         """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""
@@ -264,7 +296,7 @@ class TradingFlows:
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
         query = {"userAddr": owner, "symbol": str(product.code)}
-        rows = yield from fetch_rows("positions", self._delivery.retry, **query)
+        rows = yield from read_rows("positions", self._delivery.retry, **query)
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
         orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
         if not orders:
@@ -306,8 +338,12 @@ class IntentFlows(SessionPart):
     _path = "session.intents"
 
     @no_keys
-    def __call__(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
+    def __call__(
+        self, state: str | IntentState | None = None, *, limit: int | None = 1_000, index: str | None = "intent"
+    ) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
+
+        These are the newest `limit` of them (None: all). Final ones are kept for 90 days.
 
         Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
         FAILED, UNKNOWN),
@@ -318,7 +354,7 @@ class IntentFlows(SessionPart):
             with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
                 session._find_account()
         states = None if state is None else [IntentState(str(state).upper())]
-        return frame(self._delivery.ledger.all(states), index)
+        return frame(self._delivery.ledger.all(states, limit), index)
 
     @no_keys
     def get(self, id: str) -> Intent:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import CheckFailed, InputError, WaitTimeout, require
-from ...numerals import plain_text
+from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
@@ -112,16 +111,17 @@ class ParentOrder:
         self._runner.resume(self.id, confirmed=confirmed)
         return self
 
-    def wait(self, timeout: float | None = None) -> ParentOrder:
+    def wait(self, timeout: Timeout | None = None) -> ParentOrder:
         """Wait until it has ended, `timeout` seconds at most (None: as long as it takes), and return itself.
 
         Raises WaitTimeout after that time; InputError where time only moves by `venue.advance`.
         """
         self._runner.check_clock()
-        end = None if timeout is None else time.monotonic() + timeout
+        longest = float("inf") if timeout is None else wait_seconds(timeout)
+        end = time.monotonic() + longest
         while self.status == RUNNING:
-            if end is not None and time.monotonic() >= end:
-                raise WaitTimeout(f"not ended within {timeout:g} s: {self!r}")
+            if time.monotonic() >= end:
+                raise WaitTimeout(f"not ended within {longest:g} s: {self!r}")
             time.sleep(WAIT_SECONDS)
         return self
 
@@ -168,7 +168,7 @@ class ParentOrderFlows:
         symbol: str | int,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"],
         quantity: Amount,
-        duration: str | int | timedelta,
+        duration: Span,
         *,
         slices: int | None = None,
         price: Amount | None = None,

@@ -35,7 +35,7 @@ OVERDUE_MS = 10_000
 """A parent order that is so late with its next child order is worked on by no session."""
 SETTLE_MS = 2_000
 """Interval between two queries for the outcome of the last child orders."""
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.05
 """Longest sleep of the thread: the session's clock may run faster than this machine's, or be set forward."""
 STOP_SECONDS = 5.0
 KEPT = 20
@@ -69,7 +69,7 @@ class ParentRunner:
             self._drop_ended()
             known = self._delivery.ledger.notes()
             number = next(one for one in range(now_ms, now_ms + 10**6) if f"{PREFIX}{one}" not in known)
-            environment = self._delivery.environment.name
+            environment = self._delivery.environment.label
             plan = Plan(f"{PREFIX}{number}", environment, account, vault, now_ms, twap, now_ms, self._owner)
             if not self._delivery.ledger.note(plan.id, None, plan.dump()):
                 raise ToolkitError(f"parent order {plan.id} exists already")
@@ -127,7 +127,7 @@ class ParentRunner:
                 plan = Plan.load(text) if name.startswith(PREFIX) else None
             except msgspec.MsgspecError:
                 continue
-            if plan is not None and plan.environment == self._delivery.environment.name:
+            if plan is not None and plan.environment == self._delivery.environment.label:
                 found.append(plan)
         return found
 
@@ -217,7 +217,7 @@ class ParentRunner:
                 payload = {"type": "placeOrder", "orders": [item]}
                 prepared = run(self._delivery.prepare(payload, vault_address=plan.vault))
             if prepared is not None:
-                id = intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
+                id = intent_id(prepared.environment.label, prepared.signer, prepared.nonce)
                 expires_ms = prepared.expiry_after or now_ms + self._delivery.expiry_ms
                 child = Child(id, now_ms, expires_ms, quantity)
         except ToolkitError as error:

@@ -1,7 +1,8 @@
 """Cache of closed candles on disk, as Parquet.
 
-There is one file per venue, product and interval. It also records which ranges of time are complete, so that intervals
-without trades are not requested again.
+There is one file per market, product and interval. It also records which ranges of time are complete, so that intervals
+without trades are not requested again. The market's identity is in the file's name and header; `candle_reads` also
+compares the last candle with the venue's, because a venue may have been started again.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...environments import LOCAL
+from ...errors import DataWarning, StoredFileError
 from ...extras import need
 from ...protocol.reads.info_records import KLINE
+from ...stored.seals import FileKind
+from ...stored.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,15 +28,25 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 """Start (included) and end (excluded), Unix ms."""
 _COVERED = b"toolkit.covered"
+_KIND = FileKind("candle cache", 2, "the candles are read from the venue again, and the file is replaced")
 
 
 class CandleCache:
-    """A directory of closed candles. `scope` names the venue, so that venues can share the directory."""
+    """A directory of closed candles. `scope` is the identity of the market, so that markets can share the directory."""
 
     def __init__(self, directory: str | os.PathLike[str], scope: str = "") -> None:
         need("pyarrow")
         self.directory = Path(directory)
         self.scope = scope
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is of a local venue, which may be started again and go on differently."""
+        return LOCAL.name in self.scope.split()
+
+    def of_market(self, identity: str) -> CandleCache:
+        """Return the cache in the same directory for the market with this identity."""
+        return CandleCache(self.directory, f"{self.scope} {identity}".strip())
 
     def path(self, symbol: str, interval: int) -> Path:
         """Return the file of a product and interval (seconds)."""
@@ -43,39 +58,37 @@ class CandleCache:
     def load(self, symbol: str, interval: int) -> tuple[pd.DataFrame, list[Range]]:
         """Return the cached candles, oldest first, and the ranges in which they are complete.
 
-        The columns and dtypes are those of `help(session.info.klines)`. A file that can't be read counts as empty.
+        The columns and dtypes are those of `help(session.info.klines)`. A file that can't be used counts as empty, with
+        a DataWarning.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         from . import frames
 
+        path = self.path(symbol, interval)
         try:
-            table = pq.read_table(self.path(symbol, interval))
+            table, _ = read_table(path, _KIND, identity=self.scope)
             covered = json.loads((table.schema.metadata or {})[_COVERED])
             candles = table.to_pandas().astype(frames.empty(KLINE).dtypes.to_dict())
             return candles[list(KLINE.columns)], [(int(start), int(end)) for start, end in covered]
-        except (FileNotFoundError, KeyError, ValueError, TypeError, pa.ArrowException):
-            return frames.empty(KLINE), []
+        except OSError:
+            pass  # it is not there yet, or can't be opened, which storing will say
+        except StoredFileError as error:
+            warnings.warn(str(error), DataWarning, stacklevel=2)
+        return frames.empty(KLINE), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
-        """Replace the file of a product and interval. The rename is atomic: readers see the old file or the new one."""
+        """Replace the file of a product and interval. Where it can't be written, a DataWarning says so."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         plain = candles[list(KLINE.columns)].reset_index(drop=True)
         plain.attrs = {}
-        table = pa.Table.from_pandas(plain)
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), _COVERED: json.dumps(covered).encode()})
-        self.directory.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(suffix=".part", dir=self.directory)
-        os.close(handle)
+        about = {_COVERED: json.dumps(covered).encode()}
+        path = self.path(symbol, interval)
         try:
-            pq.write_table(table, name)
-            os.replace(name, self.path(symbol, interval))
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            self.directory.mkdir(parents=True, exist_ok=True)
+            write_table(path, pa.Table.from_pandas(plain), _KIND, identity=self.scope, about=about)
+        except OSError as error:
+            text = f"{path} (candle cache) can't be written: {error.strerror}; the candles are complete, and not kept"
+            warnings.warn(text, DataWarning, stacklevel=2)
 
 
 def missing(covered: list[Range], wanted: Range) -> list[Range]:
@@ -103,10 +116,3 @@ def merged(ranges: list[Range]) -> list[Range]:
         else:
             disjoint.append((start, end))
     return disjoint
-
-
-def cache_of(given: Any, environment: Any) -> CandleCache | None:
-    """Return the cache for the `cache` argument of a read: a CandleCache, a directory, or None."""
-    if given is None or isinstance(given, CandleCache):
-        return given
-    return CandleCache(given, f"{environment.name} {environment.base_url}")

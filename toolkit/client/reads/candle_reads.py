@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...errors import DataWarning, ExchangeError
 from ...progress import Progress
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 WINDOW = 1_000
 """Candles requested together."""
+_MANY = 3
+"""Windows from which on it is asked first where the candles begin."""
+_WEEK_S = 604_800
 GRACE_MS = 60_000
 """A candle is cached as closed only this long after its end, because clocks differ."""
 _KLINES = ENDPOINTS["klines"]
@@ -58,14 +63,23 @@ class CandleRequest:
 def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
     """Return the candles, oldest first, with the columns and dtypes of `help(session.info.klines)`."""
     begin, end = request.range
-    progress.expect((end - begin) // request.interval_ms)
     cached = frames.empty(KLINE, exact=request.exact)
     covered: list[Range] = []
     # The cache holds floats, so exact reads neither use nor fill it.
     if cache is not None and not request.exact:
         cached, covered = cache.load(request.symbol, request.interval_s)
+        if len(cached) and cache.is_local and not (yield from _agrees(reader, request, cached)):
+            file = cache.path(request.symbol, request.interval_s)
+            text = f"{file} is of a venue that was started again and went on differently; it is replaced"
+            warnings.warn(text, DataWarning, stacklevel=2)
+            cached, covered = frames.empty(KLINE), []
     answers: list[tuple[bytes, pd.DataFrame]] = []
-    for start, stop in missing(covered, (begin, end)):
+    gaps = missing(covered, (begin, end))
+    for at, (start, stop) in enumerate(gaps):
+        if stop - start > _MANY * WINDOW * request.interval_ms:
+            gaps[at] = (yield from _first_ms(reader, request, start, stop)), stop
+    progress.expect(sum(stop - start for start, stop in gaps) // request.interval_ms)
+    for start, stop in gaps:
         answers += yield from _fetch(reader, request, start, stop, progress)
     candles = _unique([cached, *(received for _, received in answers)])
     if cache is not None and not request.exact:
@@ -79,6 +93,16 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         candles = candles[in_range].reset_index(drop=True)
     candles.attrs["raw"] = frames.InfoAnswer(page for page, _ in answers)
     return candles
+
+
+def _agrees(reader: Reader, request: CandleRequest, cached: pd.DataFrame) -> Flow[bool]:
+    """Return whether the venue has the last cached candle. One that was started again may have gone on differently."""
+    last = cached.iloc[[-1]]
+    before = (("timestamp", str(_unix_ms(last["time"].iloc[0]) + 1)), ("limit", "1"))
+    reply: Reply = yield from reader.fetch(_BEFORE, (*request.query, *before))
+    received = frames.frame(_BEFORE, reply.body).tail(1)
+    names = ["time", "open", "high", "low", "close", "volume"]
+    return received[names].to_dict("records") == last[names].to_dict("records")
 
 
 def read_last(
@@ -95,16 +119,36 @@ def read_last(
         wanted = min(WINDOW, count - len(candles))
         query = (*request.query, ("timestamp", str(before)), ("limit", str(wanted)))
         reply: Reply = yield from reader.fetch(_BEFORE, query)
-        received = frames.frame(_BEFORE, reply.body, exact=request.exact)
+        received = frames.frame(_BEFORE, reply.body, exact=request.exact, entrance=reader.door)
         pages.append(reply.body)
         # A venue that takes no notice of the time would send the same candles for ever.
-        received = received[received["time"].notna() & (received["time"] < _timestamp(before))]
+        received = received[received["time"] < _timestamp(before)]
         if received.empty:
             break
         candles = _unique([received.sort_values("time"), candles])
     candles = candles.tail(count).reset_index(drop=True)
     candles.attrs["raw"] = frames.InfoAnswer(pages)
     return candles
+
+
+def _first_ms(reader: Reader, request: CandleRequest, start: int, stop: int) -> Flow[int]:
+    """Return where the candles in [start, stop) begin (ms): `stop` where there are none, `start` if it is not known."""
+    for interval_s in (_WEEK_S, request.interval_s):  # a venue may have no candles of a week
+        first, rows = stop, 0
+        query = (("symbol_name", request.symbol), ("interval", str(interval_s)), ("limit", str(WINDOW)))
+        try:
+            while first > start and rows % _ROUND == 0:
+                reply: Reply = yield from reader.fetch(_BEFORE, (*query, ("timestamp", str(first))))
+                times = frames.frame(_BEFORE, reply.body, entrance=reader.door)["time"]
+                older = times[times < _timestamp(first)]
+                if older.empty:
+                    break
+                first, rows = _unix_ms(older.min()), len(times)
+            if first < stop:
+                break
+        except ExchangeError:
+            first = start
+    return max(start, first // request.interval_ms * request.interval_ms)
 
 
 def _fetch(
@@ -121,8 +165,7 @@ def _fetch(
         stop = min(at + WINDOW * request.interval_ms, end)
         window = (("startTime", str(at)), ("endTime", str(stop - 1)))  # the query includes both ends
         reply: Reply = yield from reader.fetch(_KLINES, (*request.query, *window))
-        received = frames.frame(_KLINES, reply.body, exact=request.exact)
-        received = received[received["time"].notna()]
+        received = frames.frame(_KLINES, reply.body, exact=request.exact, entrance=reader.door)
         answers.append((reply.body, received))
         progress.add(len(received))
         next_ms = stop

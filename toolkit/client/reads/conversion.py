@@ -2,83 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from ...errors import InputError, MalformedRequest
+from ...numerals import Span, When, milliseconds
 from ...products import identifier
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ...protocol.reads.endpoint import Param
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_INTERVAL = re.compile(r"([1-9][0-9]*)\s*([smhdw])?", re.IGNORECASE)
-_MIN_MS = 100_000_000_000
-"""Smaller numbers are taken for seconds: as milliseconds they are before March 1973, long before any data."""
-
 Query = tuple[tuple[str, str], ...]
 """Names and values of a query, as they are sent."""
-Time = int | str | date | datetime
-"""Milliseconds since 1970, ISO text, a date or a datetime (pandas Timestamps too); without a zone it is UTC."""
+Time = When
+"""A time since 1970, as `numerals.moment` reads it."""
 
 
-def milliseconds(value: Time | Any, name: str) -> int:
-    """Return a time as Unix milliseconds.
+def seconds(interval: Span) -> int:
+    """Return a candle interval in whole seconds: a span such as "1m", "4h", "1d", "1w" or a timedelta.
 
-    `value` is whole milliseconds, ISO text, a date or a datetime (UTC without a zone). Raises MalformedRequest that
-    names the parameter, also for a number that looks like seconds.
+    Raises InputError for anything else, see `numerals.span_ns`.
     """
-    if isinstance(value, str):
-        if value.strip().isdigit():
-            return milliseconds(int(value), name)
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise _not_a_time(value, name) from None
-    if isinstance(value, datetime):
-        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    if isinstance(value, date):
-        return milliseconds(datetime(value.year, value.month, value.day, tzinfo=UTC), name)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise _not_a_time(value, name)
-    number = int(value.__index__())
-    if 0 < number < _MIN_MS:
-        said = f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}"
-        raise MalformedRequest(said, field=name, rule="milliseconds", value=value, nearest=(str(number * 1000),))
-    return number
-
-
-def _not_a_time(value: Any, name: str) -> MalformedRequest:
-    said = f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime"
-    return MalformedRequest(said, field=name, rule="time", value=value)
-
-
-def seconds(interval: int | str | timedelta) -> int:
-    """Return a candle interval in seconds: 60, "60", "1m", "4h", "1d", "1w" or a timedelta.
-
-    Raises MalformedRequest for anything else. A bare number is seconds.
-    """
-    if isinstance(interval, timedelta):
-        interval_s = interval // timedelta(seconds=1)
-    elif isinstance(interval, str) and (found := _INTERVAL.fullmatch(interval.strip())):
-        if found[2] == "M":
-            minutes = f"{found[1]}m"
-            said = f"interval {interval!r} would be months, which differ in length; minutes are {minutes}"
-            nearest = (minutes, "30d", "4w")
-            raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=nearest)
-        interval_s = int(found[1]) * _UNITS[(found[2] or "s").lower()]
-    elif isinstance(interval, bool | str) or not hasattr(interval, "__index__"):
-        said = f"interval {interval!r} is not one; use seconds or text such as '1m', '15m', '1h', '1d'"
+    length_ms = milliseconds(interval, "interval")
+    if length_ms < 1000 or length_ms % 1000:
+        said = f"interval {interval!r} is not whole seconds, 1 or more"
         raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=("1m", "1h", "1d"))
-    else:
-        interval_s = int(interval.__index__())
-    if interval_s < 1:
-        raise MalformedRequest(f"interval {interval!r} is too short; use a second or more", field="interval")
-    return interval_s
+    return length_ms // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +95,6 @@ def query_text(param: Param, value: Any) -> str:
 
 
 def _text(param: Param, value: Any) -> str:
-    if param.kind == "time":
-        return str(milliseconds(value, param.name))
     if param.kind == "flag":
         if not isinstance(value, bool):
             raise InputError(f"{param.name} {value!r} is not True or False", field=param.name, value=value)

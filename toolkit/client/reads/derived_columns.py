@@ -5,7 +5,7 @@ Columns of positions are computed in Decimal from exact frames and converted to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
@@ -45,17 +45,22 @@ def fee_rates(products: Sequence[Product], own: pd.DataFrame | None, *, exact: b
 
 
 def legs(
-    positions: pd.DataFrame, equity: Decimal, tiers: Mapping[str, Sequence[MarginTier]], *, exact: bool
+    positions: Sequence[Mapping[str, Any]],
+    equity: Decimal | None,
+    tiers: Mapping[str, Sequence[MarginTier]],
+    *,
+    exact: bool,
 ) -> pd.DataFrame:
     """Return one row per open leg (long or short side) of the positions, with the columns of LEG_COLUMNS.
 
-    `positions` is an exact frame of the positions query, `equity` the account's equity in USDC, `tiers` the margin
-    tiers by symbol. Liquidation prices are NA where the tiers are not known or no price liquidates; in hedge mode both
-    legs share one.
+    `positions` are rows of the positions query as `frames.values_of` returns them, `equity` the account's equity in
+    USDC, `tiers` the margin tiers by symbol. Liquidation prices are NA where the tiers, or for a cross position the
+    equity, are not known, or no price liquidates; in hedge mode both legs share one.
     """
     from .frames import typed
 
-    rows = records(positions)
+    # The size of a short may come with its sign.
+    rows = [{**row, "short_size": abs(_amount(row["short_size"]))} for row in positions]
     available = _available_margin(rows, equity, tiers)
     made: list[dict[str, Any]] = []
     # The caller's context may have less precision, which would round prices.
@@ -111,7 +116,7 @@ def _maintenance(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> 
 
 
 def _available_margin(
-    rows: Sequence[Mapping[str, Any]], equity: Decimal, tiers: Mapping[str, Sequence[MarginTier]]
+    rows: Sequence[Mapping[str, Any]], equity: Decimal | None, tiers: Mapping[str, Sequence[MarginTier]]
 ) -> dict[str, Decimal]:
     """Return the margin available to each position by symbol, in USDC, before its own profit or loss.
 
@@ -122,8 +127,10 @@ def _available_margin(
     isolated = [row for row in rows if row["margin_mode"] == "ISOLATED"]
     isolated_equity = sum((_amount(row["assigned_margin"]) + _pnl(row) for row in isolated), _ZERO)
     maintenance = {row["symbol"]: _maintenance(row, tiers.get(row["symbol"])) for row in cross}
-    free = equity - isolated_equity - sum(maintenance.values(), _ZERO)
-    available = {row["symbol"]: free + maintenance[row["symbol"]] - _pnl(row) for row in cross}
+    available: dict[str, Decimal] = {}
+    if equity is not None:
+        free = equity - isolated_equity - sum(maintenance.values(), _ZERO)
+        available = {row["symbol"]: free + maintenance[row["symbol"]] - _pnl(row) for row in cross}
     return available | {row["symbol"]: _amount(row["assigned_margin"]) for row in isolated}
 
 
@@ -148,21 +155,22 @@ def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
 
     A builder's fee is shown by a venue with wire="extended" only; the ledger has it.
     """
-    fees = fills["open_fee"] + fills["close_fee"] + fills["builder_fee"].where(fills["builder_fee"].notna(), 0)
-    return _insert_after(fills, "quantity", {"value": fills["price"] * fills["quantity"], "fee": fees})
+    import numpy as np
+    import pandas as pd
+
+    price, quantity, opening, closing, builder = (
+        fills[name].to_numpy() for name in ("price", "quantity", "open_fee", "close_fee", "builder_fee")
+    )
+    fees = opening + closing + np.where(pd.isna(builder), 0, builder)
+    return _insert_after(fills, "quantity", {"value": price * quantity, "fee": fees})
 
 
-def with_role(fills: pd.DataFrame, makers: pd.Series[Any], takers: pd.Series[Any]) -> pd.DataFrame:
-    """Return fills with the `role` of those whose id is among the makers' or the takers' only."""
-    made, taken = fills["id"].isin(makers), fills["id"].isin(takers)
-    role = fills["role"].mask(made & ~taken, "MAKER").mask(taken & ~made, "TAKER")
-    return fills.assign(role=role)
-
-
-def with_type(fills: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
-    """Return fills with the `type` of their order, from its events."""
-    types = events.drop_duplicates("order_id", keep="last").set_index("order_id")["type"]
-    return fills.assign(type=fills["order_id"].map(types).astype(fills["type"].dtype))
+def role_and_type(
+    fill: Mapping[str, Any], ids: Mapping[str, Container[str]], types: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the role of a fill whose id is among those of one role only, and the type of its order, as on the wire."""
+    roles = [role for role, known in ids.items() if str(fill["id"]) in known]
+    return {"role": roles[0] if len(roles) == 1 else None, "ordType": types.get(str(fill["orderId"]))}
 
 
 def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:

@@ -11,28 +11,24 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from ...errors import BadAnswer
+from ...errors import BadAnswer, DataWarning
 from ...protocol import jsontext
-from ...protocol.enums import ENUMS
-from ...protocol.hexbytes import hash_text
+from ...protocol.reads import door
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ...protocol.reads.info_records import KLINE
-from ...protocol.reads.rows import CURRENCIES, Record, RecordField
+from ...protocol.reads.rows import AMOUNTS, Record, RecordField
 from ...suggestions import check_known
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
-
-
-class DataWarning(UserWarning):
-    """A value of a response does not fit its declaration; it is NA in the frame and stays in `frame.attrs["raw"]`."""
 
 
 class InfoAnswer(dict[str, Any]):
@@ -73,13 +69,19 @@ class InfoAnswer(dict[str, Any]):
 
 
 def frame(
-    endpoint: Endpoint, answer: bytes | Sequence[bytes], *, symbols: Symbols | None = None, exact: bool = False
+    endpoint: Endpoint,
+    answer: bytes | Sequence[bytes],
+    *,
+    symbols: Symbols | None = None,
+    exact: bool = False,
+    entrance: door.Door | None = None,
 ) -> pd.DataFrame:
     """Return the response of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
 
     `answer` is JSON text of the envelope, or several such pages. `symbols` has the symbol of each product code; an
-    unknown code stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
-    is not the envelope; warns with DataWarning where a value does not fit.
+    unknown code stays as text. With `exact` amounts are Decimal objects. `entrance` is the session's door: through it
+    rows come only with what their record needs. Raises BadAnswer for JSON text that is not the envelope, and for rows
+    that the door refuses; warns with DataWarning where a value does not fit.
     """
     pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is KLINE and not exact:
@@ -90,8 +92,9 @@ def frame(
             return candles
     rows: list[Any] = []
     for page in pages:
-        rows.extend(endpoint.rows(data_of(page, exact=exact)))
-    combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact)
+        data = data_of(page, exact=exact)
+        rows.extend(door.rows_of(endpoint, data))
+    combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact, entrance=entrance, where=endpoint.path)
     combined.attrs["raw"] = InfoAnswer(pages)
     return combined
 
@@ -117,17 +120,74 @@ def empty(record: Record, *, exact: bool = False) -> pd.DataFrame:
 
 
 def from_rows(
-    record: Record, rows: Sequence[Any], *, symbols: Symbols | None = None, exact: bool = False
+    record: Record,
+    rows: Sequence[Any],
+    *,
+    symbols: Symbols | None = None,
+    exact: bool = False,
+    entrance: door.Door | None = None,
+    where: str = "",
 ) -> pd.DataFrame:
-    """Return decoded rows (objects by wire name) as a frame. Rows that are not objects are left out with a warning."""
+    """Return decoded rows (objects by wire name) as a frame. Rows that are not objects are left out with a warning.
+
+    Through a session's door, `entrance`, come only rows with what their record needs; for others it raises BadAnswer
+    that names the path, `where`. It says once which other published fields are absent.
+    """
+    needed = record.needed if entrance is not None else ()
+    if needed and not all(isinstance(row, Mapping) for row in rows):
+        door.admit(where, record, rows)
     objects = [row for row in rows if isinstance(row, Mapping)]
     if len(objects) < len(rows):
         warnings.warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out", DataWarning)
+    columns, extra = _read_columns(record, objects, symbols or {}, exact=exact, entrance=entrance, where=where)
+    frame = _made(columns, len(objects))
+    for wire, values in (extra | _undeclared(record, objects)).items():
+        name = wire if wire not in frame.columns else f"{wire} (wire)"
+        frame[name] = pd.Series(values, dtype=object, index=frame.index).astype(_inferred_dtype(values))
+    return frame
+
+
+def values_of(
+    endpoint: Endpoint, body: bytes, *, symbols: Symbols | None = None, entrance: door.Door
+) -> list[dict[str, Any]]:
+    """Return the rows of a response by column, as `frame` reads them but without a frame, for what is derived of them.
+
+    Amounts are Decimal, times are ms, what is missing is None. Raises and warns as `frame` does.
+    """
+    rows = door.rows_of(endpoint, data_of(body, exact=True))
+    if not all(isinstance(row, Mapping) for row in rows):
+        door.admit(endpoint.path, endpoint.record, rows)
+    options: dict[str, Any] = {"exact": True, "entrance": entrance, "where": endpoint.path}
+    columns, _ = _read_columns(endpoint.record, rows, symbols or {}, **options)
+    plain = [values if isinstance(values, list) else _plain(values) for values in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
+
+
+def _plain(values: Any) -> list[Any]:
+    objects = values.asi8 if isinstance(values, pd.DatetimeIndex) else values
+    return [None if missing else one for one, missing in zip(objects, pd.isna(values), strict=True)]
+
+
+def _read_columns(
+    record: Record,
+    rows: Sequence[Mapping[str, Any]],
+    symbols: Symbols,
+    *,
+    exact: bool,
+    entrance: door.Door | None,
+    where: str,
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Return the declared columns, texts as lists, and as answered those with values that did not fit."""
+    needed = record.needed if entrance is not None else ()
     columns: dict[str, Any] = {}
     extra: dict[str, list[Any]] = {}
     for field in record.fields:
-        values = [row.get(field.wire) for row in objects]
-        columns[field.column], bad = column(field, values, symbols or {}, exact=exact)
+        values = [row.get(field.wire) for row in rows]
+        columns[field.column], bad = column(field, values, symbols, exact=exact)
+        if field in needed and ("" in values or pd.isna(columns[field.column]).any()):
+            door.admit(where, record, rows)
+        if entrance is not None and field.wire in record.expected and None in values:
+            entrance.look(record, rows)
         if bad:
             extra[field.wire] = values
             warnings.warn(
@@ -135,12 +195,18 @@ def from_rows(
                 f"NA in {field.column!r}, as answered in the last columns",
                 DataWarning,
             )
-    extra |= _undeclared(record, objects)
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(objects)))
-    for wire, values in extra.items():
-        name = wire if wire not in frame.columns else f"{wire} (wire)"
-        frame[name] = pd.Series(values, dtype=object, index=frame.index).astype(_inferred_dtype(values))
-    return frame
+    return columns, extra
+
+
+def _made(columns: Mapping[str, Any], count: int) -> pd.DataFrame:
+    """Return columns as a frame. Texts are lists, which become one array that they share: making each costs more."""
+    texts = [values for values in columns.values() if isinstance(values, list)]
+    shared = pd.array(list(chain.from_iterable(texts)), dtype="string")
+    parts = (shared[at : at + count] for at in range(0, count * len(texts), count or 1))
+    empty = shared[:0]
+    made = {name: next(parts, empty) if isinstance(values, list) else values for name, values in columns.items()}
+    # The columns are new, so that nothing else holds them: a copy would only cost time.
+    return pd.DataFrame(made, index=pd.RangeIndex(count), copy=False)
 
 
 def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
@@ -151,11 +217,13 @@ def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact
         values = [None if (value := row.get(name)) is pd.NA else value for row in rows]
         if dtype == "float64":
             columns[name] = _decimals(values)[0] if exact else _floats(values)[0]
-            continue
-        if dtype.startswith("datetime64"):
-            values = [pd.Timestamp(value, unit="ms", tz="UTC") if isinstance(value, int) else value for value in values]
-        columns[name] = pd.Series(values, dtype=dtype)
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
+        elif dtype == "string":
+            columns[name] = values
+        elif dtype.startswith("datetime64") and all(value is None or type(value) is int for value in values):
+            columns[name] = _times(values, 1)[0]
+        else:
+            columns[name] = pd.Series(values, dtype=dtype)
+    return _made(columns, len(rows))
 
 
 def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
@@ -175,19 +243,19 @@ def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
 
 def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     known = record.by_wire.keys()
-    names: dict[str, None] = {}
-    for row in rows:
-        if row.keys() - known:
-            names.update(dict.fromkeys(name for name in row if name not in known))
+    if known >= set().union(*rows):
+        return {}
+    names = dict.fromkeys(name for row in rows for name in row if name not in known)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _inferred_dtype(values: Sequence[Any]) -> Any:
     """Return the dtype of an undeclared column: by its values, object where they are mixed."""
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {int} and all(value is None or value in _INT64 for value in values):
+    fits = all(type(value) is not int or value in door.INT64 for value in values)
+    if kinds == {int} and fits:
         return "Int64"
-    if kinds and kinds <= {int, float}:
+    if kinds and kinds <= {int, float} and fits:
         return "float64"
     return {frozenset({str}): "string", frozenset({bool}): "boolean"}.get(frozenset(kinds), object)
 
@@ -201,104 +269,98 @@ def _sample(field: RecordField, values: Sequence[Any]) -> Any:
 
 def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[Any, int]:
     """Return the column for a field's wire values, and the number of values that did not fit and are NA."""
-    if field.enum:
-        return _texts(values, ENUMS[field.enum].text)
-    if field.kind in ("price", "quantity", "money", "ratio"):
-        return _decimals(values) if exact else _floats(values)
+    read = partial(door.read, field)
+    if field.kind in AMOUNTS:
+        return (_decimals if exact else _floats)(values, read, field.signed)
     if field.kind in ("integer", "id"):
         numbers, mask, bad = _int64s(values)
         return pd.arrays.IntegerArray(numbers, mask), bad
     if field.kind in ("ms", "s"):
         return _times(values, 1000 if field.kind == "s" else 1)
     if field.kind == "bool":
-        truths, bad = _each(values, [None] * len(values), lambda value: _TRUTH[str(value).lower()])
+        truths, bad = _each(values, [None] * len(values), read)
         return pd.array(truths, dtype="boolean"), bad
     if field.kind == "object":
         return pd.Series(values, dtype=object).to_numpy(), 0
-    if field.kind in ("text", "symbol"):
-        return _texts(values, lambda value: None if value is None else str(value))
-    by_code = {str(code): symbol for code, symbol in symbols.items()}
-    names = {"code": by_code, "currency": CURRENCIES}.get(field.kind, {})
-    if field.kind == "hash":
-        return _texts(values, lambda value: hash_text(str(value)) if _is_present(value) else None)
-    # An address or a key has no name and stays as it is.
-    return _texts(values, lambda value: names.get(str(value), str(value)) if _is_present(value) else None)
+    if field.kind == "code":
+        by_code = {str(code): symbol for code, symbol in symbols.items()}
+        return _texts(values, lambda value: by_code.get(str(value), read(value)))
+    return _texts(values, read)
 
 
-def _is_present(value: Any) -> bool:
-    return value is not None and value != ""
-
-
-def _texts(values: list[Any], read: Callable[[Any], str | None]) -> tuple[Any, int]:
-    # Columns repeat few values, so each one is read once.
+def _texts(values: list[Any], read: Callable[[Any], Any]) -> tuple[list[str | None], int]:
+    # Columns repeat few values, so each one is read once. True and 1 are one key of a dict, so the type is in it.
+    kinds = set(map(type, values))
+    keys = values if len(kinds) == 1 and kinds <= {str, int} else [(type(value), repr(value)) for value in values]
     cache: dict[Any, str | None] = {}
-    out: list[str | None] = []
-    bad = 0
-    for value in values:
-        if isinstance(value, list | dict):
-            out.append(None)
-            bad += 1
-            continue
-        text = cache.get(value)
-        if text is None and value not in cache:
-            text = cache[value] = read(value)
-        out.append(text)
-    return pd.array(out, dtype="string"), bad
+    refused = set()
+    for key, value in dict(zip(keys, values, strict=True)).items():
+        try:
+            text = read(value)
+            cache[key] = None if text is None else str(text)
+        except ValueError:
+            cache[key] = None
+            refused.add(key)
+    return list(map(cache.__getitem__, keys)), sum(key in refused for key in keys) if refused else 0
 
 
 def _each(values: list[Any], out: Any, read: Callable[[Any], Any]) -> tuple[Any, int]:
     """Put what `read` makes of each value that is there into `out`; return it and the number of those it refused."""
     bad = 0
     for at, value in enumerate(values):
-        if _is_present(value):
-            try:
-                out[at] = read(value)
-            except (TypeError, ValueError, ArithmeticError, LookupError):
-                bad += 1
+        try:
+            found = read(value)
+        except ValueError:
+            bad += 1
+            continue
+        if found is not None:
+            out[at] = found
     return out, bad
 
 
-def _floats(values: list[Any]) -> tuple[Any, int]:
+def _floats(values: list[Any], read: Callable[[Any], Any] = door.amount, signed: bool = True) -> tuple[Any, int]:
     try:
-        return np.fromiter(map(float, values), np.float64, len(values)), 0
-    except (TypeError, ValueError):
-        return _each(values, np.full(len(values), np.nan), float)
+        numbers = np.fromiter(map(float, values), np.float64, len(values))
+        # Whatever is not plain is read one by one: a price is not negative.
+        if _are_plain(values) and np.isfinite(numbers).all() and (signed or (numbers >= 0).all()):
+            return numbers, 0
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return _each(values, np.full(len(values), np.nan), read)
 
 
-def _decimals(values: list[Any]) -> tuple[Any, int]:
+def _are_plain(values: list[Any]) -> bool:
+    """Return whether there are no truths among numbers, and no digits that only Python reads (1_000)."""
+    kinds = set(map(type, values))
+    texts = "".join([value for value in values if type(value) is str]) if str in kinds else ""
+    return bool not in kinds and texts.isascii() and "_" not in texts
+
+
+_PLAIN, _SIGNED = frozenset("0123456789."), frozenset("0123456789.-")
+
+
+def _decimals(values: list[Any], read: Callable[[Any], Any] = door.amount, signed: bool = True) -> tuple[Any, int]:
     out = np.full(len(values), pd.NA, dtype=object)
     try:
-        if set(map(type, values)) <= {str, Decimal}:
+        if (_SIGNED if signed else _PLAIN).issuperset("".join(values)):
             out[:] = list(map(Decimal, values))
             return out, 0
-    except InvalidOperation:
+    except (TypeError, InvalidOperation):  # a number, none, or no number
         pass
-    return _each(values, out, lambda value: Decimal(str(value)))
-
-
-_INT64 = range(-(2**63), 2**63)
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
+    return _each(values, out, read)
 
 
 def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
     """Return int64 numbers, a mask of the missing ones, and how many did not fit."""
     count = len(values)
     try:
-        if set(map(type, values)) <= {int, str}:
+        if set(map(type, values)) <= {int, str} and _are_plain(values):
             return np.fromiter(map(int, values), np.int64, count), np.zeros(count, bool), 0
     except (ValueError, OverflowError):
         pass
-    found, bad = _each(values, [None] * count, _as_integer)
+    found, bad = _each(values, [None] * count, lambda value: None if value in (None, "") else door.whole(value))
     mask = np.fromiter((number is None for number in found), bool, count)
     return np.fromiter((number or 0 for number in found), np.int64, count), mask, bad
-
-
-def _as_integer(value: Any) -> int:
-    """Return a value as an int64. Raises ValueError for one that is no such number, or has a fraction."""
-    number = int(value)
-    if isinstance(value, bool) or number not in _INT64 or (isinstance(value, float | Decimal) and value != number):
-        raise ValueError
-    return number
 
 
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
@@ -332,17 +394,19 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
     begin, end = head.end(), len(text) - 2
     try:
         first = msgspec.json.decode(body[begin : body.index(b"}", begin) + 1])
+        if type(first["symbolName"]) is not str or type(first["intrvl"]) is not int:
+            return None
         decoder = _kline_decoder(first["symbolName"], first["intrvl"])
         table = _decode_pieces(decoder, body, begin, end)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
         return None
     # Times and trade counts were decoded as floats; only whole numbers convert to int64 without a change.
     integers = table[[0, -1]]
-    if not np.isfinite(integers).all() or (integers != np.floor(integers)).any():
+    if not np.isfinite(table).all() or (integers != np.floor(integers)).any():
         return None
     if np.abs(integers).max() > MAX_TIME // 1000:
         return None
-    if table[0].min() <= 0:
+    if table[0].min() <= 0 or table.min() < 0:
         return None
     return _kline_frame(table, first["symbolName"], first["intrvl"])
 

@@ -19,8 +19,9 @@ class _Methods(Generic[DataFrame]):
         exact: bool = False, index: str | None = None) -> DataFrame: ...
     def ledger(self, *, account: str | None = None, currency: int | None = None, kind: str | None = None,
         tx_hash: str | None = None, page: int | None = None, page_size: int | None = None,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None, progress: bool | None = None) -> DataFrame: ...
+        start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
+        index: str | None = None, progress: bool | None = None) -> DataFrame: ...
     def agents(self, *, account: str | None = None, role: Literal["MASTER", "AGENT"] | None = None,
         status: Literal["ACTIVE", "REVOKED"] | int | None = None, agent: str | None = None, master: str | None = None,
         page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None) -> DataFrame: ...
@@ -32,16 +33,17 @@ class _Methods(Generic[DataFrame]):
         "MARKET", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT",
         "TAKE_PROFIT_MARKET", "ADL", "LIQUIDATION"] | int | None = None, order_id: int | None = None,
         client_order_id: int | None = None, parent_order_id: int | None = None, page: int | None = None,
-        page_size: int | None = None, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
-        progress: bool | None = None) -> DataFrame: ...
+        page_size: int | None = None, start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
+        index: str | None = None, progress: bool | None = None) -> DataFrame: ...
     def order_events(self, *, account: str | None = None, order_id: int | None = None,
         client_order_id: int | None = None, symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED",
         "FILLED", "CANCELED", "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        page: int | None = None, page_size: int | None = None, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
-        progress: bool | None = None) -> DataFrame: ...
+        page: int | None = None, page_size: int | None = None,
+        start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
+        index: str | None = None, progress: bool | None = None) -> DataFrame: ...
     def positions(self, *, account: str | None = None, symbol: str | int | None = None,
         position_mode: Literal["ONE_WAY", "HEDGE"] | int | None = None, include_zero: bool = False, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
@@ -49,24 +51,27 @@ class _Methods(Generic[DataFrame]):
         exec_id: int | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
         role: Literal["MAKER", "TAKER"] | None = None, page: int | None = None, page_size: int | None = None,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None, progress: bool | None = None) -> DataFrame: ...
-    def klines_last(self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False,
+        start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
+        index: str | None = None, progress: bool | None = None) -> DataFrame: ...
+    def klines_last(self, symbol: str | int, interval: str | timedelta, *, limit: int = 100, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
-    def klines_before(self, symbol: str | int, interval: int | str | timedelta, *,
-        before: int | str | date | datetime | None = None, limit: int = 100, exact: bool = False,
+    def klines_before(self, symbol: str | int, interval: str | timedelta, *,
+        before: int | float | str | date | datetime | timedelta | None = None, limit: int = 100, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
-    def klines(self, symbol: str | int, interval: int | str | timedelta, start: int | str | date | datetime,
-        end: int | str | date | datetime, *, exact: bool = False, index: str | None = None) -> DataFrame: ...
+    def klines(self, symbol: str | int, interval: str | timedelta,
+        start: int | float | str | date | datetime | timedelta, end: int | float | str | date | datetime | timedelta, *,
+        exact: bool = False, index: str | None = None) -> DataFrame: ...
     def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
     def funding_rate_history(self, symbol: str | int, *, page: int | None = None, page_size: int | None = None,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False, index: str | None = None, progress: bool | None = None) -> DataFrame: ...
+        start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
+        index: str | None = None, progress: bool | None = None) -> DataFrame: ...
     def funding_payments(self, *, account: str | None = None, symbol: str | int | None = None, page: int | None = None,
-        page_size: int | None = None, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
-        progress: bool | None = None) -> DataFrame: ...
+        page_size: int | None = None, start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
+        index: str | None = None, progress: bool | None = None) -> DataFrame: ...
     def vault(self, vault: str, *, account: str | None = None, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
     def vaults(self, *, account: str | None = None, exact: bool = False, index: str | None = None) -> DataFrame: ...
@@ -83,8 +88,9 @@ class _Methods(Generic[DataFrame]):
     def referral_code(self, *, account: str | None = None, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
     def referral_summary(self, *, account: str | None = None,
-        period: Literal["24h", "7d", "30d", "all-time"] = 'all-time', start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False,
+        period: Literal["24h", "7d", "30d", "all-time"] = 'all-time',
+        start: int | float | str | date | datetime | timedelta | None = None,
+        end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
         index: str | None = None) -> DataFrame: ...
     def referrals(self, *, account: str | None = None, page: int = 1, page_size: int = 20,
         sort_by: Literal["joinTime", "volume", "fees", "reward"] = 'joinTime',

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TYPES = {
     "integer": "int",
     "page": "int",
-    "time": "int | str | date | datetime",
+    "time": "int | float | str | date | datetime | timedelta",
     "flag": "bool",
     "code": "str | int",
     "symbol": "str | int",
@@ -126,7 +126,7 @@ def _annotation(param: Param) -> str:
     elif param.kind == "choice":
         annotation = _literal(param.choices)
     elif param.kind == "integer" and param.name == "interval":
-        annotation = "int | str | timedelta"
+        annotation = "str | timedelta"
     else:
         annotation = _TYPES.get(param.kind, "str")
     return annotation + (" | None" if param not in _required([param]) and _default(param) is None else "")
@@ -138,11 +138,11 @@ def _literal(names: Iterable[str]) -> str:
 
 def _accepts(param: Param) -> str:
     if param.kind == "time":
-        return "ms since 1970, ISO text or a datetime; UTC without a zone"
+        return "Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday'; UTC without a zone"
     if param.kind in ("code", "symbol"):
         return "symbol or code"
     if param.name == "interval" and param.kind == "integer":
-        return "seconds, '1m', '4h', '1d' or a timedelta"
+        return "'1m', '4h', '1d' or a timedelta"
     if param.fill:
         return "default: the session's account"
     return param.rule

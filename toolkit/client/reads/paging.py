@@ -12,15 +12,17 @@ A venue that returns the same rows for every page ends the read, with a DataWarn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...errors import DataWarning
 from ...progress import Progress
+from ...protocol.reads.door import rows_of
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ..io.flow import Flow, Reply
 from .conversion import Query
-from .frames import DataWarning, data_of
+from .frames import data_of
 
 PAGE_SIZE = 500
 """Rows requested per page; a venue may return fewer."""
@@ -111,7 +113,7 @@ class PagedRead:
             self._page += 1
 
     def _rows_of(self, data: Any) -> list[Mapping[str, Any]]:
-        return [row for row in self.endpoint.rows(data) if isinstance(row, Mapping)]
+        return [row for row in rows_of(self.endpoint, data) if isinstance(row, Mapping)]
 
     def _is_repeating(self, rows: list[Mapping[str, Any]]) -> bool:
         """Return whether several pages in a row were the same."""
@@ -163,6 +165,12 @@ class PagedRead:
         size_param = self.endpoint.size_param
         size = min(PAGE_SIZE, self.endpoint.params[size_param].high or PAGE_SIZE)
         return (*pairs, ("page", str(page)), (size_param, str(size)))
+
+
+def oldest_first(reads: Sequence[PagedRead]) -> list[Mapping[str, Any]]:
+    """Return the rows of reads of one query by time, oldest first."""
+    rows = [row for read in reads for row in read.newest_first()[::-1]]
+    return rows if len(reads) == 1 else sorted(rows, key=reads[0]._time_ms)
 
 
 def _number(key: tuple[str, ...]) -> int:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import BadAnswer, InputError, ToolkitError, UnknownProduct
+from ...environments import LOCAL
+from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct
+from ...numerals import moment
 from ...products import Product, ProductTable
+from ...protocol.reads.door import Door, admit, rows_of
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from ...protocol.reads.info_records import PRODUCT
 from ...protocol.reads.rows import Record
 from ..io.flow import Elapsed, Fetch, Flow, Now, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
-from .conversion import Query, Time, milliseconds, query_text
+from .conversion import Query, Time, query_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +54,19 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
     return read_envelope(reply, what)
 
 
+def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Mapping[str, Any]]]:
+    """As `fetch_rows`; raises BadAnswer unless every row has what its record can't do without."""
+    endpoint = ENDPOINTS[name]
+    envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
+    rows = rows_of(endpoint, envelope.data)
+    admit(endpoint.path, endpoint.record, rows)
+    return rows
+
+
 def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Mapping[str, Any]]]:
     """Return the rows of one response of the query `name`, without a rate limit; `query` is in wire names.
 
-    [] where the data has another shape.
+    They are as they came, for a caller that looks at each of them. [] where the data has another shape.
     """
     endpoint = ENDPOINTS[name]
     envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
@@ -99,7 +112,10 @@ class Reader:
 
     def __init__(self, session: ReadingSession) -> None:
         self._session = session
+        self.door = Door()
         self._unfinished: OrderedDict[tuple[Any, ...], PagedRead] = OrderedDict()
+        self.known_fills: dict[tuple[str, ...], dict[str, Any]] = {}
+        """Role and type of fills that came without them, by account, id and transaction: neither ever changes."""
 
     def table(
         self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
@@ -141,11 +157,12 @@ class Reader:
 
         endpoint = ENDPOINTS[name]
         query = yield from self.query(endpoint, given)
-        first_ms = None if start is None else milliseconds(start, "start")
-        last_ms = None if end is None else milliseconds(end, "end")
+        now_ms: int = yield Now()
+        first_ms = None if start is None else moment(start, "start", now_ms)
+        last_ms = None if end is None else moment(end, "end", now_ms)
         if first_ms is not None and last_ms is not None and first_ms > last_ms:
             raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
-        key = (name, query, first_ms, last_ms)
+        key = (name, query, str(start), str(end))  # as it was written: "7d" is another time in each call
         read = self._unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms)
         bar = Progress(endpoint.summary, progress)
         try:
@@ -160,14 +177,16 @@ class Reader:
         finally:
             bar.close()
 
-    def all_rows(self, name: str, given: Mapping[str, Any], start_ms: int | None = None) -> Flow[PagedRead]:
-        """Read all rows of a query (from a time on), each time from the beginning and without a progress bar."""
+    def all_rows(
+        self, name: str, given: Mapping[str, Any], start_ms: int | None = None, end_ms: int | None = None
+    ) -> Flow[PagedRead]:
+        """Read all rows of a query in a window, each time from the beginning and without a progress bar."""
         from ...progress import Progress
         from .paging import PagedRead
 
         endpoint = ENDPOINTS[name]
         query = yield from self.query(endpoint, given)
-        return (yield from self._run(PagedRead(endpoint, query, start_ms), Progress.silent()))
+        return (yield from self._run(PagedRead(endpoint, query, start_ms, end_ms), Progress.silent()))
 
     def _run(self, read: PagedRead, progress: Progress) -> Flow[PagedRead]:
         yield from read.run(lambda query: self.fetch(read.endpoint, query), progress)
@@ -184,9 +203,10 @@ class Reader:
         """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
         from ..reads import frames
 
-        record = reads[0].endpoint.record
-        symbols = yield from self.symbols(record)
-        frame = frames.from_rows(record, rows, symbols=symbols, exact=exact)
+        endpoint = reads[0].endpoint
+        symbols = yield from self.symbols(endpoint.record)
+        options: dict[str, Any] = {"symbols": symbols, "exact": exact}
+        frame = frames.from_rows(endpoint.record, rows, **options, entrance=self.door, where=endpoint.path)
         frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
         return frames.indexed(frame, index)
 
@@ -195,9 +215,10 @@ class Reader:
         from ..reads import frames
 
         reply = yield from self.fetch(ENDPOINTS["products"], ())
-        data = frames.data_of(reply.body, exact=exact)
-        rows = data.get(member) if isinstance(data, Mapping) else None
-        return frames.indexed(frames.from_rows(META_RECORDS[member], meta_rows(rows), exact=exact), index)
+        data, record = frames.data_of(reply.body, exact=exact), META_RECORDS[member]
+        rows = meta_rows(data.get(member) if isinstance(data, Mapping) else None)
+        made = frames.from_rows(record, rows, exact=exact, entrance=self._session._catalogue.door, where=PATH)
+        return frames.indexed(made, index)
 
     def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
         """Send one request, with retries and within the rate limit, and return the response."""
@@ -208,6 +229,22 @@ class Reader:
             yield Sleep(wait, queued=True)
         envelope = yield from read(Fetch("GET", endpoint.path, query), limits.retry, read_success_head)
         return envelope.reply
+
+    def market_identity(self, environment: Environment) -> Flow[str]:
+        """Return the identity of the market at an environment: part of the key and header of all that is stored of it.
+
+        It is name and chain for a real venue, without a request. Local venues differ in seed, regime, time and
+        settings, which the hash of their genesis stands for. A venue that has none is identified by its address.
+        """
+        if environment.name != LOCAL.name:
+            return f"{environment.name} {environment.chain.chain_id}"
+        genesis = Fetch("GET", ENDPOINTS["block"].path, (("blockHeight", "0"),))
+        try:
+            data = (yield from read(genesis, self._session._delivery.retry)).data
+        except ExchangeError:
+            data = None
+        found = data.get("blockHash") if isinstance(data, Mapping) else None
+        return f"{environment.name} {found or environment.base_url}"
 
     def query(self, endpoint: Endpoint, given: Mapping[str, Any]) -> Flow[Query]:
         """Return the query for values by Python name. None means not given; the session's account is filled in."""
@@ -225,6 +262,8 @@ class Reader:
             if param.kind == "symbol":
                 code_or_symbol = int(value) if str(value).isdigit() else value
                 value = (yield from self._session._catalogue.find(code_or_symbol)).symbol
+            if param.kind == "time":
+                value = moment(value, param.name, (yield Now()))
             pairs.append((param.wire, query_text(param, value)))
         return tuple(pairs)
 
@@ -233,13 +272,28 @@ class Reader:
         from ..reads import frames
 
         if endpoint.record is PRODUCT:
-            return frames.frame(endpoint, [readable_products(page) for page in pages], exact=exact)
-        symbols = yield from self.symbols(endpoint.record)
-        frame = frames.frame(endpoint, pages, symbols=symbols, exact=exact)
-        if (yield from self._find_unknown_codes(endpoint.record, frame)):
-            symbols = yield from self.symbols(endpoint.record)
-            frame = frames.frame(endpoint, pages, symbols=symbols, exact=exact)
-        return frame
+            entrance = self._session._catalogue.door
+            products = [readable_products(page, entrance) for page in pages]
+            return frames.frame(endpoint, products, exact=exact, entrance=entrance)
+        make = partial(frames.frame, endpoint, pages, exact=exact, entrance=self.door)
+        made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
+        return made
+
+    def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
+        """Send one request; return the rows by column, as `frames.values_of` does, and the response."""
+        from ..reads import frames
+
+        endpoint = ENDPOINTS[name]
+        reply = yield from self.fetch(endpoint, (yield from self.query(endpoint, given)))
+        make = partial(frames.values_of, endpoint, reply.body, entrance=self.door)
+        return (yield from self._with_symbols(endpoint.record, make)), reply.body
+
+    def _with_symbols(self, record: Record, make: Callable[..., Any]) -> Flow[Any]:
+        """Return what `make` makes with the known symbols; again, where a code was newly listed."""
+        made = make(symbols=(yield from self.symbols(record)))
+        if (yield from self._find_unknown_codes(record, made)):
+            made = make(symbols=(yield from self.symbols(record)))
+        return made
 
     def symbols(self, record: Record) -> Flow[dict[int, str]]:
         """Return all symbols by product code; {} without a request where the record has no product codes."""
@@ -248,14 +302,15 @@ class Reader:
         table: ProductTable = yield from self._session._catalogue.table()
         return {product.code: product.symbol for product in table.values()}
 
-    def _find_unknown_codes(self, record: Record, frame: pd.DataFrame) -> Flow[bool]:
+    def _find_unknown_codes(self, record: Record, made: pd.DataFrame | list[dict[str, Any]]) -> Flow[bool]:
         """Refresh the product list for codes without a symbol: they may be newly listed. Return whether one was."""
         found = False
         for field in record.fields:
-            if field.kind != "code" or frame.empty:
+            if field.kind != "code":
                 continue
-            for code in frame[field.column].dropna().unique():
-                if str(code).isdigit():
+            symbols = [row[field.column] for row in made] if isinstance(made, list) else made[field.column].unique()
+            for code in dict.fromkeys(map(str, symbols)):
+                if code.isdigit():
                     try:
                         yield from self._session._catalogue.find(int(code))
                     except UnknownProduct:
@@ -271,6 +326,12 @@ class Reader:
             catalogue.forget()
 
 
+def identity_of(session: InfoSession) -> str:
+    """Return the identity of a session's market; see `Reader.market_identity`."""
+    found: str = session._driver.run(Reader(session).market_identity(session.environment))
+    return found
+
+
 def meta_rows(rows: Any) -> list[Any]:
     """Return margin tables or currencies as flat rows: a row for each tier, with the number of its table."""
     flat: list[Any] = []
@@ -283,7 +344,7 @@ def meta_rows(rows: Any) -> list[Any]:
     return flat
 
 
-def readable_products(page: bytes) -> bytes:
+def readable_products(page: bytes, entrance: Door) -> bytes:
     """Return a product list without the rows that can't be read as a Product; each one causes a warning."""
     import msgspec
 
@@ -292,6 +353,7 @@ def readable_products(page: bytes) -> bytes:
     data = data_of(page)
     if not isinstance(data, dict) or not isinstance(data.get("perpProducts"), list):
         return page
+    entrance.look(PRODUCT, data["perpProducts"])
     readable = {str(product.code) for product in ProductTable.from_meta(data).values()}
     rows = [row for row in data["perpProducts"] if isinstance(row, dict) and str(row.get("code")) in readable]
     if len(rows) == len(data["perpProducts"]):
@@ -311,6 +373,8 @@ class Catalogue:
 
     def __init__(self, keep_ms: int = KEEP_MS) -> None:
         self._keep_ms = keep_ms
+        self.door = Door()
+        """What was said about products."""
         self.known: ProductTable | None = None
         """The list that was fetched last, however old; None before the first time."""
         self._fetched_ms = 0
@@ -324,7 +388,7 @@ class Catalogue:
         now: int = yield Now()
         # Below 0: the local venue's clock was set back, so the list's age is unknown.
         if self.known is None or not 0 <= now - self._fetched_ms < self._keep_ms:
-            yield from self._fetch()
+            yield from self.fetch()
         assert self.known is not None
         return self.known
 
@@ -337,13 +401,20 @@ class Catalogue:
             now: int = yield Now()
             if 0 <= now - self._fetched_ms < REFRESH_MS:
                 raise
-        table = yield from self._fetch()
+        table = yield from self.fetch()
         return table.find(symbol)
 
-    def _fetch(self) -> Flow[ProductTable]:
+    def fetch(self) -> Flow[ProductTable]:
+        """Fetch the list now, and return it."""
         envelope = yield from read(Fetch("GET", PATH))
-        if not isinstance(envelope.data, dict):
+        rows = envelope.data.get("perpProducts") if isinstance(envelope.data, dict) else None
+        if not isinstance(rows, list):
             raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
+        for record, found in (
+            (PRODUCT, rows),
+            *((META_RECORDS[n], meta_rows(envelope.data.get(n))) for n in META_RECORDS),
+        ):
+            self.door.look(record, found)
         self.known = table = ProductTable.from_meta(envelope.data)
         self._fetched_ms = yield Now()
         return table

@@ -6,15 +6,15 @@ continues where it stopped. Each takes `index`: the column that becomes the inde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from ...protocol.reads.info_queries import ENDPOINTS
+from ...numerals import Span, moment
+from ...protocol.reads.door import admit
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
-from .conversion import Time, milliseconds, seconds
+from .conversion import Time, seconds
 from .reading import OPEN_STATUSES, Catalogue, Reader
 
 if TYPE_CHECKING:
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from ...environments import Environment
     from .candle_cache import CandleCache
     from .candle_reads import CandleRequest
+    from .paging import PagedRead
 
+Symbols = str | int | Iterable[str | int] | None
+"""A product by symbol or code, or several of them; None means all."""
+_KNOWN_FILLS = 200_000
+"""Fills whose role and type are kept at most."""
 _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
 
@@ -84,7 +89,7 @@ class TableFlows:
     def klines(
         self,
         symbol: str | int,
-        interval: int | str | timedelta = "1h",
+        interval: Span = "1h",
         start: Time | None = None,
         end: Time | None = None,
         *,
@@ -98,11 +103,13 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return candles that start in [start, end], oldest first, by `time` (UTC, start of the candle).
 
-        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
-        last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
-        no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
-        candles as Parquet, so that repeated reads need no network. `progress` shows a bar (True), shows none (False),
-        or when the read takes long (None). `exact` returns Decimal. `index` None keeps `time` as a column.
+        `interval` is a span: "1m", "1h", "1d" or a timedelta. Times are Unix times (s, ms, µs or ns), ISO text,
+        datetimes, "now", "today", "yesterday", or "7d" for a week ago. `end` defaults to now; without `start` these are
+        the last `limit` candles, with `start=0` all there are. The last one may still be forming; `closed` leaves it
+        out. An interval without trades has no candle; `fill` adds flat ones at the last close. `cache` is a directory
+        (or CandleCache) that keeps closed candles as Parquet, so that repeated reads need no network (a local venue is
+        asked which market it is). `progress` shows a bar (True), shows none (False), or when the read takes long
+        (None). `exact` returns Decimal. `index` None keeps `time` as a column.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
@@ -110,7 +117,7 @@ class TableFlows:
         """
         from ...progress import Progress
         from . import candle_reads
-        from .candle_cache import cache_of
+        from .candle_cache import CandleCache
         from .frames import indexed
 
         if limit < 1:
@@ -118,7 +125,10 @@ class TableFlows:
         product = yield from self._catalogue.find(symbol)
         length_ms = seconds(interval) * 1000
         bar = Progress(f"{product.symbol} candles", progress)
-        known = cache_of(cache, self.environment)
+        known: CandleCache | None = None
+        if cache is not None:
+            given = cache if isinstance(cache, CandleCache) else CandleCache(cache)
+            known = given.of_market((yield from self._reader.market_identity(self.environment)))
         try:
             for _ in range(_TRIES):
                 request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
@@ -128,7 +138,7 @@ class TableFlows:
                     frame = yield from candle_reads.read(self._reader, request, known, bar)
                 # The answers show the venue's time, which may be later than was known before.
                 later_ms: int = yield Now()
-                last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
+                last_ms = later_ms if end is None else min(later_ms, moment(end, "end", later_ms))
                 if last_ms // length_ms <= request.last_ms // length_ms:
                     break
         finally:
@@ -144,11 +154,12 @@ class TableFlows:
 
         for refreshed in (False, True):
             now_ms: int = yield Now()
-            last_ms = now_ms if end is None else milliseconds(end, "end")
+            last_ms = now_ms if end is None else moment(end, "end", now_ms)
             # One more than the limit, because `closed` leaves out the one that is still forming.
             first_ms = max(0, last_ms // length_ms - limit) * length_ms
             if start is not None:
-                first_ms = milliseconds(start, "start")
+                # All candles there are: from 0, or -1, on.
+                first_ms = 0 if isinstance(start, int) and start == -1 else moment(start, "start", now_ms)
             if first_ms <= last_ms:
                 break
             if refreshed or end is not None:
@@ -274,15 +285,14 @@ class TableFlows:
         `session.info.positions()` returns the venue's own record.
         """
         from .derived_columns import legs
-        from .frames import indexed
+        from .frames import InfoAnswer, indexed
 
-        raw = yield from self._reader.table("positions", {"account": account}, exact=True)
-        given = {"account": account, "include_zero": True}
-        wallet = yield from self._reader.table("wallet_balances", given, exact=True)
+        held, body = yield from self._reader.values("positions", {"account": account})
+        wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
         table = yield from self._catalogue.table()
-        equity = next((value for value in wallet["equity"] if isinstance(value, Decimal)), Decimal(0))
-        frame = legs(raw, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
-        frame.attrs = raw.attrs
+        equity: Decimal | None = next((row["equity"] for row in wallet), None)
+        frame = legs(held, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
+        frame.attrs["raw"] = InfoAnswer([body])
         # All positions are needed above: in cross margin the others decide what is left for this one.
         if symbol is not None:
             wanted = (yield from self._catalogue.find(symbol)).symbol
@@ -307,9 +317,12 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
-        `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
+        `open` selects those in the book or waiting for a trigger; `status` ("open", "untriggered",
+        "cancelled", …), `side` and `type` take names in any case.
         Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
+        if str(status).lower() == "open":
+            open, status = True, None
         given = {"symbol": symbol, "side": side, "type": type, "account": account}
         options: dict[str, Any] = {"exact": exact, "index": index}
         if not open or status is not None:
@@ -319,16 +332,16 @@ class TableFlows:
         reads = []
         for each in OPEN_STATUSES:
             read = yield from self._reader.resumable("order_states", {**given, "status": each}, start, end, progress)
-            latest |= {str(row.get("ordId")): row for row in read.rows.values()}
+            admit(read.endpoint.path, read.endpoint.record, list(read.rows.values()))
+            latest |= {str(row["ordId"]): row for row in read.rows.values()}
             reads.append(read)
-        time = ENDPOINTS["order_states"].record.time
-        rows = sorted(latest.values(), key=lambda row: int(row.get(time) or 0))
+        rows = sorted(latest.values(), key=lambda row: int(row[reads[0].endpoint.record.time]))
         return (yield from self._reader.frame_of(reads, rows, **options))
 
     @flow
     def fills(
         self,
-        symbol: str | int | None = None,
+        symbol: Symbols = None,
         start: Time | None = None,
         end: Time | None = None,
         *,
@@ -340,33 +353,67 @@ class TableFlows:
         exact: bool = False,
         index: str | None = None,
     ) -> Flow[pd.DataFrame]:
-        """Return all fills in [start, end], oldest first.
+        """Return all fills in [start, end] of all products, of one, or of several (a list), oldest first.
 
         Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
         all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
         """
         from .derived_columns import with_value_and_fee
         from .frames import indexed
+        from .paging import oldest_first
 
-        given = {"symbol": symbol, "order_id": order_id, "side": side, "account": account}
-        frame = yield from self._reader.complete(
-            "fills", {**given, "role": role}, start, end, progress=progress, exact=exact
-        )
-        if len(frame) and frame["role"].isna().all():
-            frame = yield from self._with_role_and_type(frame, start, end, role, given)
-        return indexed(with_value_and_fee(frame), index)
+        given = {"order_id": order_id, "side": side, "account": account}
+        reads, rows = [], []
+        for one in _named(symbol):
+            of_one = {**given, "symbol": one}
+            read = yield from self._reader.resumable("fills", {**of_one, "role": role}, start, end, progress)
+            reads.append(read)
+            if read.rows and not any(row.get("role") for row in read.rows.values()):
+                yield from self._fill_in_role_and_type(read, role, of_one)
+        rows = oldest_first(reads)
+        return indexed(with_value_and_fee((yield from self._reader.frame_of(reads, rows, exact=exact))), index)
 
-    def _with_role_and_type(
-        self, frame: pd.DataFrame, start: Time | None, end: Time | None, role: str | None, given: Mapping[str, Any]
-    ) -> Flow[pd.DataFrame]:
-        """Fill in what a venue does not send with fills: it answers with those of one role, and events have types."""
-        from .derived_columns import with_role, with_type
+    def _fill_in_role_and_type(self, read: PagedRead, role: str | None, given: Mapping[str, Any]) -> Flow[None]:
+        """Fill in what a venue does not send with fills: it answers with those of one role, and events have types.
 
-        read, ids = self._reader.complete, {}
-        for each in ("MAKER", "TAKER"):
-            rows = frame if each == role else frame.iloc[:0]
-            if role is None:
-                rows = yield from read("fills", {**given, "role": each}, start, end, progress=False)
-            ids[each] = rows["id"]
-        events = yield from read("order_events", given, start, end, progress=False)
-        return with_type(with_role(frame, ids["MAKER"], ids["TAKER"]), events)
+        Neither changes, so each fill is asked for once.
+        """
+        from .derived_columns import role_and_type
+        from .paging import oldest_first
+
+        known, time = self._reader.known_fills, read.endpoint.record.time
+        found = {key: known[key] for key in map(_fill_key, read.rows.values()) if key in known}
+        unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
+        if unknown:
+            admit(read.endpoint.path, read.endpoint.record, unknown)
+            window = int(unknown[-1][time]), int(unknown[0][time])
+            ids = {}
+            for each in ("MAKER", "TAKER"):
+                rows: Iterable[Mapping[str, Any]] = unknown if each == role else ()
+                if role is None:
+                    made = yield from self._reader.all_rows("fills", {**given, "role": each}, *window)
+                    rows = made.rows.values()
+                ids[each] = {str(row["id"]) for row in rows}
+            events = yield from self._reader.all_rows("order_events", given, *window)
+            types = {str(event.get("ordId")): event.get("ordType") for event in oldest_first([events])}
+            found |= {_fill_key(row): role_and_type(row, ids, types) for row in unknown}
+            if len(known) > _KNOWN_FILLS:
+                known.clear()
+            # What the venue does not show yet is asked for again.
+            known.update((key, values) for key, values in found.items() if None not in values.values())
+        for key, row in read.rows.items():
+            read.rows[key] = {**row, **found[_fill_key(row)]}
+
+
+def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row.get(name)) for name in ("userAddr", "id", "txHash"))
+
+
+def _named(symbol: Symbols) -> list[Any]:
+    """Return the products that a caller names, each once; None is one of them and means all."""
+    if symbol is None or isinstance(symbol, str) or not isinstance(symbol, Iterable):
+        return [symbol]
+    named = list(dict.fromkeys(symbol))
+    if not named:
+        raise InputError("symbol is empty; name a product, or several", field="symbol", rule="minimum", value=symbol)
+    return named

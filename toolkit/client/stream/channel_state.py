@@ -6,20 +6,21 @@ value of a record: Decimal amounts, UTC datetimes, names instead of numbers.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 from ...errors import FeedError
-from ...protocol.enums import ENUMS
-from ...protocol.hexbytes import hash_text
+from ...protocol.hexbytes import is_address
+from ...protocol.reads import door
 from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
-from ...protocol.reads.rows import CURRENCIES, RecordField
+from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
 from ...protocol.reads.rows import Record as DeclaredRecord
+from ...protocol.reads.rows import RecordField
 from .local_book import LocalBook
 
 Record = dict[str, Any]
@@ -27,15 +28,71 @@ KEPT = 10_000
 """Items that an ``append`` channel keeps."""
 
 _ENVELOPE = frozenset({"type", "sequence", "recent"})
+_WHOLE = frozenset({"integer", "ms", "s"})
+ALIASES = {
+    "symbol": ("symbol", "symbolName", "s"),
+    "depth": ("depth",),
+    "interval": ("intrvl", "interval"),
+    "userAddress": ("userAddr", "userAddress"),
+}
+"""Subscription field → its names in data messages."""
 
 
 class ChannelState(ABC):
     """State of one subscription."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         self.channel = channel
         self.data: Record = {}
         """Members of the last message other than its items: symbol, block, timestamp."""
+        self.fields = fields
+        self.taken = 0
+        """Rows that were read."""
+        self.dropped = 0
+        """Rows that were left out because they could not be read."""
+        self.fault = ""
+        """Why the last of them was."""
+        self.noticed: dict[tuple[str, str], str] = {}
+        """(record, field) → what is to be said once about it."""
+
+    def drop(self, record: str, why: str) -> None:
+        """Count a row, or a message, that can't be read."""
+        self.dropped += 1
+        self.fault = f"{record}: {why}"
+        said = f"{self.channel.type}: what can't be read is left out: {self.fault}"
+        self.noticed.setdefault((record, why.partition(" ")[0]), said)
+
+    def _admit(self, record: DeclaredRecord, rows: list[Any], expected: Iterable[str] | None = None) -> list[Record]:
+        """Return the rows that have all that the record needs, with whole numbers where its keys and times are."""
+        admitted = []
+        for row in rows:
+            why = door.fault(record, row) or self._foreign(row)
+            if why:
+                self.drop(record.name, why)
+                self._forget(row)
+                continue
+            texts = [one.wire for one in record.needed if one.kind in _WHOLE and type(row[one.wire]) is not int]
+            admitted.append({**row, **{name: door.whole(row[name]) for name in texts}} if texts else row)
+            # Every row is looked at, so nothing is built where nothing is missing.
+            for name in () if self._filling else door.absent(record, row, expected):
+                self.noticed.setdefault((record.name, name), "")
+        self.taken += len(admitted)
+        return admitted
+
+    def _forget(self, row: Mapping[str, Any]) -> None:
+        """Take what a row that can't be read replaces out of the state, where what is shown would not be true."""
+        return
+
+    def _foreign(self, row: Mapping[str, Any]) -> str:
+        """Return why a row is not of this subscription: another product, account or interval."""
+        for field, value in self.fields.items():
+            for name in ALIASES.get(field, ()):
+                found = row.get(name)
+                other = found is not None and str(found).lower() != str(value).lower()
+                # An address may be abridged.
+                if other and (field != "userAddress" or is_address(found)):
+                    return f"{name} {found!r} is not {value}"
+        return ""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         """Replace the state by `data`; return the new items.
@@ -52,7 +109,19 @@ class ChannelState(ABC):
         """
 
     def fill(self, data: Mapping[str, Any]) -> list[Record]:
-        """Add what the Info API has, in the form of a snapshot; return the new items."""
+        """Add what the Info API has, in the form of a snapshot; return the new items.
+
+        Its rows lack fields that the feed has, so nothing is said about those.
+        """
+        self._filling = True
+        try:
+            return self._fill(data)
+        finally:
+            self._filling = False
+
+    _filling = False
+
+    def _fill(self, data: Mapping[str, Any]) -> list[Record]:
         return self.snapshot(data, merge=True)
 
     def add_hole(self) -> None:
@@ -66,34 +135,35 @@ class ChannelState(ABC):
     def _items(self, data: Mapping[str, Any]) -> list[Record]:
         """Return the items of a message: a list under the channel's key, or one record in the data itself.
 
-        Raises FeedError for an item that is not a record.
+        Raises FeedError for something else in their place. Rows that can't be read are left out and counted.
         """
+        declared = RECORDS[self.channel.type]
         held = data[self.channel.key] if self.channel.key else None
         if held is not None:
-            return _listed(held)
+            return self._admit(declared, _listed(held), self.channel.columns or None)
         record = {name: value for name, value in data.items() if name not in _ENVELOPE}
-        identity = self.channel.identity
-        named = bool(identity) and all(name in record for name in identity)
-        return _listed([*data.get("recent", ()), *([record] if named else [])])
+        # Before the first candle, or block, a snapshot has nothing of it.
+        begun = any(one.wire in record for one in declared.needed)
+        return self._admit(declared, [*_listed(data.get("recent", [])), *([record] if begun else [])])
 
 
 class BookState(ChannelState):
     """The window of an order book. A snapshot replaces it, an increment sets the changed levels."""
 
-    def __init__(self, channel: Channel) -> None:
-        super().__init__(channel)
+    def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        super().__init__(channel, fields)
         self.book = LocalBook()
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         self._set_data(data)
-        self.book.snapshot(data["book"]["bids"], data["book"]["asks"])
+        self.book.snapshot(*_levels(data["book"]))
         if self.book.crossed:
             raise FeedError("a crossed book")
         return [data["book"]]
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         self._set_data(data)
-        self.book.apply(data["book"]["bids"], data["book"]["asks"])
+        self.book.apply(*_levels(data["book"]))
         return [data["book"]]
 
     def records(self) -> list[Record]:
@@ -114,14 +184,16 @@ class BookState(ChannelState):
 class LatestState(ChannelState):
     """The newest value: each message replaces it."""
 
-    def __init__(self, channel: Channel) -> None:
-        super().__init__(channel)
+    def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        super().__init__(channel, fields)
         self.value: Record = {}
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         self.data = {name: value for name, value in data.items() if name not in (*_ENVELOPE, self.channel.key)}
-        items = self._items(data)
-        self.value = items[-1] if items else {}
+        dropped, items = self.dropped, self._items(data)
+        if not items and self.dropped == dropped and (self.channel.key or self.value):
+            raise FeedError("no record")  # without it the one before would be shown as the newest
+        self.value = items[-1] if items else self.value
         return items
 
     def records(self) -> list[Record]:
@@ -131,8 +203,8 @@ class LatestState(ChannelState):
 class KeyedState(ChannelState):
     """Items by key, in order of first appearance."""
 
-    def __init__(self, channel: Channel) -> None:
-        super().__init__(channel)
+    def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        super().__init__(channel, fields)
         self.items: dict[tuple[Any, ...], Record] = {}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
@@ -158,6 +230,10 @@ class KeyedState(ChannelState):
     def records(self) -> list[Record]:
         return list(self.items.values())
 
+    def _forget(self, row: Mapping[str, Any]) -> None:
+        with contextlib.suppress(KeyError, TypeError):
+            del self.items[self._key(row)]
+
     def _key(self, item: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(item[name] for name in self.channel.identity)
 
@@ -165,8 +241,8 @@ class KeyedState(ChannelState):
 class AccountState(ChannelState):
     """Wallets, open orders, positions and settings of an account, each by its key; `records` are the wallets."""
 
-    def __init__(self, channel: Channel) -> None:
-        super().__init__(channel)
+    def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        super().__init__(channel, fields)
         self.parts: dict[str, dict[tuple[Any, ...], Record]] = {part: {} for part in AOP_KEYS}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
@@ -175,7 +251,14 @@ class AccountState(ChannelState):
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         """Replace the items of this message; remove closed orders and empty positions."""
-        aop = {part: _listed(data["aop"].get(part)) for part in AOP_KEYS if data["aop"].get(part) is not None}
+        aop: dict[str, list[Record]] = {}
+        for part in AOP_KEYS:
+            if data["aop"].get(part) is not None:
+                rows = _listed(data["aop"][part])
+                # Of an order that has ended only the id is needed.
+                ended = [row for row in rows if part == "orders" and _is_closed(part, row) and row.get("ordId")]
+                rest = [row for row in rows if row not in ended] if ended else rows
+                aop[part] = [*self._admit(AOP_RECORDS[part], rest), *ended]
         for part, items in aop.items():
             held = self.parts[part]
             for item in items:
@@ -193,8 +276,8 @@ class AccountState(ChannelState):
 class AppendState(ChannelState):
     """Items in the order they happened, the newest KEPT of them."""
 
-    def __init__(self, channel: Channel, kept: int = KEPT) -> None:
-        super().__init__(channel)
+    def __init__(self, channel: Channel, fields: Mapping[str, Any], kept: int = KEPT) -> None:
+        super().__init__(channel, fields)
         self.items: deque[Record] = deque(maxlen=kept)
         self._filled: set[tuple[str, ...]] = set()
         """Names of the records that the last fill added."""
@@ -224,7 +307,7 @@ class AppendState(ChannelState):
         self.items.extend(items)
         return items
 
-    def fill(self, data: Mapping[str, Any]) -> list[Record]:
+    def _fill(self, data: Mapping[str, Any]) -> list[Record]:
         """Add the records that are not known yet, each in the place its time gives it."""
         known = {self._name(item) for item in self.items}
         new = [item for item in self._items(data) if self._name(item) not in known]
@@ -276,6 +359,24 @@ class AppendState(ChannelState):
         return isinstance(later, int) and isinstance(earlier, int) and later > earlier
 
 
+def _levels(book: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return the levels of both sides as text. Raises ValueError for what is no number."""
+    sides = book["bids"], book["asks"]
+    if not all(isinstance(levels, list) for levels in sides):
+        raise ValueError("the sides of an order book are lists")
+    if not all(type(px) is str is type(qty) for levels in sides for px, qty in levels):
+        sides = tuple([(_plain(px), _plain(qty)) for px, qty in levels] for levels in sides)  # type: ignore[assignment]
+    return sides
+
+
+def _plain(value: Any) -> str:
+    """Return a number of an order book as plain text."""
+    found = None if isinstance(value, bool) else door.amount(value)
+    if found is None:
+        raise ValueError(f"{value!r} in an order book is not a plain decimal number")
+    return value if isinstance(value, str) else format(found, "f")
+
+
 def _listed(items: Any) -> list[Record]:
     """Return the rows of a part: a list of records, or one record. Raises FeedError for anything else."""
     rows = [items] if isinstance(items, dict) else items
@@ -305,7 +406,7 @@ def _is_closed(part: str, item: Mapping[str, Any]) -> bool:
 
 
 def _is_zero(size: Any) -> bool:
-    return size is None or not str(size).strip("-0.")
+    return not str(size).strip("-0.")
 
 
 _STATES: dict[str, type[ChannelState]] = {
@@ -316,9 +417,9 @@ _STATES: dict[str, type[ChannelState]] = {
 }
 
 
-def state_of(channel: Channel) -> ChannelState:
-    """Return an empty state for a channel."""
-    return AccountState(channel) if channel.type == "aopState" else _STATES[channel.style](channel)
+def state_of(channel: Channel, fields: Mapping[str, Any]) -> ChannelState:
+    """Return an empty state for a subscription's channel and fields."""
+    return AccountState(channel, fields) if channel.type == "aopState" else _STATES[channel.style](channel, fields)
 
 
 class FeedRow(dict[str, Any]):
@@ -343,26 +444,11 @@ def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:
 
 def _value(field: RecordField, value: Any) -> Any:
     """Return a value as the type of its field, None for a value that can't be read."""
-    if value is None:
-        return None
-    if field.enum:
-        return ENUMS[field.enum].text(value)
     try:
-        match field.kind:
-            case "price" | "quantity" | "money" | "ratio":
-                amount = Decimal(str(value))
-                return amount if amount.is_finite() else None
-            case "ms" | "s":
-                return moment(value, 1000 if field.kind == "s" else 1)
-            case "integer" | "id":
-                return int(value) if str(value).lstrip("-").isdigit() else value
-            case "hash":
-                return hash_text(str(value))
-            case "currency":
-                return CURRENCIES.get(str(value), str(value))
-    except (TypeError, ValueError, ArithmeticError):
+        found = door.read(field, value)
+    except ValueError:
         return None
-    return value
+    return moment(found, 1) if field.kind in ("ms", "s") else found
 
 
 def moment(value: Any, unit_ms: int) -> datetime | None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 
 from ...errors import FeedError
 from ...protocol.reads import feed as wire
+from ...protocol.reads.door import Door
 from ...protocol.reads.feed import RECENT
 from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
 from ...protocol.reads.info_queries import ENDPOINTS
@@ -72,6 +73,8 @@ class FeedClient:
     def __init__(self, protocol: FeedProtocol, history: History | None = None) -> None:
         self.protocol = protocol
         self.history = history
+        self.door = Door()
+        """The session's door, once the stream has set it."""
         protocol.fills_history = history is not None
         self.condition = threading.Condition(threading.RLock())
         self._listeners: dict[Topic, list[Listener]] = {}

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ...errors import FeedError, StaleData
+from ...errors import BadAnswer, FeedError, StaleData
+from ...numerals import Timeout, wait_seconds
 from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.rows import Record
@@ -102,7 +103,23 @@ class Live:
     @property
     def reason(self) -> str:
         """Why it is not live, or what a live-unsequenced one does not show, in words; "" otherwise."""
-        return "closed" if self._closed else self._topic.reason
+        damage = f"what came last can't be read: {self._topic.data.fault}" if self.damaged else ""
+        return "closed" if self._closed else damage or self._topic.reason
+
+    @property
+    def dropped(self) -> int:
+        """Rows and messages so far that were left out because they could not be read; `fault` says why."""
+        return self._topic.data.dropped
+
+    @property
+    def fault(self) -> str:
+        """What could not be read last: record, field and value; "" for nothing."""
+        return self._topic.data.fault
+
+    @property
+    def damaged(self) -> bool:
+        """True while the last message could not be read and no other has mended that, so that the data is old."""
+        return self._topic.damaged and self._topic.channel.style != "append"
 
     @property
     def age_ms(self) -> int | None:
@@ -113,7 +130,7 @@ class Live:
     @property
     def stale(self) -> bool:
         """True when the data may be out of date: not live, or silent for longer than the channel allows."""
-        if self.state not in LIVE:
+        if self.state not in LIVE or self.damaged:
             return True
         if self._topic.channel.quiet:
             return not self._topic.has_data
@@ -169,6 +186,8 @@ class Live:
             raise FeedError(message) from first
         if state not in LIVE:
             raise StaleData(f"{self.subject} is {state}: {self.reason}")
+        if self.damaged:
+            raise StaleData(f"{self.subject}: {self.reason}")
         if max_age_ms is not None and (age is None or age > max_age_ms):
             raise StaleData(f"{self.subject} is {age} ms old; {max_age_ms} ms are allowed")
         if self.stale:
@@ -179,13 +198,14 @@ class Live:
             )
             raise StaleData(message)
 
-    def frame(self, *, exact: bool = False, index: str | None = None, timeout: float | None = None) -> pd.DataFrame:
+    def frame(self, *, exact: bool = False, index: str | None = None, timeout: Timeout | None = None) -> pd.DataFrame:
         """Return the data as a DataFrame, with the same columns and dtypes when empty.
 
         Amounts are floats, or Decimal with `exact`. `index` is the column that becomes the index (None: no column). The
         first call waits for data, `timeout` seconds at most (10; with a manual clock it does not wait). `attrs` has
-        subject, state, stale, age_ms and sequence. Raises StaleData when no data came, SubscriptionRefused when the
-        venue refused, InputError for an `index` that is no column.
+        subject, state, stale, age_ms and sequence. Warns once a session, with DataWarning, of each field that is
+        missing, or for which rows were left out. Raises StaleData when no data came, BadAnswer when what came can't be
+        read, SubscriptionRefused when the venue refused, InputError for an `index` that is no column.
         """
         from ..reads.frames import from_rows, indexed
 
@@ -193,6 +213,9 @@ class Live:
         with self._client.condition:
             raw = list(self._raw())
             sequence = self._topic.sequence
+            noticed = list(self._topic.data.noticed.items())
+        for (record, name), said in noticed:
+            self._client.door.warn(record, name, said) if said else self._client.door.absent(record, name)
         frame = indexed(from_rows(self._record, raw, exact=exact), index)
         frame.attrs.update(
             subject=self.subject, state=self.state, stale=self.stale, age_ms=self.age_ms, sequence=sequence
@@ -219,7 +242,7 @@ class Live:
         # Without this an object with no rows would be false, by its length.
         return True
 
-    def wait(self: Self, until: Until = None, timeout: float | None = None) -> Self:
+    def wait(self: Self, until: Until = None, timeout: Timeout | None = None) -> Self:
         """Wait, and return the object itself.
 
         `until`: None waits for the first data, or for the next update when there is data; a number for so many further
@@ -240,7 +263,7 @@ class Live:
             message = f"{self.subject}: a callback can't wait for the feed, because the feed waits for the callback"
             raise FeedError(message)
 
-    async def _await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
+    async def _await_update(self: Self, until: Until = None, timeout: Timeout | None = None) -> Self:
         """As `wait`, without blocking the event loop."""
         with self._wake_event() as woken:
             for left in self._waits(until, timeout):
@@ -249,7 +272,7 @@ class Live:
                 woken.clear()
         return self
 
-    def _waits(self, until: Until, timeout: float | None) -> Iterator[float]:
+    def _waits(self, until: Until, timeout: Timeout | None) -> Iterator[float]:
         """Yield the seconds that are left, again and again until what is waited for has come; raise as `wait` does."""
         self._client.shell.pump()
         wanted = 0
@@ -270,21 +293,30 @@ class Live:
     def _ended(self) -> bool:
         return self._closed or self._topic.state in ("closed", "refused")
 
-    def _timeout_seconds(self, timeout: float | None) -> float:
+    def _timeout_seconds(self, timeout: Timeout | None) -> float:
         if timeout is not None:
-            return timeout
+            return wait_seconds(timeout)
         return 0.0 if self._client.shell.manual else WAIT_SECONDS
 
-    def _timeout_error(self, until: Until, timeout: float | None) -> StaleData:
+    def _timeout_error(self, until: Until, timeout: Timeout | None) -> StaleData:
         what = "the condition did not come true" if callable(until) else "no update came"
         if self._client.shell.manual and timeout is None:
             return StaleData(f"{self.subject}: {what}; with a manual clock nothing arrives until venue.advance(…)")
         now = f"{self.state}: {self.reason}" if self.reason else self.state
         return StaleData(f"{self.subject}: {what} within {self._timeout_seconds(timeout):g} s; it is {now}")
 
-    def _wait_for_data(self, timeout: float | None) -> None:
+    def _wait_for_data(self, timeout: Timeout | None) -> None:
         if not self._topic.has_data:
-            self.wait(lambda live: live._topic.has_data, timeout)
+            self.wait(Live._has_answer, timeout)
+        self._check_readable()
+
+    def _has_answer(self) -> bool:
+        """Return whether something has come, be it that it can't be read."""
+        return self._topic.has_data or self.dropped > 0
+
+    def _check_readable(self) -> None:
+        if self.dropped and not self._topic.has_data:
+            raise BadAnswer(f"{self.subject}: {self.fault}")
 
     @contextlib.contextmanager
     def _wake_event(self) -> Iterator[asyncio.Event]:
@@ -466,6 +498,8 @@ class Live:
             words.append(f"age {self.age_ms} ms")
         if self.gaps:
             words.append(f"gaps {self.gaps}")
+        if self.dropped:
+            words.append(f"left out {self.dropped}, last {self.fault}")
         if self._errors:
             words.append(f"errors {len(self._errors)}, last {self._errors[-1]!r}")
         summary = self._summary()

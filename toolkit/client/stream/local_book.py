@@ -24,7 +24,7 @@ class _PriceKeys(dict[str, int]):
 
     def __missing__(self, text: str) -> int:
         whole, _, fraction = text.partition(".")
-        if not (whole + fraction).isdecimal() or len(fraction) > _DIGITS:
+        if not (whole + fraction).isdecimal() or len(fraction) > _DIGITS or len(whole) > _DIGITS or not text.isascii():
             raise FeedError(f"{text!r} in an order book is not a plain decimal number")
         if len(self) >= _CACHE_SIZE:
             self.clear()
@@ -59,7 +59,7 @@ class LocalBookSide:
             if qty == "0" or _is_zero(qty):
                 if levels.pop(key, None) is not None:
                     del keys[bisect_left(keys, key)]
-            elif qty.replace(".", "", 1).isdecimal() or _is_plain(qty):
+            elif _is_plain(qty):
                 if key not in levels:
                     insort(keys, key)
                 levels[key] = (px, qty)
@@ -130,11 +130,11 @@ class LocalBook:
 
 
 def _is_zero(quantity: str) -> bool:
-    return not quantity.strip("0.")
+    return not quantity.strip("0.") and "0" in quantity
 
 
 def _is_plain(quantity: str) -> bool:
     """Return True for a plain decimal number. Raises FeedError otherwise."""
-    if not quantity.replace(".", "", 1).isdecimal():
+    if not (quantity.replace(".", "", 1).isdecimal() and quantity.isascii() and len(quantity) <= 2 * _DIGITS):
         raise FeedError(f"{quantity!r} in an order book is not a plain decimal number")
     return True

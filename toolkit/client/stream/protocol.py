@@ -31,8 +31,9 @@ class FeedProtocol(TopicUpdates):
     """Subscriptions over one connection that may break at any time.
 
     Attributes: `phase`; `topics` by subject; `connect_at_ms` (when to connect, None for not at all); `reason` (why the
-    last connection ended); `reconnects` (a count); `attempts` (connections in a row that did not last); and those of
-    TopicUpdates.
+    last connection ended); `reconnects` (a count); `attempts` (connections in a row that did not last); `heard_ms`
+    (when the last message of any kind came, None while not connected); `watch_ms` (a ping is sent after so long without
+    a message, None to wait for the heartbeat); and those of TopicUpdates.
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -43,6 +44,8 @@ class FeedProtocol(TopicUpdates):
         self.reason = ""
         self.reconnects = 0
         self.attempts = 0
+        self.heard_ms: int | None = None
+        self.watch_ms: int | None = None
         self._unanswered: deque[tuple[str, str]] = deque()
         """(method, subject) of messages the venue has not acknowledged or refused, oldest first."""
         self._opened_at_ms = 0
@@ -90,6 +93,7 @@ class FeedProtocol(TopicUpdates):
         """Note that the connection is open, and subscribe to every topic."""
         self.phase, self.connect_at_ms, self.must_close = "open", None, ""
         self._opened_at_ms, self._ping_at_ms, self._pong_due_ms = now_ms, now_ms + self.settings.heartbeat_ms, None
+        self.heard_ms = now_ms
         self._unused_since_ms = None if self.topics else now_ms
         self._outbox.clear()
         self._unanswered.clear()
@@ -98,7 +102,7 @@ class FeedProtocol(TopicUpdates):
             if topic.state != "refused":
                 topic.attempts = 0
                 # A new connection may number its messages from anywhere, so the old minimum does not apply.
-                topic.min_sequence = topic.sequence = 0
+                topic.min_sequence, topic.sequence, topic.damaged = 0, 0, False
                 self._request_snapshot(topic, now_ms, "subscribing", _FIRST_SNAPSHOT)
 
     def lost(self, now_ms: int, reason: str) -> None:
@@ -108,7 +112,7 @@ class FeedProtocol(TopicUpdates):
             # Only a connection that lasted resets the back-off: a venue that drops each one immediately is not flooded.
             if now_ms - self._opened_at_ms >= self.settings.settle_ms:
                 self.attempts = 0
-        self.reason, self.must_close = reason, ""
+        self.reason, self.must_close, self.heard_ms = reason, "", None
         self._outbox.clear()
         active = [topic for topic in self.topics.values() if topic.state != "refused"]
         for topic in active:
@@ -120,7 +124,9 @@ class FeedProtocol(TopicUpdates):
 
     def received(self, text: str | bytes, now_ms: int) -> None:
         """Take one message of the venue. Never raises; a damaged message leads to a fresh snapshot or a reconnect."""
-        self._pong_due_ms = None  # any message proves that the connection is alive
+        if self._pong_due_ms is not None and self.watch_ms is not None:
+            self.needs_shell = True  # which sleeps until the answer is overdue: the next ping of a watch is due before
+        self._pong_due_ms, self.heard_ms = None, now_ms  # any message proves that the connection is alive
         try:
             message = jsontext.decode(text)
             if not isinstance(message, dict):
@@ -143,7 +149,8 @@ class FeedProtocol(TopicUpdates):
         if self._pong_due_ms is not None and now_ms >= self._pong_due_ms:
             self.must_close = f"nothing came for {self.settings.answer_ms} ms after a ping"
             return
-        if self._ping_at_ms is not None and now_ms >= self._ping_at_ms:
+        ping_at_ms = self._next_ping_ms()
+        if ping_at_ms is not None and now_ms >= ping_at_ms:
             self._outbox.append((wire.PING, "", ""))
             self._ping_at_ms = now_ms + self.settings.heartbeat_ms
             # The first unanswered ping sets the deadline; later pings would otherwise postpone it for ever.
@@ -160,7 +167,7 @@ class FeedProtocol(TopicUpdates):
             return self.connect_at_ms
         if self.phase != "open":
             return None
-        due = [self._ping_at_ms, self._pong_due_ms]
+        due = [self._next_ping_ms(), self._pong_due_ms]
         if self._unused_since_ms is not None:
             due.append(self._unused_since_ms + self.settings.linger_ms)
         if self._outbox and self._sent_at_ms:
@@ -170,6 +177,12 @@ class FeedProtocol(TopicUpdates):
             if topic.is_live and topic.received_ms is not None and not topic.awaiting_snapshot:
                 due.append(topic.received_ms + self.silence_ms(topic))
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
+
+    def _next_ping_ms(self) -> int | None:
+        at_ms, heard_ms, watch_ms = self._ping_at_ms, self.heard_ms, self.watch_ms
+        if at_ms is None or watch_ms is None or heard_ms is None or self._pong_due_ms is not None:
+            return at_ms
+        return min(at_ms, heard_ms + watch_ms)
 
     def data_to_send(self, now_ms: int) -> list[str]:
         """Return the messages to send now, no more than the rate allows."""
@@ -215,9 +228,15 @@ class FeedProtocol(TopicUpdates):
         elif not topic.is_live:
             return
         unknown = failure or ("" if data is not None else "earlier records are not known")
+        dropped = topic.data.dropped
         items = [] if data is None else topic.data.fill(data)
         if topic.channel.opens_with_snapshot:
             topic.cancel_request()
+            if topic.data.dropped > dropped:
+                topic.received_ms = now_ms
+                self._damage(topic, None, now_ms)
+                return
+        topic.damaged = topic.damaged and data is None
         self._set_live(topic, now_ms, sequenced=topic.sequence > 0 and not topic.channel.opens_with_snapshot)
         if topic.state != "live" or unknown:
             topic.reason = "; ".join(part for part in (UNSEQUENCED if topic.state != "live" else "", unknown) if part)
@@ -225,11 +244,16 @@ class FeedProtocol(TopicUpdates):
         self._events.append(FeedEvent(topic, "snapshot", topic.state, items, topic.sequence))
 
     def _dispatch(self, message: dict[str, Any], now_ms: int) -> None:
-        data = message.get("data")
-        if isinstance(data, dict) and message.get("channel") in wire.CHANNELS:
-            topic = self._find_topic(wire.CHANNELS[message["channel"]], data)
+        data, channel = message.get("data"), wire.CHANNELS.get(message.get("channel", ""))
+        if channel is not None:
+            given = data if isinstance(data, dict) else {}
+            topic = self._find_topic(channel, given)
             if topic is not None:
                 self._apply(topic, data, now_ms)
+            elif len(canonical_fields(channel, subscription_fields(channel, given))) < len(channel.fields):
+                # It does not say whose it is, so it may have been any one's.
+                for one in [one for one in self.topics.values() if one.channel is channel and one.is_live]:
+                    self._misread(one, "message without its subscription", now_ms)
         elif message.get("success") is True:
             self._acknowledge(str(message.get("subject", "")), message.get("method"), now_ms)
         elif message.get("success") is False:
@@ -237,15 +261,11 @@ class FeedProtocol(TopicUpdates):
 
     def _find_topic(self, channel: wire.Channel, data: Mapping[str, Any]) -> Topic | None:
         """Return the topic of a data message, None when it can't be determined."""
-        found = subscription_fields(channel, data)
-        if len(found) == len(channel.fields):
-            topic = self.topics.get(channel.subject(found))
-            if topic is not None:
-                return topic
-        # Only now the slower way: addresses in either case, numbers as text, values that are abridged or missing.
-        found = canonical_fields(channel, found)
-        if len(found) == len(channel.fields):
-            topic = self.topics.get(channel.subject(found))
+        found: Mapping[str, Any] = data
+        # The second is slower: addresses in either case, numbers as text, values that are abridged or missing.
+        for fields_of in (subscription_fields, canonical_fields):
+            found = fields_of(channel, found)
+            topic = self.topics.get(channel.subject(found)) if len(found) == len(channel.fields) else None
             if topic is not None:
                 return topic
         # A venue may publish fewer levels than were asked for, so the depth alone does not exclude a topic; one that is
@@ -268,8 +288,10 @@ class FeedProtocol(TopicUpdates):
                     topic.acknowledged = True
                     if topic.is_live:
                         topic.min_sequence = max(topic.min_sequence, topic.sequence)
-                    elif not topic.has_snapshots and topic.channel.needs_no_data:
-                        self._begin(topic, now_ms)
+                    else:
+                        topic.min_sequence = 0  # what comes from now on is newer than any gap
+                        if not topic.has_snapshots and topic.channel.needs_no_data:
+                            self._begin(topic, now_ms)
                 return
 
     def _refuse(self, message: Mapping[str, Any], now_ms: int) -> None:

@@ -285,10 +285,8 @@ class DirectShell:
         # A callback that reads or commands gets here again; the outer call continues afterwards, so order is kept.
         if self.is_reader_thread():
             return
-        # `_due` is checked again after the lock is released: another thread may have set it and not got the lock.
-        while self._due:
-            if not self._lock.acquire(blocking=wait):
-                return
+        # `_due` is not checked before: the thread that has just reset it may still be reading.
+        while self._lock.acquire(blocking=wait):
             self._pumping_thread = threading.get_ident()
             try:
                 while self._due:
@@ -298,6 +296,9 @@ class DirectShell:
             finally:
                 self._pumping_thread = None
                 self._lock.release()
+            # Another thread may have set it meanwhile and not got the lock.
+            if not self._due:
+                return
 
     def _step(self) -> bool:
         """Read, tick and send once; return whether anything was read or sent."""

@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...environments import Environment
-from ...errors import InputError, MalformedRequest
+from ...errors import InputError
 from ...guards import without_keys
+from ...numerals import Span, Timeout
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
 from ..reads.conversion import seconds
@@ -48,7 +49,7 @@ class Stream(Suggesting):
     """Live objects of one session.
 
     `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
-    is the randomness of its back-off; `observe` is given every update.
+    is the randomness of its back-off; `observe` is given every update; `speed` is that of the venue's time.
     """
 
     _path = "session.stream"
@@ -61,9 +62,10 @@ class Stream(Suggesting):
         settings: Settings | None = None,
         rng: random.Random | None = None,
         observe: Callable[[FeedEvent], None] | None = None,
+        speed: Callable[[], float] = lambda: 1.0,
     ) -> None:
         self._session = session
-        self._observe = observe
+        self._observe, self._speed = observe, speed
         self._settings = settings
         self._rng = rng
         self._client: FeedClient | None = None
@@ -84,12 +86,12 @@ class Stream(Suggesting):
         """Return the tickers of all products, by symbol."""
         return LiveTable(self._open(), wire.CHANNELS["allTickers"], {})
 
-    def candles(self, symbol: str, interval: str | int = "1m") -> LiveCandles:
+    def candles(self, symbol: str, interval: Span = "1m") -> LiveCandles:
         """Return the candles of a product: the last ones and the one still forming.
 
-        `interval` is text such as "1m", "4h", "1d", or seconds.
+        `interval` is a span such as "1m", "4h", "1d", or a timedelta.
         """
-        fields = {"symbol": symbol, "interval": interval_text(interval)}
+        fields = {"symbol": symbol, "interval": str(seconds(interval))}
         return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:
@@ -194,6 +196,9 @@ class Stream(Suggesting):
         settings = self._settings or Settings(rate=None if manual else Settings().rate)
         client = FeedClient(FeedProtocol(settings, self._rng), history_reader(self._session))
         client.observe = self._observe
+        client.door = getattr(getattr(getattr(self._session, "info", None), "_reader", None), "door", client.door)
+        if not manual:  # whose messages are dated by the venue's clock itself
+            client.protocol.speed = self._speed
         if host is None:
             url = self._session.environment.feed_url
             client.shell = ThreadShell(client, lambda: SocketConnection.connect(url, settings.connect_ms / 1000))
@@ -244,10 +249,32 @@ class StreamHealth(Suggesting):
         return 0 if self._client is None else self._client.protocol.reconnects
 
     @property
+    def age_ms(self) -> int | None:
+        """Milliseconds since the last message of any kind, answers to pings included; None while not connected."""
+        if self._client is None:
+            return None
+        self._client.shell.pump()
+        heard_ms = self._client.protocol.heard_ms
+        return None if heard_ms is None else max(0, self._client.shell.now_ms() - heard_ms)
+
+    def _watch(self, span_ms: int) -> None:
+        """Have a ping sent after so long without a message, so that `age_ms` tells a quiet venue from a lost one."""
+        if self._client is not None and self._client.protocol.watch_ms != span_ms:
+            self._client.protocol.watch_ms = span_ms
+            self._client.shell.wake()
+
+    @property
     def live(self) -> list[Live]:
         """All open live objects."""
         listeners = [] if self._client is None else self._client.listeners()
         return [one for one in listeners if isinstance(one, Live)]
+
+    @property
+    def dropped(self) -> int:
+        """Rows and messages of the open live objects that were left out because they could not be read."""
+        if self._client is not None:
+            self._client.shell.pump()
+        return sum(one.dropped for one in self.live)
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
         """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
@@ -255,7 +282,8 @@ class StreamHealth(Suggesting):
             one.assert_healthy(max_age_ms)
 
     def __repr__(self) -> str:
-        return f"<StreamHealth {self.state}, {len(self.live)} live objects, {self.reconnects} reconnects>"
+        out = f", {self.dropped} left out" if self.dropped else ""
+        return f"<StreamHealth {self.state}, {len(self.live)} live objects, {self.reconnects} reconnects{out}>"
 
 
 class AsyncLive(Generic[L]):
@@ -264,17 +292,17 @@ class AsyncLive(Generic[L]):
     def __init__(self, sync: L) -> None:
         self.sync = sync
 
-    async def wait(self, until: Until = None, timeout: float | None = None) -> AsyncLive[L]:
+    async def wait(self, until: Until = None, timeout: Timeout | None = None) -> AsyncLive[L]:
         """As `Live.wait`, without blocking the event loop."""
         await self.sync._await_update(until, timeout)
         return self
 
     async def frame(
-        self, *, exact: bool = False, index: str | None = None, timeout: float | None = None
+        self, *, exact: bool = False, index: str | None = None, timeout: Timeout | None = None
     ) -> pd.DataFrame:
         """As `Live.frame`, without blocking the event loop while it waits for the first data."""
         if self.sync.age_ms is None:
-            await self.sync._await_update(None, timeout)
+            await self.sync._await_update(Live._has_answer, timeout)
         return self.sync.frame(exact=exact, index=index)
 
     def __aiter__(self) -> AsyncIterator[Any]:
@@ -318,7 +346,7 @@ class AsyncStream:
         def trades(self, symbol: str) -> AsyncLive[LiveLog]: ...
         def ticker(self, symbol: str) -> AsyncLive[LiveValue]: ...
         def tickers(self) -> AsyncLive[LiveTable]: ...
-        def candles(self, symbol: str, interval: str | int = "1m") -> AsyncLive[LiveCandles]: ...
+        def candles(self, symbol: str, interval: Span = "1m") -> AsyncLive[LiveCandles]: ...
         def account(self, address: str | None = None) -> AsyncLive[LiveAccount]: ...
 
         orders = positions = leverages = account
@@ -361,16 +389,3 @@ LIVE_NAMES: tuple[str, ...] = tuple(
     if not name.startswith("_") and getattr(member, "__annotations__", {}).get("return", "").startswith("Live")
 )
 """Methods of Stream that return live objects."""
-
-
-def interval_text(interval: str | int) -> str:
-    """Return a candle interval in wire form, seconds as text: "1m" → "60".
-
-    Raises InputError for text that is not an interval; the channel checks which ones the venue has.
-    """
-    try:
-        return str(seconds(interval))
-    except MalformedRequest:
-        said = f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds'
-        nearest = ("1m", "1h", "1d")
-        raise InputError(said, field="interval", rule="interval", value=interval, nearest=nearest) from None

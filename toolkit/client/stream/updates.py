@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...errors import FeedError, MalformedRequest, SubscriptionRefused
 from ...protocol.reads import feed as wire
-from .channel_state import ChannelState, Record, state_of
+from .channel_state import ALIASES, ChannelState, Record, state_of
 
 _MAX_ATTEMPTS = 3
 """Resyncs in a row after which a late snapshot ends the connection."""
+TRANSIT_MS = 2_000
+"""So long at least, on this machine's clock, a topic may be silent however fast the venue's time passes."""
 UNSEQUENCED = "without sequences a lost message can't be noticed"
 
 
@@ -50,7 +52,7 @@ class TopicUpdates:
 
     Attributes: `must_close` (a reason to drop the connection now, or ""); `needs_shell` (a received message made
     something to send, a reason to close or a new deadline); `fills_history` (a shell reads from the Info API what the
-    feed does not show).
+    feed does not show); `speed` (how fast the venue's time passes on the clock of `now_ms`).
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -58,6 +60,7 @@ class TopicUpdates:
         self.must_close = ""
         self.needs_shell = False
         self.fills_history = False
+        self.speed: Callable[[], float] = lambda: 1.0
         self._random = rng or random.Random()
         self._outbox: deque[tuple[str, str, str]] = deque()
         """(text, method, subject) of messages that wait to be sent; a ping has no method."""
@@ -65,10 +68,17 @@ class TopicUpdates:
         self._events: list[FeedEvent] = []
 
     def silence_ms(self, topic: Topic) -> int:
-        """Return how long the topic may be silent before a fresh snapshot is requested."""
-        return self.settings.silence_ms.get(topic.channel.type, topic.channel.silence_ms)
+        """Return how long the topic may be silent before a fresh snapshot is requested, on the protocol's clock.
 
-    def _apply(self, topic: Topic, data: Mapping[str, Any], now_ms: int) -> None:
+        The limit is one of the venue's time, of which messages take some on their way. Where that stands it has no end.
+        """
+        usual, speed = self.settings.silence_ms.get(topic.channel.type, topic.channel.silence_ms), self.speed()
+        return max(round(usual / speed), min(usual, TRANSIT_MS)) if speed else 1 << 53
+
+    def _apply(self, topic: Topic, data: Any, now_ms: int) -> None:
+        if not isinstance(data, dict):
+            self._misread(topic, "data is not an object", now_ms)
+            return
         kind, sequence = data.get("type"), _whole(data.get("sequence"))
         if sequence is None and topic.sequence and topic.channel.sequenced:
             self._repair(topic, now_ms, "a message without the sequence that the others had")
@@ -83,7 +93,12 @@ class TopicUpdates:
             else:
                 self._apply_increment(topic, data, sequence, now_ms)
         except (FeedError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            self._repair(topic, now_ms, f"a message that does not fit: {error}")
+            self._misread(topic, f"a message that does not fit: {error}", now_ms)
+
+    def _misread(self, topic: Topic, why: str, now_ms: int) -> None:
+        """Count a message that can't be read, and ask again for what it may have said."""
+        topic.data.drop(topic.channel.type, why)
+        self._repair(topic, now_ms, why)
 
     def _apply_snapshot(self, topic: Topic, data: Mapping[str, Any], sequence: int | None, now_ms: int) -> None:
         requested = topic.awaiting_snapshot or not topic.is_live
@@ -94,15 +109,24 @@ class TopicUpdates:
             if topic.is_live and sequence == topic.sequence:
                 topic.received_ms = now_ms
             return
+        taken, dropped = topic.data.taken, topic.data.dropped
         items = topic.data.snapshot(data, merge=topic.awaiting_snapshot)
         topic.has_snapshots = True
-        self._update(topic, "snapshot", items, data, sequence, now_ms)
-        topic.cancel_request()
+        whole, some = topic.data.dropped == dropped, topic.data.taken > taken
+        if whole or some:
+            self._update(topic, "snapshot", items, data, sequence, now_ms)
+            topic.cancel_request()
+        # What is left of a list is shown as live; an account without one of its positions is not.
+        if not whole and (topic.channel.opens_with_snapshot or not some):
+            self._damage(topic, sequence, now_ms)
 
     def _apply_increment(self, topic: Topic, data: Mapping[str, Any], sequence: int | None, now_ms: int) -> None:
         if topic.awaiting_snapshot and self._starts(topic, sequence):
             # The venue sends no snapshot of this channel: it starts with this message.
             if topic.acknowledged:
+                topic.cancel_request()
+        elif topic.damaged and self._continues(topic, sequence):
+            if not topic.awaiting_snapshot:
                 topic.cancel_request()
         elif not topic.is_live:
             # This increment is dropped, so a snapshot from before it would leave it out.
@@ -120,8 +144,35 @@ class TopicUpdates:
                     self._resync(topic, now_ms, reason)
                     return
                 self._lose(topic, now_ms)
+        taken, dropped = topic.data.taken, topic.data.dropped
         items = topic.data.increment(data, sequenced=sequence is not None)
-        self._update(topic, "incremental", items, data, sequence, now_ms)
+        if topic.data.dropped == dropped or topic.data.taken > taken:
+            self._update(topic, "incremental", items, data, sequence, now_ms)
+        if topic.data.dropped > dropped:
+            self._damage(topic, sequence, now_ms)
+
+    def _continues(self, topic: Topic, sequence: int | None) -> bool:
+        """Return whether an increment is whole by itself and comes after the one that could not be read."""
+        follows = sequence is None or sequence == topic.sequence + 1
+        return follows and not topic.is_live and topic.channel.style in ("latest", "append")
+
+    def _damage(self, topic: Topic, sequence: int | None, now_ms: int) -> None:
+        """Note that rows were left out, and read elsewhere what they may have said, at most once in `answer_ms`."""
+        topic.sequence = sequence or 0
+        # The other records of a list remain true while the one that is missing is asked for.
+        if (
+            topic.is_live
+            and topic.has_snapshots
+            and topic.channel.style in ("append", "keyed")
+            and not topic.channel.opens_with_snapshot
+        ):
+            self._resync(topic, now_ms, topic.data.fault, quietly=True)
+        else:
+            self._repair(topic, now_ms, topic.data.fault)
+        topic.damaged = True
+        if topic.fill_due_ms is not None and topic.mended_ms is not None:
+            topic.fill_due_ms = max(now_ms, topic.mended_ms + self.settings.answer_ms)
+        topic.mended_ms = topic.fill_due_ms
 
     def _starts(self, topic: Topic, sequence: int | None) -> bool:
         """Return whether an increment may be the first message of a topic that waits for a snapshot."""
@@ -141,9 +192,17 @@ class TopicUpdates:
     ) -> None:
         """Note that a message was applied."""
         topic.sequence, topic.received_ms = sequence or 0, now_ms
+        # A record that was left out of a table is still missing after the next one, until it is read again.
+        again = topic.awaiting_snapshot or topic.retry_at_ms is not None or topic.fill_due_ms is not None
+        topic.damaged &= topic.channel.style == "keyed" and kind != "snapshot" and (again or topic.filling)
+        for name in topic.channel.also:
+            if name not in data:
+                topic.data.noticed.setdefault((topic.channel.type, name), "")
         if sequence is None or topic.state != "live":
             self._set_live(topic, now_ms, sequenced=sequence is not None, quietly=kind == "snapshot")
-        self._events.append(FeedEvent(topic, kind, topic.state, items, topic.sequence, _whole(data.get("timestamp"))))
+        # That of a candle is its start, in seconds.
+        time_ms = None if "timestamp" in topic.channel.identity else _whole(data.get("timestamp"))
+        self._events.append(FeedEvent(topic, kind, topic.state, items, topic.sequence, time_ms))
 
     def _set_live(self, topic: Topic, now_ms: int, *, sequenced: bool, quietly: bool = False) -> None:
         """Set a live state; the event of a snapshot (`quietly`) says so itself."""
@@ -175,7 +234,7 @@ class TopicUpdates:
     def _check(self, topic: Topic, now_ms: int) -> None:
         """Do what is due for one topic: a retry, a late snapshot, silence."""
         if topic.retry_at_ms is not None and now_ms >= topic.retry_at_ms:
-            self._request_snapshot(topic, now_ms, "resyncing", topic.reason)
+            self._request_snapshot(topic, now_ms, topic.state if topic.is_live else "resyncing", topic.reason)
         elif topic.snapshot_due_ms is not None and now_ms >= topic.snapshot_due_ms:
             self._miss_snapshot(topic, now_ms)
         elif topic.is_live and topic.received_ms is not None and not topic.awaiting_snapshot:
@@ -213,16 +272,20 @@ class TopicUpdates:
         else:
             self._resync(topic, now_ms, reason)
 
-    def _resync(self, topic: Topic, now_ms: int, reason: str) -> None:
-        """Request a fresh snapshot, immediately the first time and after growing pauses when it happens repeatedly."""
+    def _resync(self, topic: Topic, now_ms: int, reason: str, *, quietly: bool = False) -> None:
+        """Request a fresh snapshot, immediately the first time and after growing pauses when it happens repeatedly.
+
+        `quietly` leaves the topic live meanwhile.
+        """
+        state: TopicState = topic.state if quietly else "resyncing"
         topic.resyncs += 1
         self.needs_shell = True
         pause_ms = 0 if topic.attempts == 0 else self._backoff_ms(topic.attempts - 1)
         if pause_ms:
             topic.cancel_request(retry_at_ms=now_ms + pause_ms)
-            self._set_state(topic, "resyncing", reason)
+            self._set_state(topic, state, reason)
         else:
-            self._request_snapshot(topic, now_ms, "resyncing", reason)
+            self._request_snapshot(topic, now_ms, state, reason)
         topic.attempts += 1
 
     def _request_snapshot(self, topic: Topic, now_ms: int, state: TopicState, reason: str) -> None:
@@ -298,7 +361,8 @@ class Topic:
     `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap), `attempts` (resyncs
     since the topic was last stable), `live_since_ms`, `acknowledged` (the venue accepted the last subscribe),
     `has_snapshots` (it has sent one, so another can be requested), `fill_due_ms` (read the Info API then), `filling`
-    (that read is in progress).
+    (that read is in progress), `damaged` (the last message had rows that could not be read, and nothing has mended it),
+    `mended_ms` (the Info API was last asked for such rows then).
     """
 
     def __init__(self, channel: wire.Channel, fields: dict[str, Any]) -> None:
@@ -313,7 +377,7 @@ class Topic:
         self.duplicates = 0
         self.resyncs = 0
         self.error: SubscriptionRefused | None = None
-        self.data: ChannelState = state_of(channel)
+        self.data: ChannelState = state_of(channel, fields)
         self.users = 0
         self.awaiting_snapshot = False
         self.snapshot_due_ms: int | None = None
@@ -325,6 +389,8 @@ class Topic:
         self.has_snapshots = False
         self.fill_due_ms: int | None = None
         self.filling = False
+        self.damaged = False
+        self.mended_ms: int | None = None
 
     @property
     def is_live(self) -> bool:
@@ -347,20 +413,11 @@ class Topic:
         return f"<Topic {self.subject} {self.state} sequence={self.sequence}>"
 
 
-_ALIASES = {
-    "symbol": ("symbol", "symbolName", "s"),
-    "depth": ("depth",),
-    "interval": ("intrvl", "interval"),
-    "userAddress": ("userAddr", "userAddress"),
-}
-"""Subscription field → its names in data messages."""
-
-
 def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the subscription fields in a data message, as they are in the message itself or in its first item."""
     found: dict[str, Any] = {}
     for declared in channel.fields:
-        names = _ALIASES[declared.name]
+        names = ALIASES[declared.name]
         for name in names:
             if data.get(name) is not None:
                 found[declared.name] = data[name]

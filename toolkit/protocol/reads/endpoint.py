@@ -11,7 +11,7 @@ from ...errors import MalformedRequest
 from ..enums import ENUMS
 from ..fields import INT64_MAX, INT64_MIN
 from ..hexbytes import is_address
-from .rows import Record
+from .rows import Record, RecordField
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 DataShape = Literal["list", "paged", "one"]
@@ -158,7 +158,8 @@ class Endpoint:
     Attributes: `name` (Python name), `path`, `summary`, `params` by wire name, `record`, `shape` of the data
     ("list": an array, "paged": an object with total and items, "one": a single object), `items` (the key of the rows
     if the data is an object), `order` (how rows are sorted), `published` (whether the venue documents the record),
-    `formerly` (an earlier Python name, which stays callable and is listed nowhere).
+    `formerly` (an earlier Python name, which stays callable and is listed nowhere), `beside` (the members of the data
+    besides the rows, if any), `null` (whether the data of "one" may be null).
     """
 
     name: str
@@ -171,6 +172,13 @@ class Endpoint:
     order: str = ""
     published: bool = True
     formerly: str = ""
+    beside: Record | None = None
+    null: bool = False
+
+    def sent(self, *, extended: bool) -> tuple[RecordField, ...]:
+        """Return the fields of a row that the local venue sends: all, or as published."""
+        every, fields = extended or not self.published, self.record.fields
+        return tuple(one for one in fields if every or one.published or one.wire in ALWAYS_SENT)
 
     @property
     def size_param(self) -> str:
@@ -219,19 +227,21 @@ class Endpoint:
             for key in (self.items, "items", "list"):
                 if isinstance(data.get(key), list):
                     return list(data[key])
-            # An object without the expected keys is the row itself, or a page without rows.
+            # An object without the expected keys is the row itself, or a page without rows, which says so.
             if self.shape == "one":
-                return [data]
-            if self.items in data or "items" in data or "total" in data:
+                return [data] if data else []
+            if self.total(data) == 0 or any(key in data and data[key] is None for key in (self.items, "items", "list")):
                 return []
-            return [data]
-        said = f"the data of {self.path} is {type(data).__name__}; an array or an object was expected"
+            if not {self.items, "items", "total"} & data.keys():
+                return [data]
+            said = f"the data of {self.path} has no list of {self.items}; it has {', '.join(map(str, data))}"
+        else:
+            said = f"the data of {self.path} is {type(data).__name__}; an array or an object was expected"
         raise MalformedRequest(said, field="data", rule="shape", value=data)
 
     def as_published(self, data: Any) -> Any:
         """Return an answer's data without the fields that are not published. Its rows are changed in place."""
-        hidden = [one.wire for one in self.record.fields if not (one.published or one.wire in ALWAYS_SENT)]
-        if hidden and self.published:
+        if hidden := self.record.by_wire.keys() - {one.wire for one in self.sent(extended=False)}:
             for row in self.rows(data):
                 for name in hidden:
                     row.pop(name, None)
@@ -253,18 +263,21 @@ def endpoint(lines: Sequence[str], records: Mapping[str, Record], shared: Mappin
         if " — " in line:
             params.append(param(line))
         else:
-            named = [(shared[wire.rstrip("!")], wire.endswith("!")) for wire in line.split()]
-            params += [replace(one, required=one.required or needed) for one, needed in named]
-    shape, _, items = next((one for one in options if not one.startswith(("was:", "["))), "list").partition(":")
+            listed = [(shared[wire.rstrip("!")], wire.endswith("!")) for wire in line.split()]
+            params += [replace(one, required=one.required or needed) for one, needed in listed]
+    named = dict(one.split(":") for one in options if one.startswith(("was:", "with:")))
+    shape, _, items = next((one for one in options if one.split(":")[0] not in (*named, "[L]")), "list").partition(":")
     return Endpoint(
         name,
         path,
         summary,
         records[record],
         {one.wire: one for one in params},
-        cast(DataShape, shape),
+        cast(DataShape, shape.rstrip("?")),
         items or "items",
         order,
         published="[L]" not in options,
-        formerly=next((one.removeprefix("was:") for one in options if one.startswith("was:")), ""),
+        formerly=named.get("was", ""),
+        beside=records[named["with"]] if "with" in named else None,
+        null=shape.endswith("?"),
     )

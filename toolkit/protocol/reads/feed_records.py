@@ -23,7 +23,7 @@ OrderBook
     price price price — price of the level
     quantity quantity quantity — total quantity of the orders at this price
 
-PublicTrade: time transactionTime
+PublicTrade: time transactionTime; needs symbol ordSide filledPx filledQty
     transactionTime time ms — time of the trade
     symbol symbol symbol — product symbol
     ordSide side enum:order_side — side of the taker: BUY or SELL
@@ -31,12 +31,12 @@ PublicTrade: time transactionTime
     filledQty quantity quantity — quantity of the trade
     txHash
 
-Ticker: identity s
+Ticker: identity s; needs p
     s symbol symbol — product symbol
     p last price — price of the last trade
     mp mark_price price — mark price
     op oracle_price price — index price (oracle)
-    mid mid price — mid price: mean of best bid and best ask
+    mid mid price? — mid price: mean of best bid and best ask; empty while a side has no orders
     fr funding_rate ratio per interval — funding rate if the interval ended now
     lfr last_funding_rate ratio per interval — funding rate of the last settlement
     oi open_interest quantity — open interest: total size of all long positions
@@ -52,22 +52,22 @@ Block: identity blockHeight; time blockTime
     blockTime time ms — time at which the block ended
     txCount transactions integer — number of transactions in the block
 
-BlockHeight
+BlockHeight: identity blockHeight; time timestamp
     blockHeight
     timestamp time ms — time at which the block ended
 
-FeedTransaction like Transaction: identity txHash
+FeedTransaction like Transaction: identity txHash; needs blockHeight status
     blockHeight txHash user actionType
     status status enum:transaction_status — SUCCESS or FAILED
 
-FeedWallet like AccountWallet: identity userAddr currency
+FeedWallet like AccountWallet: identity userAddr currency; needs balance availableBalance equity status
     userAddr currency balance availableBalance availableTransferBalance equity status
     makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
     blockHeight block integer — block height of the last change [L]
     blockTime time ms — time of the last change [L]
 
-FeedOrder like OrderState: identity ordId
+FeedOrder like OrderState: identity ordId; needs symbol ordSide ordType ordStatus ordPx ordQty filledQty leavesQty
     ordId clOrdId
     symbol symbol symbol — product symbol
     ordSide
@@ -85,7 +85,8 @@ FeedOrder like OrderState: identity ordId
     symbolCode symbol_code integer — product code [L]
     userAddr
 
-FeedPosition like Position: identity userAddr symbolCode
+FeedPosition like Position: identity userAddr symbolCode; needs symbol longSize shortSize longEntryValue \
+    shortEntryValue leverage posMode posMarginMode assignedPosBalance curMarkPx
     symbol symbol symbol — product symbol
     longSize shortSize longEntryValue shortEntryValue leverage
     posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
@@ -97,7 +98,7 @@ FeedPosition like Position: identity userAddr symbolCode
     symbolCode symbol_code integer — product code
     userAddr
 
-FeedOrderEvent like OrderEvent: time transactionTime
+FeedOrderEvent like OrderEvent: time transactionTime; needs ordId symbol ordSide execStatus ordPx ordQty execQty
     transactionTime time ms — time of the event
     ordId clOrdId
     symbol symbol symbol — product symbol
@@ -112,7 +113,7 @@ FeedOrderEvent like OrderEvent: time transactionTime
     txHash tx_hash hash — hash of the transaction [L]
     userAddr
 
-FeedFill like Trade: time transactionTime
+FeedFill like Trade: time transactionTime; needs symbol ordSide filledPx execQty ordId execId
     transactionTime time ms — time of the fill
     symbol symbol symbol — product symbol
     ordSide filledPx execQty role
@@ -128,7 +129,7 @@ FeedFill like Trade: time transactionTime
     posShortTerm short_term integer — number of the short position, counted from flat to flat
     txHash userAddr
 
-FeedClosedPosition: time closedTime
+FeedClosedPosition: time closedTime; needs symbol side size ordPx closePx realisedPnl
     closedTime time ms — time at which the position was closed
     symbol symbol symbol — product symbol
     side side text — direction of the position: LONG or SHORT
@@ -146,17 +147,18 @@ FeedClosedPosition: time closedTime
     symbolCode symbol_code integer — product code
     userAddr
 
-FeedFunding like FundingPayment: time transactionTime
+FeedFunding like FundingPayment: time transactionTime; needs symbol posSide posSize fundingFee
     transactionTime time ms — time of the settlement
     symbol symbol symbol — product symbol
     posSide posSize fundingRate fundingFee userAddr
 
-FeedEvent
+FeedEvent: needs eventType event
     eventType kind text — kind of event: perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
     event event object — content of the event, unchanged
 
 FeedSetting like FeedPosition: identity symbol
-    symbol posMode leverage
+    symbol leverage
+    posMode position_mode enum:position_mode — position mode that the leverage is for; missing where it names its own
 """,
     INFO_RECORDS,
 )

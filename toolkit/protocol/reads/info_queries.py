@@ -4,9 +4,10 @@ The venue's routes and parameter errors, the client's methods and frames, and th
 are derived from `ENDPOINTS`. Source: docs/published.md, "Info API". Endpoints whose records the venue does not publish
 are marked [L]. Their records are those of the local venue.
 
-A query is declared by a line `name path Record [shape] [was:former name] [L][; order of the rows] — summary` and its
-parameters, as `endpoint.param` reads them. Names alone are those of `_SHARED`; `!` makes one required here. A long
-summary stands on its own line.
+A query is declared by a line `name path Record [shape] [with:Record] [was:former name] [L][; order of the rows] —
+summary` and its parameters, as `endpoint.param` reads them. Names alone are those of `_SHARED`; `!` makes one required
+here. A long summary stands on its own line. The record after `with:` has the members of the data besides the rows;
+`one?` may be null.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ userAddress account address fill=account — account whose deposits are shown
 """
 
 _QUERIES = """
-products /info/public/product-meta ProductMeta one:perpProducts; by code
+products /info/public/product-meta ProductMeta one:perpProducts with:ProductList; by code
     — All products with their limits, margin tables and fees
     listStatus list_status text — only products with this listing status, e.g. listed
-product /info/single ProductMeta one:perpProducts — One product with its limits, margin table and fees
+product /info/single ProductMeta one:perpProducts with:ProductList — One product with its limits, margin table and fees
     symbol!
 wallet_balances /info/account/wallet AccountWallet was:wallet — Balances and equity of an account
     userAddr currency
@@ -57,7 +58,7 @@ agents /info/account/agent AccountAgent paged; newest first — Agent wallets of
     agentAddress agent address — only this agent wallet
     masterAddress master address — only agents of this master
     page pageSize
-agent /info/account/agent/active AccountAgent one — The active agent of an account with a given name
+agent /info/account/agent/active AccountAgent one? — The active agent of an account with a given name
     userAddr
     agentName agent_name text! — name under which the agent was approved
 order_states /info/order/states OrderState paged; newest first — Latest state of each order of an account
@@ -131,7 +132,8 @@ referral_payouts /info/referral/payouts ReferralPayout paged [L]; newest first
     — Referral rewards that were paid to an account
     userAddr page size
 referral_tiers /info/referral/tiers ReferralTier [L]; by volume — Reward rates by network volume
-builder_agents /info/builder/agents BuilderAgent paged:agents; newest first — Agent wallets authorised to a builder
+builder_agents /info/builder/agents BuilderAgent paged:agents with:BuilderPage; newest first
+    — Agent wallets authorised to a builder
     builder builder address fill=account unless=wallet — the builder's master wallet (required, or wallet is [L])
     wallet wallet address — only this trader
     agent agent address — only this agent wallet
@@ -142,9 +144,9 @@ builder_agents /info/builder/agents BuilderAgent paged:agents; newest first — 
 transactions /info/explore/transaction/page Transaction paged [L]; newest first — Transactions of a user
     user account address! fill=account — account or vault that the transactions were for
     page pageSize
-transaction /info/explore/transaction/detail Transaction one [L] — One transaction
+transaction /info/explore/transaction/detail Transaction one? [L] — One transaction
     txHash tx_hash hash! — hash of the transaction
-block /info/explore/block/detail Transaction paged [L] — One block with its transactions
+block /info/explore/block/detail Transaction paged with:BlockPage [L] — One block with its transactions
     blockHeight height integer! — height of the block
     page pageSize
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .rows import Record, records
 
 RECORDS: dict[str, Record] = records("""
-ProductMeta: identity code
+ProductMeta: identity code; needs symbol tickSize stepSize listStatus
     symbol symbol symbol — product symbol, such as BTCUSDC
-    code code integer — product code, used in orders
+    code code integer' — product code, used in orders
     name name text — display name of the product
     listStatus list_status text — `listed` while the venue accepts orders
     tickSize tick_size price — minimum price increment
@@ -30,20 +30,20 @@ ProductMeta: identity code
     settleCurrency settle_currency text — currency in which profit and fees are settled
     currencyCode currency_code integer — number of the settlement currency; 1 is USDC
 
-MarginTier: identity tableId minimumValue
+MarginTier: identity tableId minimumValue; needs maintainMarginRatio maxLeverage
     tableId table integer — number of the margin table, as in a product's margin_table
     minimumValue floor money — notional above which the tier applies
     maintainMarginRatio maintenance_rate ratio — maintenance margin as a fraction of the notional
     maxLeverage max_leverage ratio x — highest leverage of a position in this tier
 
-Currency: identity code
+Currency: identity code; needs currency
     currency currency text — name of the currency, such as USDC
-    code code integer — number of the currency; 1 is USDC
+    code code integer' — number of the currency; 1 is USDC
     name name text — display name of the currency
     walletPrecision wallet_precision integer decimals — decimals of balances
     displayPrecision display_precision integer decimals — decimals to show
 
-AccountWallet: identity userAddr currency
+AccountWallet: identity userAddr currency; needs balance availableBalance equity status
     userAddr currency
     balance balance money — cash balance, without the margin of isolated positions
     availableBalance available money — margin available for new positions and orders
@@ -53,8 +53,8 @@ AccountWallet: identity userAddr currency
     blockHeight block integer — block height of the last change
     blockTime time ms — time of the last change
 
-AccountAgent: identity id; time approvedAt
-    id id key — id of the approval
+AccountAgent: identity id; time approvedAt; needs agentAddress masterAddress status
+    id id key# — id of the approval
     agentName name text — name under which the agent was approved
     agentAddress agent address — address of the agent wallet
     masterAddress master address — address of the account that the agent acts for
@@ -64,17 +64,17 @@ AccountAgent: identity id; time approvedAt
     approvedBlock approved_block integer — block height of the approval
     approvalTx approval_tx hash — hash of the transaction of the approval
     expiresAt expires_at ms — time at which the approval expires [L]
-    revokedAt revoked_at ms — time of the revocation
-    revokedBlock revoked_block integer — block height of the revocation
-    revokeTx revoke_tx hash — hash of the transaction of the revocation
+    revokedAt revoked_at ms — time of the revocation; empty before it
+    revokedBlock revoked_block integer — block height of the revocation; empty before it
+    revokeTx revoke_tx hash — hash of the transaction of the revocation; empty before it
 
-OrderState: identity ordId; time blockTime; changing
+OrderState: identity ordId; time blockTime; needs symbol side type status price qty filledQty leaveQty; changing
     ordId clOrdId
     parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
     symbol symbol code — product symbol
     side
     type type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
-    status status enum:order_status — NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
+    status status enum:order_status' — NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
     price price price — limit price; 0 for a market order
     qty quantity quantity — ordered quantity
     filledQty filled quantity — quantity filled so far
@@ -91,13 +91,13 @@ OrderState: identity ordId; time blockTime; changing
     userAddr
     id id key — id of the record
 
-OrderEvent: identity id; time blockTime
+OrderEvent: identity id; time blockTime; needs ordId symbol side execStatus ordPx ordQty filledPx execQty
     id id key — id of the event
     blockTime time ms — time of the event
     ordId clOrdId
     symbol symbol code — product symbol
     side ordType
-    execStatus status enum:exec_status — status of the order after this event
+    execStatus status enum:exec_status' — status of the order after this event
     ordPx ordQty
     filledPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
@@ -108,15 +108,16 @@ OrderEvent: identity id; time blockTime
     reason reason text — reason of a cancellation or rejection, in words [L]
     txHash blockHeight userAddr
 
-Position: identity userAddr symbolCode
+Position: identity userAddr symbolCode; needs longSize shortSize longEntryValue shortEntryValue leverage positionMode \
+    positionMarginMode assignedPosBalance curMarkPx
     symbolCode symbol code — product symbol
     longSize long_size quantity — size of the long position
-    shortSize short_size quantity — size of the short position, as a positive number
+    shortSize short_size quantity± — size of the short position, as a positive number
     longEntryValue long_entry_value money — entry price × size of the long position
     shortEntryValue short_entry_value money — entry price × size of the short position
     leverage
-    positionMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
-    positionMarginMode margin_mode enum:margin_mode — margin mode of the position: CROSS or ISOLATED
+    positionMode position_mode enum:position_mode' — position mode of the account: ONE_WAY or HEDGE
+    positionMarginMode margin_mode enum:margin_mode' — margin mode of the position: CROSS or ISOLATED
     assignedPosBalance assigned_margin money — margin assigned to an isolated position
     curMarkPx mark_price price — mark price
     unrealizedPnl unrealized_pnl money — unrealised PnL at mark price
@@ -126,7 +127,7 @@ Position: identity userAddr symbolCode
     blockTime time ms — time of the last change
     userAddr
 
-Trade like OrderEvent: identity id; time blockTime
+Trade like OrderEvent: identity id; time blockTime; needs symbol side filledPx execQty orderId
     id id key — id of the record
     blockTime time ms — time of the fill
     symbol side
@@ -137,13 +138,13 @@ Trade like OrderEvent: identity id; time blockTime
     execId exec_id id — id of the trade, the same for maker and taker
     role role text — MAKER or TAKER [L]
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type [L]
-    execStatus status enum:exec_status — status of the order after this fill
+    execStatus status enum:exec_status' — status of the order after this fill
     orderPx order_price price — limit price; 0 for a market order
     leavesQty realizedPnl openFee closeFee
     builderFee builder_fee money — fee paid to the builder of the order [L]
     txHash blockHeight userAddr
 
-Kline: identity timestamp; time timestamp
+Kline: identity timestamp; time timestamp; needs open high low close volume
     timestamp time s — start of the candle
     open open price — price of the first trade
     high high price — highest price traded
@@ -156,14 +157,14 @@ Kline: identity timestamp; time timestamp
     symbolName symbol symbol — product symbol
 
 LedgerEntry: identity id; time blockTime; [L]
-    id id id — id of the entry
+    id id id# — id of the entry
     blockTime time ms — time of the change
     bizType kind text — kind of change, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
     amount amount money — change of the balance; negative if paid
     balance balance money — balance after the change
-    symbol symbol code — product symbol; missing if the change belongs to no product
+    symbol symbol code? — product symbol; missing if the change belongs to no product
     reference reference text — id or address that the change belongs to: order, vault, destination, …
-    counterparty counterparty address — other account; missing for deposits, withdrawals and isolated margin
+    counterparty counterparty address? — other account; missing for deposits, withdrawals and isolated margin
     currency txHash blockHeight userAddr
 
 FundingRate: identity symbol; [L]
@@ -187,16 +188,16 @@ FundingRatePoint: identity symbol fundingTime; time fundingTime; [L]
     fundingInterval funding_interval integer seconds — length of the funding interval
 
 FundingPayment: identity id; time fundingTime; [L]
-    id id id — id of the payment
+    id id id# — id of the payment
     fundingTime time ms — time of the settlement
     symbol symbol code — product symbol
     posSide side enum:position_side — direction of the position: LONG or SHORT
-    posSize size quantity — size of the position
+    posSize size quantity± — size of the position
     fundingRate
     fundingFee amount money — funding received; negative if paid
     txHash userAddr
 
-Vault: identity vaultAddress
+Vault: identity vaultAddress; needs tvl price status
     vaultAddress
     vaultName name text — name of the vault
     ownerAddress owner address — address of the owner (leader)
@@ -228,7 +229,7 @@ VaultPoint: identity timestamp; time timestamp; [L]
     value value money — total value of the vault, or its PnL
 
 VaultEvent like UserVault: identity id; time blockTime; [L]
-    id id id — id of the event
+    id id id# — id of the event
     blockTime time ms — time of the event
     type kind text — kind of event: CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE, …
     userAddress account address — address of the account that caused the event
@@ -273,7 +274,7 @@ Referral: identity userAddr; time joinTime; [L]
     inviteeCount invitees integer — number of accounts that the invitee invited
 
 ReferralPayout: identity id; time blockTime; [L]
-    id id id — id of the payout
+    id id id# — id of the payout
     blockTime time ms — time of the payout
     amount amount money — reward paid
     tier tier integer — 1 for an invitee's fee, 2 for the fee of an account that an invitee invited
@@ -287,7 +288,7 @@ ReferralTier: identity tier; [L]
     rewardRate reward_rate ratio — fraction of the invitees' fees
     secondTierRate second_tier_rate ratio — fraction of the fees of accounts that the invitees invited
 
-BuilderAgent: identity wallet agent builder expiresAt approveState
+BuilderAgent: identity wallet agent builder expiresAt approveState; needs maxFeeRate
     wallet wallet address — address of the trader
     agent agent address — address of the authorised agent wallet
     builder builder address — address of the builder's master wallet
@@ -306,7 +307,21 @@ Transaction: identity txHash; time blockTime; [L]
     status status text — SUCCESS or FAILED
     txCode tx_code integer — 0, or the code of the failure
     txMsg message text — message of the failure
-    data data object — what the action returned, where its answer came before its execution
+    data data object? — what the action returned, where its answer came before its execution
+
+ProductList
+    md5Checksum checksum text — MD5 of the list, which changes with it
+
+BuilderPage
+    builder builder address — address of the builder's master wallet; empty where only a trader is given
+    page page integer — number of the page, from 1
+    pageSize page_size integer — rows on a page
+
+BlockPage: [L]
+    blockHeight
+    blockTime time ms — time at which the block ended
+    blockHash hash hash — hash of the block
+    txCount transactions integer — number of transactions in the block
 """)
 """Name → record."""
 

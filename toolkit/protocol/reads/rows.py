@@ -1,15 +1,19 @@
 """What a record is: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared by a line `Name [like another]: identity …; time …; changing; [L]` (which wire names identify a
-row, which one is its time) and a line `wire column kind [unit] — description` for each field. A line of wire names
-alone takes them from the other record and from `SHARED`. `KINDS` explains the kinds. The venue does not publish a field
-marked [L], nor any of a record marked so: only the local venue is known to send them.
+A record is declared by a line `Name [like another]: identity …; time …; needs …; changing; [L]` (which wire names
+identify a row, which one is its time, which others it can't do without) and a line `wire column kind [unit] —
+description` for each field. A line of wire names alone takes them from the other record and from `SHARED`. `KINDS`
+explains the kinds. Of the types in JSON (`REST_TYPES`), `kind#` is a number nevertheless, `kind'` is text, and `kind?`
+may be null too, as the local venue sends them. The venue does not publish a field marked [L], nor any of a record
+marked so: only the local venue is known to send them. A field whose description says when it is missing belongs to some
+rows only; one that says when it is empty may be null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 KINDS: dict[str, str] = {
     "price": "float64",
@@ -32,12 +36,27 @@ KINDS: dict[str, str] = {
 }
 """Kind of a field → dtype of its column.
 
-- price, quantity, money and ratio are decimal text on the wire: floats in frames, Decimal objects when exact.
+- price, quantity, money and ratio are decimal text on the wire: floats in frames, Decimal objects when exact. A price
+  or quantity is never negative, but for `quantity±`, which may come with the sign of its side.
 - ms and s are milliseconds and seconds since 1970.
 - code is a product code and becomes the product's symbol. currency 1 becomes USDC.
 - id is a 64-bit number, key an identifier of unspecified form.
 - `enum:NAME` is the number or name of an enum's member and becomes the name (dtype string).
 """
+
+AMOUNTS = ("price", "quantity", "money", "ratio")
+"""Kinds that are decimal numbers."""
+
+_NUMBERS = ("integer", "code", "currency", "ms", "s")
+REST_TYPES: dict[str, str] = {
+    **dict.fromkeys(KINDS, "string"),
+    **dict.fromkeys((*_NUMBERS, "enum"), "integer"),
+    "bool": "boolean",
+    "object": "object",
+}
+_EITHER = ["integer", "string"]
+FEED_TYPES: dict[str, Any] = {**REST_TYPES, "id": _EITHER, "enum": _EITHER, "object": ["object", "array"]}
+"""Kind of a field → its type in the JSON of the local venue, in queries and in the feed, whose two forms differ."""
 
 UNITS: dict[str, str] = {
     "price": "USDC",
@@ -56,7 +75,7 @@ CURRENCIES = {"1": "USDC"}
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """One field: `wire` name, `column` in a frame, `kind`, `enum` (name in ENUMS, or ""), `unit`, `about`."""
+    """One field: `wire` name, `column` in a frame, `kind`, `enum` (name in ENUMS, or ""), `unit`, `about`, `signed`."""
 
     wire: str
     column: str
@@ -64,6 +83,11 @@ class RecordField:
     enum: str
     unit: str
     about: str
+    signed: bool = False
+    json_type: str = ""
+    """Type in JSON, "" for that of the kind."""
+    null: bool = False
+    """True where the local venue sends null for some rows."""
 
     @property
     def dtype(self) -> str:
@@ -74,6 +98,11 @@ class RecordField:
     def published(self) -> bool:
         """False for a field that only the local venue is known to send, marked [L] in its declaration."""
         return not self.about.endswith("[L]")
+
+    @property
+    def noun(self) -> str:
+        """What a value of the field is, for messages."""
+        return {"ms": "a time in ms", "s": "a time in s", "id": "an id"}.get(self.kind, f"a {self.enum or self.kind}")
 
 
 SHARED = """
@@ -113,6 +142,12 @@ class Record:
     """True if a row, including its time, can change after it was read."""
     known: bool = True
     """False where the venue publishes none of the fields: they are the local venue's."""
+    needed: tuple[RecordField, ...] = ()
+    """What a row can't do without: its identity and time, and what else is declared. Never what is not published."""
+    expected: tuple[str, ...] = ()
+    """Wire names of the other published fields that belong to every row."""
+    nullable: frozenset[str] = frozenset()
+    """Those of them that may be null, where the description says when they are empty."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -130,30 +165,40 @@ class Record:
         return tuple(field.wire for field in self.fields if field.published and self.known)
 
 
-def records(text: str, others: Mapping[str, Record] | None = None) -> dict[str, Record]:
-    """Return the records that `text` declares by name, and the others, which they may be like (see the module)."""
-    made = dict(others or {})
+def records(text: str, known: Mapping[str, Record] | None = None) -> dict[str, Record]:
+    """Return the records that `text` declares by name, and those `known`, which they may be like (see the module)."""
+    made = dict(known or {})
     for block in text.strip().split("\n\n"):
         head, *lines = block.splitlines()
         names, _, said = head.partition(":")
         name, _, base = names.partition(" like ")
-        known = _SHARED | (made[base].by_wire if base else {})
+        shared = _SHARED | (made[base].by_wire if base else {})
         options = {word: rest for word, _, rest in (option.strip().partition(" ") for option in said.split(";"))}
         fields: list[RecordField] = []
         for line in lines:
-            fields += [_field(line)] if " — " in line else [known[wire] for wire in line.split()]
+            fields += [_field(line)] if " — " in line else [shared[wire] for wire in line.split()]
         identity, time = tuple(options.get("identity", "").split()), options.get("time", "")
-        made[name] = Record(name, tuple(fields), identity, time, "changing" in options, "[L]" not in options)
+        words, is_known = {*identity, time, *options.get("needs", "").split()}, "[L]" not in options
+        needed = tuple(one for one in fields if is_known and one.published and one.wire in words)
+        others = (one for one in fields if is_known and one.published and one not in needed)
+        expected = tuple(one.wire for one in others if "missing" not in one.about)
+        nullable = frozenset(one.wire for one in fields if "; empty " in one.about)
+        made[name] = Record(
+            name, tuple(fields), identity, time, "changing" in options, is_known, needed, expected, nullable
+        )
     return made
 
 
 def _field(line: str) -> RecordField:
     head, _, about = line.partition(" — ")
     wire, column, kind, *unit = head.split(maxsplit=3)
-    kind, _, enum = kind.partition(":")
-    kind = "text" if kind == "enum" else kind
+    plain = kind.rstrip("±#'?")
+    marks = kind[len(plain) :]
+    kind, _, enum = plain.partition(":")
+    kind, signed = "text" if kind == "enum" else kind, "±" in marks or kind in ("money", "ratio")
     shown = unit[0] if unit else "enum name" if enum else UNITS.get(kind, "")
-    return RecordField(wire, column, kind, enum, shown.strip(), about.strip())
+    json_type = "integer" if "#" in marks else "string" if "'" in marks else ""
+    return RecordField(wire, column, kind, enum, shown.strip(), about.strip(), signed, json_type, "?" in marks)
 
 
 _SHARED = {field.wire: field for field in map(_field, SHARED.strip().splitlines())}

@@ -10,11 +10,14 @@ Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance
 from __future__ import annotations
 
 import math
+import os
+import sqlite3
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import combinations, islice
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -22,7 +25,9 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...stored.databases import transaction
 from .metrics import NAN, Curve, Values, ratio
+from .trial_file import in_memory, open_trials, project_file
 
 EULER = 0.5772156649015329
 """The Euler–Mascheroni constant."""
@@ -174,9 +179,9 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
     _, returns, periods, _ = curve.sampled()
     count = len(returns)
     sharpe, skew, kurtosis = moments(returns)
-    tried = max(len(session_trials), 1) if trials is None else trials
+    tried = max(len(project_trials), 1) if trials is None else trials
     # Without other trials' ratios: the variance that the estimate has when there is no skill.
-    variance = session_trials.variance() / periods if session_trials.variance() > 0 else 1 / max(count - 1, 1)
+    variance = project_trials.variance() / periods if project_trials.variance() > 0 else 1 / max(count - 1, 1)
     sharpe_range = return_range = (NAN, NAN)
     if count > 2:
         drawn = bootstrap(returns, seed=seed)
@@ -202,28 +207,50 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
 
 
 class Trials:
-    """The runs of this process, each different one once, with their yearly Sharpe ratios where someone measured them.
+    """The runs of a project, each different one once, with their yearly Sharpe ratios where someone measured them.
 
-    `backtest`, `vectorised`, `sweep` and `optimise` count by themselves. `len(trials)` is their number,
-    `trials.frame()` a table, and `trials.clear()` begins again, for a question that has nothing to do with the last.
+    `backtest`, `vectorised`, `sweep` and `optimise` count by themselves. Another strategy, other parameters, settings
+    or data are another trial. `len(trials)` is their number, `trials.frame()` a table, and `trials.clear()` begins
+    again, for a question that has nothing to do with the last.
+
+    They are kept in one file a project, `trials.path`, that several processes share; see
+    `trial_file.project_file`. The variable TOOLKIT_TRIALS names another one, and "off" counts in this process only. A
+    file that is damaged or can't be written is left as it is, with a DataWarning.
     """
 
     def __init__(self) -> None:
-        self._sharpes: dict[str, float] = {}
+        self._opened: tuple[int, Path | None, sqlite3.Connection] | None = None
         # Points of a sweep may run in several threads together, each of which pauses for itself.
         self._paused = ContextVar("paused", default=False)
 
+    @property
+    def path(self) -> Path | None:
+        """The file; None where trials are counted in this process only."""
+        return project_file() if self._opened is None else self._opened[1]
+
+    def _file(self) -> sqlite3.Connection:
+        # A forked process must not use the connection of its parent.
+        if self._opened is None or self._opened[0] != os.getpid():
+            path = self.path
+            self._opened = (os.getpid(), path, open_trials(path))
+        return self._opened[2]
+
+    def _run(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        try:
+            return self._file().execute(statement, values).fetchall()
+        except sqlite3.Error as error:  # a full disk, a file that was damaged or taken away meanwhile
+            self._opened = (os.getpid(), self.path, in_memory(self.path, error))
+            return self._opened[2].execute(statement, values).fetchall()
+
     def add(self, key: str, sharpe: float = float("nan")) -> None:
         """Count a run; one with a key that is known counts once."""
-        if self._paused.get():
-            return
-        if sharpe == sharpe or key not in self._sharpes:
-            self._sharpes[key] = sharpe
+        if not self._paused.get():
+            self._run(_COUNT, (key, sharpe))
 
     def measured(self, key: Callable[[], str], sharpe: float) -> None:
         """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
-        if not self._paused.get() and sharpe == sharpe and (known := key()) in self._sharpes:
-            self._sharpes[known] = sharpe
+        if not self._paused.get() and sharpe == sharpe:
+            self._run("UPDATE trials SET sharpe = ?1 WHERE key = ?2 AND sharpe IS NOT ?1", (sharpe, key()))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -234,27 +261,40 @@ class Trials:
         finally:
             self._paused.reset(token)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write what the block counts at its end, which is quicker for many."""
+        with transaction(self._file()):
+            yield
+
     def variance(self) -> float:
         """Return the variance of the known yearly Sharpe ratios; 0 with fewer than two."""
-        known = [sharpe for sharpe in self._sharpes.values() if abs(sharpe) < float("inf")]
+        rows = self._run("SELECT sharpe FROM trials WHERE sharpe IS NOT NULL ORDER BY number")
+        known = [sharpe for (sharpe,) in rows if abs(sharpe) < float("inf")]
         return statistics.variance(known) if len(known) > 1 else 0.0
 
     def frame(self) -> pd.DataFrame:
         """Return one row a trial, oldest first: key (str), sharpe (float64, yearly, NaN if never measured)."""
-        return pd.DataFrame({"key": list(self._sharpes), "sharpe": list(self._sharpes.values())}).astype(
-            {"key": "str", "sharpe": "float64"}
-        )
+        rows = self._run("SELECT key, sharpe FROM trials ORDER BY number")
+        return pd.DataFrame(rows, columns=["key", "sharpe"]).astype({"key": "str", "sharpe": "float64"})
 
     def clear(self) -> None:
-        """Begin again at 0."""
-        self._sharpes.clear()
+        """Begin again at 0; a file that can't be read is removed."""
+        self._run("DELETE FROM trials")
+        if self.path is not None and not self._run("PRAGMA database_list")[0][2]:  # it is counted in memory
+            self.path.unlink(missing_ok=True)
+            self._opened = None
 
     def __len__(self) -> int:
-        return len(self._sharpes)
+        return int(self._run("SELECT count(*) FROM trials")[0][0])
 
     def __repr__(self) -> str:
-        return f"<{len(self)} trials in this session>"
+        return f"<{len(self)} trials in {self.path or 'this process'}>"
 
 
-trials = session_trials = Trials()
-"""The trials of this process."""
+_COUNT = """
+INSERT INTO trials (key, sharpe) VALUES (?, ?)
+ON CONFLICT (key) DO UPDATE SET sharpe = excluded.sharpe WHERE excluded.sharpe IS NOT NULL
+"""
+trials = project_trials = Trials()
+"""The trials of the project."""

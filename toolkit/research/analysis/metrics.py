@@ -18,6 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..market_data import span_ms
+
 __all__ = [
     "ROUND_TRIPS", "YEAR", "annual_return", "calmar", "drawdown", "fee_share", "hit_rate", "longest_drawdown",
     "max_drawdown", "profit_factor", "round_trips", "sampled_returns", "sampling_period", "sharpe", "sortino",
@@ -116,7 +118,7 @@ class Curve:
 
     def sampled(self, period: Period = None) -> Sampled:
         """Return the returns of the equity sampled every `period`: the last value known at each edge."""
-        return self.sampled_every(self.sampling_ms if period is None else span_ms(period))
+        return self.sampled_every(self.sampling_ms if period is None else span_ms(period, "period"))
 
     def sampled_every(self, step_ms: int) -> Sampled:
         """Return `sampled` for a period in ms."""
@@ -395,12 +397,6 @@ def ratio(returns: Values, spread: float, risk_free: float = 0.0) -> float:
     if not spread > 1e-12 * abs(mean):
         return NAN  # all variation is rounding
     return (mean - risk_free) / spread
-
-
-def span_ms(period: str | pd.Timedelta) -> int:
-    """Return a length of time in ms: "D" and "1D" are a day."""
-    text = f"1{period}" if isinstance(period, str) and period[:1].isalpha() else period
-    return int(pd.Timedelta(text) / pd.Timedelta(1, unit="ms"))
 
 
 class _Trips(NamedTuple):

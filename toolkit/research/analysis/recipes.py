@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import sys
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -52,14 +53,21 @@ class Recipe:
 
 @dataclass(frozen=True)
 class PackedRecipe:
-    """A recipe as it was saved. It is unpickled, which runs code, only when it is used."""
+    """A recipe as it was saved, by this version of `python`. It is unpickled, which runs code, only when it is used."""
 
     packed: bytes
+    python: str
 
     def run(self, changes: Mapping[str, Any]) -> Any:
-        """Unpack it, and call its function again."""
+        """Unpack it, and call its function again. Raises ToolkitError in another version of Python.
+
+        Its bytecode is that of the version that saved it; another one can crash on it, or do something else.
+        """
         import cloudpickle
 
+        if self.python != (here := f"{sys.version_info.major}.{sys.version_info.minor}"):
+            text = f"this run was saved by Python {self.python}, and its code runs in no other; this is Python {here}"
+            raise ToolkitError(f"{text}. Open it with Python {self.python}, or run the strategy's source again")
         recipe: Recipe = cloudpickle.loads(self.packed)
         return recipe.run(changes)
 
@@ -106,9 +114,6 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
             recipe = Recipe(run, given)
         results = call(**{**arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
-        if isinstance(targets := given.get("targets"), pd.DataFrame | pd.Series | np.ndarray):
-            numbers = np.ascontiguousarray(targets, dtype="float64")
-            described["targets"] += f", checksum {zlib.crc32(numbers.data):08x}"
         results.keep_recipe(recipe, described)
         return results
 
@@ -126,8 +131,17 @@ def _snapshot(value: Any) -> Any:
     return copy.deepcopy(value) if isinstance(value, Strategy) else value
 
 
+def _checksum(value: Any) -> str:
+    """Return what tells tables of one size and time apart: a hash of their numbers."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        value = pd.DataFrame(value).select_dtypes(["number", "bool"]).to_numpy(dtype="float64", na_value=np.nan)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+        return ""
+    return f", checksum {zlib.crc32(np.ascontiguousarray(value, dtype='float64').data):08x}"
+
+
 def _describe(value: Any) -> Any:
-    """Return an argument as JSON can keep it: plain values themselves, frames by size and times, others as repr."""
+    """Return an argument as JSON can keep it: plain values, frames by size, times and a hash, others as repr."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
@@ -137,5 +151,5 @@ def _describe(value: Any) -> Any:
     if hasattr(value, "__len__") and not isinstance(value, type):
         index = getattr(value, "index", None)
         span = f", {index[0]} to {index[-1]}" if isinstance(index, pd.Index) and len(index) else ""
-        return f"{type(value).__name__} of {len(value)} rows{span}"
+        return f"{type(value).__name__} of {len(value)} rows{span}{_checksum(value)}"
     return repr(value)

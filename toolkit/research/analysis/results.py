@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import secrets
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -12,6 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import pandas as pd
 
 from ...errors import InputError, require
+from ...returns import CAPITAL_FLOWS, growth
+from ...stored.seals import FileKind, sealed
+from ...stored.tables import read_table, write_table
+from ...stored.writing import write_file
 from ..market_data import time_index
 from . import metrics as formulas
 from .luck import assess, trials
@@ -59,11 +65,12 @@ EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
-FORMAT = 1
-"""Number of the format of saved results, in their meta.json (none in files from before it was written)."""
+FORMAT = 2
+"""Number of the format of saved results; format 1 had no seals and its recipe no version of Python."""
+_KIND = FileKind("results", FORMAT, "make the run again, or load a copy")
 SCHEMA = "bb132f11979d7ad6"
 """Hash of frames and columns; tests/test_persisted_formats.py says what to do on a change."""
-RECIPE_FILE = "recipe.pickle"
+META_FILE, RECIPE_FILE = "meta.json", "recipe.pickle"
 NOT_KEPT = NotRepeatable("how it was made was not kept, as for a live run")
 
 
@@ -173,7 +180,7 @@ class Results:
         source: ResultsSource | None = self.__dict__.get("_source")
         if source is not None:
             return source.curve()
-        return formulas.curve_of(self.equity["equity"], self.fills, self.funding, self.exposure["gross"])
+        return formulas.curve_of(self.growth, self.fills, self.funding, self.exposure["gross"])
 
     def keep_recipe(self, recipe: Recipe | NotRepeatable, described: Mapping[str, Any]) -> None:
         """Keep how this run was made, and add the description of its arguments to `settings`."""
@@ -195,10 +202,45 @@ class Results:
         made: Results = self.recipe.run(changes)
         return made
 
+    def audit(self) -> pd.DataFrame:
+        """Return what may be wrong with the run, one row a check: found (boolean, NA: not known), detail.
+
+        Checks: "rejected" orders; "look-ahead" (the run is made again on data that ends at some of its orders; a peek
+        at less than the latency is not found); "ties" and "queue" (fills with 1 ns more latency, and under each queue
+        model); "gaps" in the data; "volume" (more filled than the bar's); "trials". It makes the run about a dozen
+        times. The repr and the report then show what was found.
+        """
+        from .audit import audit
+
+        self.__dict__["audited"] = found = audit(self)
+        return found
+
+    def audited_in_short(self) -> str:
+        """Return what `audit` found as one line; before it is called, the rejected orders; "" for nothing."""
+        from .audit import in_short, rejected
+
+        if "audited" in self.__dict__:
+            return in_short(self.__dict__["audited"])
+        _, found, text = rejected(self)
+        return f"rejected: {text}" if found else ""
+
     @property
     def drawdown(self) -> pd.Series[float]:
-        """Equity over its highest value so far, minus one; see `metrics.drawdown`."""
-        return formulas.drawdown(self.equity["equity"])
+        """Growth over its highest value so far, minus one; see `metrics.drawdown`."""
+        return formulas.drawdown(self.growth)
+
+    @property
+    def growth(self) -> pd.Series[float]:
+        """The equity that its first value would have become without deposits and withdrawals (time-weighted), USDC.
+
+        The measures are those of it.
+        """
+        equity: pd.Series[float] = self.equity["equity"]
+        moved = self.transfers[self.transfers["kind"].isin(CAPITAL_FLOWS)]
+        if moved.empty:
+            return equity
+        deposited = moved.groupby("time")["amount"].sum().cumsum().reindex(equity.index, method="ffill").fillna(0.0)
+        return pd.Series(growth(equity.to_list(), deposited.to_list()), equity.index) * equity.iloc[0]
 
     @property
     def exposure(self) -> pd.DataFrame:
@@ -261,11 +303,11 @@ class Results:
         sharpe (yearly) and total return with their bootstrap intervals (`confidence`, from `seed`); observations,
         period, skew and kurtosis of the sampled returns; probabilistic_sharpe and deflated_sharpe: the probabilities
         that the true Sharpe ratio is above 0, of one trial and of the best of `trials` (default: all that were run in
-        this session, `toolkit.research.trials`); expected_max_sharpe: what the best of them shows without skill;
+        this project, `toolkit.research.trials`); expected_max_sharpe: what the best of them shows without skill;
         min_track_record: the time after which this ratio would be above 0 with 95 %, and track_record, the time there
         was.
         """
-        self.measures()  # so that this run is among the session's measured trials
+        self.measures()  # so that this run is among the project's measured trials
         return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
 
     @overload
@@ -283,8 +325,10 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        `path` ending in .html: one interactive page that needs no network: price with trades, equity with buy and
-        hold, drawdown, exposure, rolling measures, months, costs, round trips, luck; `against` are runs to compare.
+        `path` ending in .html: an interactive page that needs no network: what came out and how far to trust it,
+        price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months, costs, round trips,
+        luck; `against` are runs to compare. Its figures need Plotly's script, which is written once into the folder;
+        `page().save(path, alone=True)` puts it into the page.
         Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
         attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
         """
@@ -305,37 +349,65 @@ class Results:
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
 
     def save(self, folder: str | Path) -> Path:
-        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it."""
+        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it.
+
+        meta.json is written last and names the run that all files belong to, so that a folder that was only partly
+        replaced is not read as one run. Raises OSError.
+        """
+        import pyarrow as pa
+
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
+        run = secrets.token_hex(8)
         for name in FRAMES:
-            getattr(self, name).to_parquet(target / f"{name}.parquet")
-        (target / RECIPE_FILE).write_bytes(self.recipe.pack())
-        meta = {"format": FORMAT, "name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
-        (target / "meta.json").write_text(json.dumps(meta, default=str, indent=1), encoding="utf-8")
+            write_table(target / f"{name}.parquet", pa.Table.from_pandas(getattr(self, name)), _KIND, identity=run)
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if packed := self.recipe.pack():
+            python = self.recipe.python if isinstance(self.recipe, PackedRecipe) else version
+            write_file(target / RECIPE_FILE, sealed(packed + _KIND.header(run, python)))
+        else:
+            (target / RECIPE_FILE).unlink(missing_ok=True)
+        about = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
+        header = json.loads(_KIND.header(run))
+        text = json.dumps({"run": about, "header": header}, default=str, separators=(",", ":"))
+        write_file(target / META_FILE, sealed(text.encode()))
         return target
 
     @classmethod
     def load(cls, folder: str | Path) -> Results:
-        """Read what `save` wrote. Values of params and settings that JSON lacks are read as text."""
+        """Read what `save` wrote. Values of params and settings that JSON lacks are read as text.
+
+        Raises InputError for a folder without results, StoredFileError for a file that is missing, damaged, of another
+        run or of another version.
+        """
         source = Path(folder)
-        if not (source / "meta.json").is_file():
+        meta = source / META_FILE
+        if not meta.is_file():
             raise InputError(f"{source} has no saved results (meta.json is missing)", field="folder", value=str(source))
-        meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
-        if (version := meta.pop("format", FORMAT)) > FORMAT:
-            text = f"{source} was saved by a later version of the toolkit (format {version}); load it with that one"
-            raise InputError(text, field="folder", value=str(source))
-        frames: dict[str, Any] = {name: pd.read_parquet(source / f"{name}.parquet") for name in FRAMES}
-        packed = (source / RECIPE_FILE).read_bytes() if (source / RECIPE_FILE).is_file() else b""
-        return cls(**meta, **frames, recipe=PackedRecipe(packed) if packed else NOT_KEPT)
+        raw = meta.read_bytes()
+        run = _KIND.check(meta, raw).identity
+        about = json.loads(raw)["run"]
+        try:
+            frames: dict[str, Any] = {
+                name: read_table(source / f"{name}.parquet", _KIND, identity=run)[0].to_pandas() for name in FRAMES
+            }
+        except FileNotFoundError as error:
+            raise _KIND.error(Path(error.filename), "it is missing") from None
+        recipe: PackedRecipe | NotRepeatable = NOT_KEPT
+        if (packed := source / RECIPE_FILE).is_file():
+            raw = packed.read_bytes()
+            recipe = PackedRecipe(raw, _KIND.check(packed, raw, run).python)
+        return cls(**about, **frames, recipe=recipe)
 
     def __repr__(self) -> str:
         if not len(self.equity):
             return f"Results({self.name!r}, empty)"
         first, last = self.equity["equity"].iloc[0], self.equity["equity"].iloc[-1]
         span = f"{self.equity.index[0]:%Y-%m-%d %H:%M} to {self.equity.index[-1]:%Y-%m-%d %H:%M}"
-        change = f"{formulas.total_return(self.equity['equity']):+.2%}"
-        return f"Results({self.name!r}, {span}, {first:,.2f} → {last:,.2f} USDC ({change}), {len(self.fills)} fills)"
+        change = f"{formulas.total_return(self.growth):+.2%}"
+        audited = f"; {text}" if (text := self.audited_in_short()) else ""
+        figures = f"{first:,.2f} → {last:,.2f} USDC ({change}), {len(self.fills)} fills"
+        return f"Results({self.name!r}, {span}, {figures}{audited})"
 
 
 FRAMES = tuple(item.name for item in fields(Results) if item.type == "pd.DataFrame")

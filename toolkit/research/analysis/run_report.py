@@ -15,6 +15,7 @@ from ...extras import need
 from ...pictures.panes import DARK, LIGHT, HorizontalLine, Line, Marks, Pane, Theme
 from ...pictures.static import draw, finish, styled
 from .metrics import YEAR, sampled_returns, sampling_period
+from .report_text import MEASURES, first_screen, minus, readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 THEME, DARK_THEME = LIGHT.with_colours(up="#0072B2"), DARK.with_colours(up="#56B4E9", down="#E69F00")
 ROLES: tuple[str | int, ...] = ("up", "down", 3, 2, 1, 5, "faint")
 """Roles of several lines in one pane."""
+MONTH = pd.Timedelta(days=28)
+"""A shorter run has no table of months."""
 HEAT_MAPS = 6
 """Heat-maps of an optimisation: the first pairs of its parameters."""
 
@@ -63,6 +66,7 @@ class Reported(Protocol):
     def attribution(self) -> pd.DataFrame: ...
     def metrics(self) -> pd.Series[Any]: ...
     def luck(self) -> pd.Series[Any]: ...
+    def audited_in_short(self) -> str: ...
 
 
 def panes_of(run: Reported, *, benchmark: bool = True) -> list[Pane]:
@@ -230,7 +234,7 @@ def page_of_points(
     drawing = _drawing()
     known = table[table[value].notna()]
     varied = [name for name in names if known[name].nunique() > 1]
-    parts = [f"<h1>{escape(str(summary.name))}</h1>", drawing.tables_html({"The best and its luck": summary})]
+    parts = [f"<h1>{escape(str(summary.name))}</h1>", drawing.tables_html({"The best and its luck": readable(summary)})]
     if len(known) and varied:
         figures = [drawing.parallel(known, varied, value)]
         for x, y in islice(combinations(varied, 2), HEAT_MAPS):
@@ -259,24 +263,31 @@ def _run_parts(run: Reported) -> list[str]:
     drawing = _drawing()
     if not len(index):
         return [title, "<p>The run has no data.</p>"]
-    profit = float(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0])
-    symbols, shade = ", ".join(map(str, run.positions.columns)), "gain" if profit >= 0 else "loss"
+    symbols = ", ".join(map(str, run.positions.columns))
     colours = [THEME.colour(role) for role in ROLES]
     trips = with_funding(run)
     winners = [("winners", trips["value"] > 0, THEME.up), ("losers", trips["value"] <= 0, THEME.down)]
     origin = run.attribution[["price", "fees", "funding", "other"]].drop(index="TOTAL")
     figures = {
         "time": drawing.draw_all(panes_of(run), THEME, height=1_000),
-        "months": drawing.heat(monthly(run), "Monthly returns", shows="return", diverging=THEME),
+        "months": drawing.heat(
+            monthly(run).dropna(axis=1, how="all"), "Monthly returns", shows="return", diverging=THEME
+        ),
         "costs": drawing.groups(origin, "Profit by origin, USDC", colours),
         "trips": drawing.spread(trips, ("Round trips, USDC", "Net over hours held"), winners),
     }
-    tables = {"Measures": run.metrics(), "How likely it is luck": run.luck(), "Profit by origin, USDC": run.attribution}
+    if index[-1] - index[0] < MONTH:
+        del figures["months"]
+    tables = {
+        "Measures": readable(run.metrics()),
+        "How likely it is luck": readable(run.luck()),
+        "Profit by origin, USDC": run.attribution,
+    }
     events = run.events.tail(200).set_index("time")
     settings = pd.Series({name: str(value) for name, value in run.settings.items()}, dtype="object")
     return [
         f"{title}<p>{escape(symbols)} · {_span(index)}</p>",
-        f'<p class="number {shade}">{profit:+,.2f} USDC</p>',
+        first_screen(run),
         *(drawing.figure_html(figure, f"run-{name}") for name, figure in figures.items()),
         drawing.tables_html(tables),
         f"<h2>Events</h2>{drawing.table_html(events)}" if len(events) else "",
@@ -295,7 +306,7 @@ def _compared(run: Reported, against: Mapping[str, Reported]) -> list[str]:
         growth.append(Line(equity / equity.iloc[0], name, role, 1.4, group=name))
         falls.append(Line(other.drawdown, "", role, 1.4, group=name))
     panes = (Pane("Growth of 1", growth), Pane("Drawdown", falls, percent=True))
-    table = pd.DataFrame({name: other.metrics() for name, other in runs.items()})
+    table = pd.DataFrame({name: readable(other.metrics()) for name, other in runs.items()})
     figure = drawing.draw_all(panes, THEME, height=520)
     return ["<h2>Compared</h2>", drawing.figure_html(figure, "compared"), drawing.table_html(table)]
 
@@ -357,33 +368,18 @@ def _draw_attribution(axes: Axes, run: Reported, theme: Theme) -> None:
     for place, value in zip(places, values, strict=True):
         side = "left" if value >= 0 else "right"
         pad = 0.03 * reach * (1 if value >= 0 else -1)
-        axes.text(value + pad, place, _minus(f"{value:+,.2f}"), va="center", ha=side, fontsize=8.5, color=theme.ink)
+        axes.text(value + pad, place, minus(f"{value:+,.2f}"), va="center", ha=side, fontsize=8.5, color=theme.ink)
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
 
 
 TABLE = (
-    ("", None),
-    ("total return", lambda m: _percent(m["total_return"])),
-    ("annual return", lambda m: _percent(m["annual_return"])),
-    ("volatility", lambda m: _percent(m["volatility"])),
-    ("Sharpe", lambda m: _number(m["sharpe"])),
-    ("Sortino", lambda m: _number(m["sortino"])),
-    ("max drawdown", lambda m: _percent(m["max_drawdown"])),
-    ("longest drawdown", lambda m: _duration(m["longest_drawdown"])),
-    ("", None),
-    ("fills", lambda m: f"{m['fills']:,}"),
-    ("round trips", lambda m: f"{m['round_trips']:,}"),
-    ("hit rate", lambda m: _percent(m["hit_rate"])),
-    ("profit factor", lambda m: _number(m["profit_factor"])),
-    ("mean trip", lambda m: _number(m["mean_trip"])),
-    ("", None),
-    ("turnover", lambda m: f"{_number(m['turnover'])} ×"),
-    ("time in market", lambda m: _percent(m["time_in_market"])),
-    ("max leverage", lambda m: f"{_number(m['leverage_max'])} ×"),
-    ("fees of profit", lambda m: _percent(m["fee_share"])),
-)
+    "", "total_return", "annual_return", "volatility", "sharpe", "sortino", "max_drawdown", "longest_drawdown",
+    "", "fills", "round_trips", "hit_rate", "profit_factor", "mean_trip",
+    "", "turnover", "time_in_market", "leverage_max", "fee_share",
+)  # fmt: skip
+"""Measures of the static page; "" is a rule between them."""
 
 
 def _draw_table(axes: Axes, run: Reported, theme: Theme) -> None:
@@ -393,30 +389,13 @@ def _draw_table(axes: Axes, run: Reported, theme: Theme) -> None:
     values = run.metrics()
     profit = values["profit"]
     shade = theme.up if profit >= 0 else theme.down
-    axes.text(0.06, 0.985, _minus(f"{profit:+,.2f} USDC"), fontsize=15, fontweight="bold", color=shade, va="top")
+    axes.text(0.06, 0.985, minus(f"{profit:+,.2f} USDC"), fontsize=15, fontweight="bold", color=shade, va="top")
     rows = len(TABLE)
-    for number, (label, show) in enumerate(TABLE):
+    for number, name in enumerate(TABLE):
         height = 0.915 - number * 0.915 / rows
-        if show is None:
+        if not name:
             axes.plot([0.06, 1], [height, height], color=theme.grid, linewidth=1)
             continue
+        label, show = MEASURES[name]
         axes.text(0.06, height, label, fontsize=9.5, color=theme.faint, va="center")
-        axes.text(1, height, show(values), fontsize=9.5, color=theme.ink, va="center", ha="right")
-
-
-def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else _minus(f"{value:,.2%}" if abs(value) < 100 else f"{value:.1e}")
-
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else _minus(f"{value:,.2f}")
-
-
-def _duration(value: pd.Timedelta) -> str:
-    days = value / pd.Timedelta(days=1)
-    return f"{days:,.1f} days" if days >= 1 else f"{days * 24:,.1f} hours"
-
-
-def _minus(text: str) -> str:
-    """Return a number's text with a typographic minus sign."""
-    return text.replace("-", "\u2212")
+        axes.text(1, height, show(values[name]), fontsize=9.5, color=theme.ink, va="center", ha="right")

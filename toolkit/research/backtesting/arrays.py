@@ -51,8 +51,10 @@ def vectorised(
 
     Parameters:
         data: bars of one or many symbols, in any shape `read_bars` accepts; all symbols at the same times.
-        targets: signed targets, one row a bar and one column a symbol (frame, Series or array); NaN keeps the position.
-            Times in their index must be those of the bars, names in their columns the symbols.
+        targets: signed targets, one row a bar and one column a symbol (frame, Series, array, or a mapping symbol →
+            values); NaN keeps the position.
+            Times in their index must be those of the bars, names in their columns the symbols. A function of the bars
+            by symbol (frames) that returns them lets `audit` make the run again on less data.
         sizing: the unit of a target: "quantity" (base units), "notional" (USDC at the close it was decided at) or
             "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
             the target itself changes, so price drift alone costs no fees.
@@ -74,6 +76,11 @@ def vectorised(
     opens = np.column_stack([bar.open for bar in bars])
     closes = np.column_stack([bar.close for bar in bars])
     market = _Market(opens, closes, np.array([_step(step, bar.symbol) for bar in bars]), fee, slippage)
+    if callable(targets):
+        targets = targets({name: part.frame() for name, part in by_symbol.items()})
+    if isinstance(targets, Mapping):
+        check_known(targets, by_symbol, "targets", "symbol of the data")
+        targets = np.column_stack([np.asarray(targets.get(name, np.zeros(len(bars[0])))) for name in by_symbol])
     wanted = _without_gaps(_targets(to_pandas(targets, "targets"), bars))
     settled = _settlements(to_pandas(funding, "funding"), bars, opens, closes)
     held = np.zeros_like(wanted)

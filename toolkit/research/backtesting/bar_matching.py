@@ -259,8 +259,8 @@ class BarMatcher(ABC):
     def _set_price(self, state: SymbolState, price: int) -> None:
         state.price = price
         market = state.market
+        self.core.risk_index.moved.setdefault(state.code, market.mark)
         market.oracle = market.mark = market.last = price
-        self.core.risk_index.moved.add(state.code)
 
     def settle_changes(self) -> None:
         """Run triggers and liquidations with quotes to trade against, and report what changed."""

@@ -25,7 +25,7 @@ from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
 from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
-from ...venue.risk import account_margin, ledger
+from ...venue.risk import account_margin, ledger, solvency
 from ...venue.trading import lifecycle, matching
 from ...venue.trading.lifecycle import position_of
 from ..account_data import Fill, FundingFee, OrderHandle
@@ -82,6 +82,7 @@ class SimulatedBroker(BarMatcher):
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
         self.open_handles: dict[int, OrderHandle] = {}
+        self._changed: dict[int, list[Order]] = {}
         self.notes: list[tuple[int, str, str, str]] = []
         self.balances: list[tuple[int, ...]] = []
         self._wants_fills = overrides(strategy, "on_fill")
@@ -171,7 +172,7 @@ class SimulatedBroker(BarMatcher):
         return FIRST_CLIENT_ID + self._last_number
 
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Send something that arrives after the latency: kind "place", "cancel" or "cancel_all"."""
+        """Send something that arrives after the latency: kind "place", "modify", "cancel" or "cancel_all"."""
         self._last_number += 1
         now = max(self.now, self.core.state.time)
         arrives = now + self.models.latency.delay(self.random)
@@ -227,9 +228,11 @@ class SimulatedBroker(BarMatcher):
         state.waiting = [arrival for arrival in state.waiting if arrival.sent > time]
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Process a request that has arrived: kind "place", "cancel" or "cancel_all"."""
+        """Process a request that has arrived: kind "place", "modify", "cancel" or "cancel_all"."""
         if kind == "place":
             self._place(state, *payload)
+        elif kind == "modify":
+            self._modify(state, *payload)
         elif kind == "cancel":
             self._cancel([payload])
         else:
@@ -246,6 +249,17 @@ class SimulatedBroker(BarMatcher):
         request = placed.request
         with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
             self._run_action(request.action, {"orders": request.to_items(state.product)})
+        self.withdraw(quotes)
+
+    def _modify(self, state: SymbolState, placed: OrderHandle, changed: Order) -> None:
+        """Change an open order on the core; one that takes at its new price finds the house's quotes."""
+        item = {**changed.to_item(state.product, reduce_field="reduceOnly"), "clOrdId": str(placed.cl_ord_id)}
+        quotes = self.quotes_for(state, changed, whole_units(changed.quantity, *state.product.step_scale))
+        try:
+            self._run_action("replaceOrder", item)
+            self._changed.setdefault(placed.cl_ord_id, []).append(changed)
+        except Refused as refusal:
+            self.note("REJECTED", state.symbol, f"{changed.describe()}: {refusal.reason}")
         self.withdraw(quotes)
 
     # Second form: a market order trades at the house's quote
@@ -273,12 +287,14 @@ class SimulatedBroker(BarMatcher):
             return False
         if not self._has_margin(state, side, steps, price, reserved):
             return False
-        core.open_step()
-        core.step_hash = NO_HASH
         placed_order = VenueOrder(
             0, ADDRESS, state.code, side, False, MARKET, TimeInForce[order.tif], 0, 0, steps, steps,
             client_id=placed.cl_ord_id,
         )  # fmt: skip
+        if solvency.bearable_steps(core, position, placed_order, steps, price, TAKER) < steps:
+            return False
+        core.open_step()
+        core.step_hash = NO_HASH
         lifecycle.accept(core, account, position, placed_order)
         core.state.last_exec = exec_id = core.state.last_exec + 1
         market.last = price
@@ -340,6 +356,8 @@ class SimulatedBroker(BarMatcher):
         """Bring the handle of an order up to date, and call the strategy for a fill or a rejection."""
         state, placed = self.by_code[event.product], self.placed.get(event.client_id)
         if placed is not None:
+            if event.reason == "replaced" and self._changed.get(event.client_id):
+                placed.order = self._changed[event.client_id].pop(0)
             placed.order_id = event.order_id
             placed.state = STATUS_NAMES[event.status]
             placed.reason = event.reason or placed.reason

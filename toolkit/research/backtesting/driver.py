@@ -21,6 +21,7 @@ import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
+from ...numerals import milliseconds
 from ...products import Amount
 from ...suggestions import check_known
 from ..analysis.recipes import repeatable
@@ -77,7 +78,7 @@ def backtest(
             UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
             Recorded rates take the place of "interest". A settlement meets the position held before orders of the same
             instant; it is valued at the price of that instant.
-        path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency in ms.
+        path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency span ("200ms").
         warm_up: number of first bars that the strategy receives without trading; the results begin after them.
         every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
         recorded: of runs on events; see `EventSettings`.
@@ -105,8 +106,8 @@ def backtest(
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
     if slippage is None or isinstance(slippage, int | float | np.number):
         slippage = RatioSlippage(float(slippage or 0.0))
-    if latency is None or isinstance(latency, int | float | np.number):
-        latency = FixedLatency(round(float(latency or 0)))
+    if not hasattr(latency, "delay"):
+        latency = FixedLatency(milliseconds(latency or 0, "latency"))
     models = BarModels(path or ExtremeOrder(), liquidity or BarLiquidity(), slippage, latency)
     run = _BarRun(as_strategy(strategy), read_bars(data, interval=interval), models, common, warm_up, every_point)
     return run.results(progress)

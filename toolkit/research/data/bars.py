@@ -13,7 +13,9 @@ import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
+from ...numerals import milliseconds
 from ...venue.simulation.replay import ReplayBar
+from .event_array import refuse_inverse
 from .recording import Recording
 
 if TYPE_CHECKING:
@@ -52,6 +54,11 @@ class Bars:
     def __len__(self) -> int:
         return len(self.opened)
 
+    def frame(self) -> pd.DataFrame:
+        """Return the bars as a frame: index time (start, UTC); float64 open, high, low, close, volume."""
+        index = pd.to_datetime(self.opened, unit="ms", utc=True).rename("time")
+        return pd.DataFrame({name: getattr(self, name) for name in ("open", "high", "low", "close", "volume")}, index)
+
 
 def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> dict[str, Bars]:
     """Return `data` as Bars by symbol.
@@ -72,13 +79,14 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     """
     if isinstance(data, Recording):
         interval = interval or "1m"
-        seconds = round(pd.Timedelta(interval).total_seconds())
-        recorded = {name: data.bars(name, seconds) for name in data.symbols}
+        recorded = {name: data.bars(name, interval) for name in data.symbols}
         data = {name: part for name, part in recorded.items() if len(part)}
     if isinstance(data, Mapping) and interval is None and all(isinstance(part, Bars) for part in data.values()):
         found = dict(data)  # checked before
     else:
         found = {name: _read_one(name, part, interval) for name, part in _parts(data, symbol).items()}
+    for name in found:
+        refuse_inverse(name)
     if not found:
         raise InputError("there are no bars in the data", field="data", rule="not empty")
     return found
@@ -126,8 +134,7 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
 def _frame_of(data: Any) -> pd.DataFrame:
     """Return bars in any shape as a frame. Raises InputError for what is no table."""
     if isinstance(data, Bars):
-        values = {name: getattr(data, name) for name in (*PRICES, "volume")}
-        return pd.DataFrame(values, index=pd.to_datetime(data.opened, unit="ms", utc=True))
+        return data.frame()
     data = to_pandas(data)
     if isinstance(data, pd.Series):
         data = data.to_frame("close")
@@ -257,10 +264,10 @@ def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedel
         usual = int(lengths[np.argmax(counts)])
     if interval is None:
         return usual
-    length = int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
+    length = milliseconds(interval, "interval")
     if length <= 0 or (usual and length > usual):
         spacing = pd.Timedelta(usual, unit="ms")
-        text = f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(interval)} long; resample them first"
+        text = f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(length, unit='ms')} long; resample them first"
         raise InputError(text, field="interval", rule="at most the spacing", value=str(interval))
     return length
 

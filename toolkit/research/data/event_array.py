@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import IntEnum
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...numerals import span_ns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,12 +108,22 @@ class EventArray:
         return found
 
 
+def refuse_inverse(symbol: str, exchange: str = "") -> None:
+    """Raise InputError for a contract whose value is in its coin: profit and loss here are of linear ones."""
+    name, venue = symbol.upper(), exchange.lower()
+    inverse: object = re.search(r"/USD:(?!USD)|USD_PERP$|USD_\d{6}$|-USD-SWAP$|^XBT(USD|[HMUZ]\d\d)$", name)
+    inverse = inverse or (venue in ("bitmex", "bybit") and re.search(r"USD([HMUZ]\d\d)?$", name))
+    if inverse or venue == "binance-delivery" or (venue == "deribit" and "_USD" not in name):
+        text = f"{symbol} is an inverse contract, settled in its coin; runs value linear contracts only"
+        raise InputError(f"{text}. Take the linear one, such as BTCUSDT", field="data", rule="linear", value=symbol)
+
+
 def bars_of_trades(trades: pd.DataFrame, symbol: str, interval: str) -> pd.DataFrame:
     """Return OHLCV bars of trades (time, price, quantity); intervals without trades have none.
 
     Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
     """
-    stamps = trades["time"].dt.floor(pd.Timedelta(interval)).astype("datetime64[ms, UTC]")
+    stamps = trades["time"].dt.floor(pd.Timedelta(span_ns(interval, "interval"))).astype("datetime64[ms, UTC]")
     grouped = trades.groupby(stamps)
     made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
     made = made.assign(volume=grouped["quantity"].sum()).reset_index(names="time")

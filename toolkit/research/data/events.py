@@ -14,6 +14,9 @@ import pandas as pd
 
 from ...errors import InputError
 from ...extras import need
+from ...numerals import moment_ns
+from ...stored.seals import FileKind
+from ...stored.tables import read_table, write_table
 from .event_array import EventArray, Kind, bars_of_trades, from_columns
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ METADATA = b"toolkit.events"
 """Key of the description in a Parquet file's metadata."""
 DESCRIPTION = ("symbol", "exchange", "source", "notes")
 ROW_GROUP = 100_000
+FORMAT = 2
+"""Number of the format. Files of format 1 have no header and are read as those of other programs."""
+_KIND = FileKind("events", FORMAT, "load the source again and save it")
 
 
 class Events(EventArray):
@@ -70,9 +76,9 @@ class Events(EventArray):
         local = self.array["local_ns"]
         kept = np.ones(len(local), dtype=bool)
         if start is not None:
-            kept &= local >= _utc_ns(start)
+            kept &= local >= moment_ns(start, "start")
         if end is not None:
-            kept &= local < _utc_ns(end)
+            kept &= local < moment_ns(end, "end")
         return self._with(self.array[kept])
 
     def counts(self) -> dict[str, int]:
@@ -120,13 +126,7 @@ class Events(EventArray):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file, which `load`, pandas, DuckDB and others read; an existing file is replaced."""
-        need("pyarrow")
-        import pyarrow.parquet as pq
-
-        target = Path(path)
-        temporary = target.with_name(f"{target.name}.tmp")  # a crash leaves no half of a file under its name
-        pq.write_table(self.arrow(), temporary, row_group_size=ROW_GROUP, compression="zstd")
-        os.replace(temporary, target)
+        write_table(Path(path), self.arrow(), _KIND, row_group=ROW_GROUP)
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
         """Return the `Tape` that a venue replays, in ticks and steps of its product."""
@@ -169,12 +169,6 @@ def merge(parts: Iterable[Events]) -> Events:
     return Events(array, symbol=first.symbol, exchange=exchange, source=source, notes=notes)
 
 
-def _utc_ns(when: str | datetime) -> int:
-    stamp = pd.Timestamp(when)
-    stamp = stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp.tz_convert("UTC")
-    return int(stamp.as_unit("ns").value)
-
-
 def holds_events(path: Path) -> bool:
     """Return whether a file has the columns of events. Raises InputError when it is no Parquet file."""
     need("pyarrow")
@@ -188,14 +182,16 @@ def holds_events(path: Path) -> bool:
 
 
 def read_events(path: Path) -> Events:
-    """Read a file for which `holds_events` is true. Raises InputError for kinds and sides that are not known."""
+    """Read a file for which `holds_events` is true, of `Events.save` or another program.
+
+    Raises StoredFileError for a damaged one, and InputError for kinds and sides that are not known.
+    """
     need("pyarrow")
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     unreadable = (pa.ArrowException, msgspec.MsgspecError, ArithmeticError, OSError, ValueError, TypeError, KeyError)
     try:
-        return _events(path, pq.read_table(path, partitioning=None))
+        return _events(path, read_table(path, _KIND, unsealed=True)[0])
     except InputError:
         raise
     except unreadable as error:

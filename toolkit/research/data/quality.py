@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...interchange import to_pandas
+from ...numerals import span_ns
 from .event_array import BOOK_KINDS, Kind
 from .events import Events
 from .order_books import BookUpdates, has_single_orders, with_levels
@@ -74,7 +75,7 @@ def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     if isinstance(data, pd.DataFrame):
         found = list(_check_candles(data))
     elif isinstance(data, Events):
-        found = [*_check_events(data, int(pd.Timedelta(silence).value))]
+        found = [*_check_events(data, span_ns(silence, "silence"))]
     else:
         raise InputError(f"check takes Events or a DataFrame of candles, not {type(data).__name__}", field="data")
     found.sort(key=lambda finding: (finding.row, finding.problem))

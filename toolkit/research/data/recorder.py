@@ -4,20 +4,22 @@ A recording is a directory, partitioned for pandas, DuckDB and Dask alike:
 
     channel=trades/product=BTCUSDC/day=2026-01-31/part-…-000001.parquet
 
-A crash loses no received update: each is first committed to a journal (SQLite, in the same directory), from which parts
-are written under a temporary name, synced and then renamed. What a crash leaves in the journal becomes parts when
-recording continues, or by `Recording.recover()`. One recorder at a time writes to a directory.
+A crash of the process loses no received update: each is first written to a journal in the same directory, from which
+parts are written under a temporary name, synced and then renamed. What a crash leaves in the journal becomes parts when
+recording continues, or by `Recording.recover()`. One recorder at a time writes to a directory. Parts and the lines of
+the journal have checksums, and the identity of the market that they are of.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...connecting import venue_in_process
-from ...errors import InputError, StaleData
+from ...client.reads.reading import identity_of
+from ...errors import DataWarning, InputError, StaleData
 from ...extras import need
 from .recording import Recording
 from .recording_store import LOGS, RECORDED, Store, comparable, table
@@ -69,6 +71,8 @@ class Recorder:
         """Raise what an unhealthy live object raises, or StaleData when the recording is closed."""
         for live in self.live:
             live.assert_healthy(max_age_ms)
+        if self._store.failed is not None:
+            raise StaleData(f"the recording to {self.path} can't be written: {self._failure()}")
         if self._closed:
             raise StaleData(f"the recording to {self.path} is closed")
 
@@ -78,7 +82,19 @@ class Recorder:
             self._closed = True
             for live in self.live:
                 live.close()
-            self._store.close()
+            try:
+                self._store.close()
+            except OSError as error:
+                self._store.failed = error
+            if self._store.failed is not None:
+                advice = (
+                    "the rows in its journal become parts when there is space and it is opened with Recording.recover()"
+                )
+                warnings.warn(f"the recording to {self.path}: {self._failure()}; {advice}", DataWarning, stacklevel=2)
+
+    def _failure(self) -> str:
+        reason = getattr(self._store.failed, "strerror", None) or self._store.failed
+        return f"{reason}; {self._store.lost:,} rows were lost"
 
     def __enter__(self) -> Recorder:
         return self
@@ -88,7 +104,8 @@ class Recorder:
 
     def __repr__(self) -> str:
         received = ", ".join(f"{name} {count:,}" for name, count in sorted(self.rows.items())) or "nothing yet"
-        return f"<Recorder {'closed' if self._closed else 'recording'} {self.path}: {received}>"
+        failure = "" if self._store.failed is None else f"; {self._failure()}"
+        return f"<Recorder {'closed' if self._closed else 'recording'} {self.path}: {received}{failure}>"
 
     def follow(self, channel: str, live: Live, product: str) -> None:
         """Record a live object. `product` is "" for a channel of the account."""
@@ -113,8 +130,9 @@ class Recorder:
                 self._started.add((channel, name))
                 # The first update of a log repeats past rows, which an earlier recording may already have.
                 rows = self._new_rows(channel, name, rows)
+            lost = self._store.lost
             self._store.append(channel, name, rows, self._now(), update.kind, update.sequence)
-            self.rows[channel] += len(rows)
+            self.rows[channel] += len(rows) - (self._store.lost - lost)
 
     def _new_rows(self, channel: str, product: str, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the rows without those that an earlier recording in this directory ends with."""
@@ -149,7 +167,10 @@ def record(
     incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status`
     has each change of a subscription's state, with the reason, and "resumed" where this recording continues another.
 
-    Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to.
+    Where the disk is full, `repr` and `assert_healthy` say so and how many rows were lost, and `close` warns.
+
+    Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to, and
+    StoredFileError for one with the recording of another market.
     """
     need("pyarrow")  # parts are written later; this is when someone looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
@@ -162,7 +183,8 @@ def record(
     if not wanted and set(names) & set(MARKETS):
         text = "symbols are needed to record markets; for example ['BTCUSDC']"
         raise InputError(text, field="symbols", rule="required")
-    store = Store(Path(path), exact=exact, rows_per_file=rows_per_file, flush_ms=flush_ms)
+    bounds: dict[str, Any] = {"rows_per_file": rows_per_file, "flush_ms": flush_ms}
+    store = Store(Path(path), exact=exact, identity=identity_of(session), **bounds)
     options: dict[str, dict[str, Any]] = {"order_book": {"depth": depth}, "candles": {"interval": interval}}
     try:
         opened: list[tuple[str, str, Live]] = []
@@ -175,11 +197,14 @@ def record(
     except BaseException:
         store.close()
         raise
-    venue = venue_in_process(session)
+
+    latest = 0
 
     def now() -> datetime:
-        """Return the time of the column `received`: by the clock of a venue in this process, else of this machine."""
-        return datetime.now(UTC) if venue is None else datetime.fromtimestamp(venue.host.now_ms() / 1000, UTC)
+        """Return the time of the column `received`, by the venue's clock. It never goes back, as its estimate may."""
+        nonlocal latest
+        latest = max(latest, session.clock.now_ms())
+        return datetime.fromtimestamp(latest / 1000, UTC)
 
     recorder = Recorder(store, [live for _, _, live in opened], now)
     for name, product, live in opened:

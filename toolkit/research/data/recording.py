@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...client.stream.stream import interval_text
-from ...errors import InputError
+from ...client.reads.conversion import seconds as seconds_of
+from ...errors import DataWarning, InputError
 from ...extras import need
-from .recording_store import RECORDED, Store, arrow_schema, parts_of
+from ...numerals import Span, moment_ns
+from ...stored.tables import read_table
+from .recording_store import PART, RECORDED, Store, arrow_schema, parts_of
 
 if TYPE_CHECKING:
     import os
@@ -101,7 +104,7 @@ class Recording:
     def bars(
         self,
         symbol: str,
-        interval: str | int = "1m",
+        interval: Span = "1m",
         *,
         start: str | datetime | None = None,
         end: str | datetime | None = None,
@@ -115,7 +118,7 @@ class Recording:
         from .event_array import bars_of_trades
 
         names = ["time", "symbol", "open", "high", "low", "close", "volume"]
-        seconds = int(interval_text(interval))
+        seconds = seconds_of(interval)
         candles = self.frame("candles", symbol, start=start, end=end)
         candles = candles[candles["interval"] == seconds]
         if len(candles):
@@ -138,13 +141,29 @@ class Recording:
 
     def _table(self, channel: str, product: str, start: str | datetime | None, end: str | datetime | None) -> pa.Table:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        first, last = (None if when is None else pd.to_datetime(when, utc=True) for when in (start, end))
+        first, last = (
+            None if when is None else pd.Timestamp(moment_ns(when, name), unit="ns", tz="UTC")
+            for name, when in (("start", start), ("end", end))
+        )
         bounds = [("time", sign, when) for sign, when in ((">=", first), ("<", last)) if when is not None]
         tables = [arrow_schema(channel, exact=False).empty_table()]
+        unchecked: list[Path] = []
+        markets: dict[str, Path] = {}
         for part in parts_of(self.path, channel, product):
             day = pd.Timestamp(part.parent.name.partition("=")[2], tz="UTC")
             if (first is None or day + pd.Timedelta(days=1) > first) and (last is None or day < last):
-                tables.append(pq.read_table(part, partitioning=None, filters=bounds or None))
+                rows, header = read_table(part, PART, unsealed=True, filters=bounds or None)
+                tables.append(rows)
+                if header.version:
+                    markets.setdefault(header.identity, part)
+                else:
+                    unchecked.append(part)
+        if len(markets) > 1:
+            raise PART.error(
+                self.path, f"parts are of {len(markets)} markets: {markets}", "put them into a folder each"
+            )
+        if unchecked:
+            text = f"{self.path}: {len(unchecked)} parts have no checksum, because an earlier version wrote them"
+            warnings.warn(text, DataWarning, stacklevel=3)
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")

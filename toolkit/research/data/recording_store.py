@@ -1,4 +1,4 @@
-"""The files of a recording: a journal that survives crashes, and Parquet parts made from it.
+"""The files of a recording: a journal that survives crashes, and Parquet parts made from it. All have seals.
 
 Rows are kept in storage form: amounts as decimal text, times as Unix ms, everything else as it is.
 """
@@ -6,7 +6,6 @@ Rows are kept in storage form: amounts as decimal text, times as Unix ms, everyt
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import sqlite3
 import threading
@@ -24,17 +23,21 @@ from ...errors import InputError
 from ...extras import need
 from ...protocol.reads import feed_records as feed
 from ...protocol.reads.info_records import KLINE
-from ...protocol.reads.rows import Record
+from ...protocol.reads.rows import AMOUNTS, Record
+from ...stored.databases import hold
+from ...stored.lines import LineFile
+from ...stored.seals import FileKind, header_in
+from ...stored.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-JOURNAL = "journal.sqlite"
+JOURNAL, LOCK = ".journal", "lock"
 ROW_GROUP = 10_000
 """Rows in a Parquet row group; smaller groups let readers skip more."""
 
 _FORMS = {
-    **dict.fromkeys(("price", "quantity", "money", "ratio"), "amount"),
+    **dict.fromkeys(AMOUNTS, "amount"),
     **dict.fromkeys(("integer", "id"), "integer"),
     **dict.fromkeys(("ms", "s"), "time"),
     "bool": "bool",
@@ -61,8 +64,10 @@ RECORDED: dict[str, dict[str, str]] = {
 }
 """Channel → column → form (amount, integer, time, bool, text, object)."""
 
-FORMAT = 1
-"""Number of the format. It is not in the files, because each part carries its own columns."""
+FORMAT = 2
+"""Number of the format. Parts of format 1 have no header; they are read, with a warning that nothing checks them."""
+PART = FileKind("part of a recording", FORMAT, "delete it or restore a copy; the other parts can be read without it")
+_JOURNAL = FileKind("journal of a recording", FORMAT, "delete it; the rows in it are lost")
 SCHEMA = "2a1ca8e5c72f40dd"
 """Hash of channels and columns; tests/test_persisted_formats.py says what to do on a change."""
 
@@ -130,26 +135,45 @@ def _arrow(channel: str, rows: Sequence[Sequence[Any]], *, exact: bool) -> pa.Ta
 class Store:
     """Writes one recording. Safe for use from several threads; one at a time per directory.
 
-    Opening it writes what an earlier, interrupted recording left in the journal. Raises InputError when another
-    recorder holds the directory.
+    Opening it writes what an earlier, interrupted recording left in the journal. `identity` is that of the market.
+    `failed` is why the last write failed, None while they succeed; `lost` counts the rows that could not be kept.
+    Raises InputError when another recorder holds the directory, StoredFileError for a recording of another market.
     """
 
     def __init__(
-        self, path: Path, *, exact: bool = False, rows_per_file: int = 50_000, flush_ms: int = 300_000
+        self,
+        path: Path,
+        *,
+        exact: bool = False,
+        rows_per_file: int = 50_000,
+        flush_ms: int = 300_000,
+        identity: str | None = None,
     ) -> None:
         self.path = path
         self.written: list[Path] = []
+        self.failed: OSError | None = None
+        self.lost = 0
         self._exact = exact
         self._rows_per_file = rows_per_file
         self._flush_ms = flush_ms
         self._run = secrets.token_hex(4)
         self._parts = 0
         self._lock = threading.RLock()
-        self._open: dict[tuple[str, str, str], _Segment] = {}
-        path.mkdir(parents=True, exist_ok=True)
-        self._journal: sqlite3.Connection | None = _open_journal(path)
-        weakref.finalize(self, self._journal.close)
+        self._open: dict[str, _Segment] = {}
+        self._identity = self._identity_of(identity)
+        self._held: sqlite3.Connection | None = _lock_of(path)
+        weakref.finalize(self, self._held.close)
         self._recover()
+
+    def _identity_of(self, given: str | None) -> str:
+        """Return the identity to write: what is given, or that of the recording. Raises StoredFileError on another."""
+        found = {
+            header.identity for part in parts_of(self.path, "*", "*")[-1:] if (header := header_in(part.read_bytes()))
+        }
+        if given is not None and found - {given}:
+            text = f"it is of market {found.pop()}, and this is market {given}"
+            raise PART.error(self.path, text, "record to another directory")
+        return given or next(iter(found), "")
 
     def append(
         self, channel: str, product: str, items: Sequence[Mapping[str, Any]], now: datetime, kind: str, sequence: int
@@ -163,22 +187,20 @@ class Store:
             line[-3:] = [received, sequence, kind]
             days.setdefault(_day(line[0]), []).append(line)
         with self._lock:
-            if self._journal is None:
+            if self._held is None:
                 return
             for day, lines in days.items():
                 self._keep((channel, product, day), lines, received)
             for segment in list(self._open.values()):
-                if len(segment.rows) >= self._rows_per_file or received - segment.began >= self._flush_ms:
-                    self._write(segment)
+                if len(segment.rows) >= segment.due or received - segment.began >= self._flush_ms:
+                    self._write_or_keep(segment, received)
 
     def last(self, channel: str, product: str, count: int) -> list[dict[str, Any]]:
         """Return the last rows on disk by column name, without received, sequence and kind."""
-        import pyarrow.parquet as pq
-
         names = list(table(channel))[:-3]
         rows: list[dict[str, Any]] = []
         for part in reversed(parts_of(self.path, channel, product)):
-            kept = pq.read_table(part, columns=names, partitioning=None)
+            kept, _ = read_table(part, PART, unsealed=True, columns=names)
             rows = kept.slice(max(0, len(kept) - count)).to_pylist() + rows
             if len(rows) >= count:
                 break
@@ -187,112 +209,112 @@ class Store:
     def ended(self, channel: str, product: str) -> datetime | None:
         """Return when the last row on disk was received, None without one; product "" means any."""
         import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
         parts = parts_of(self.path, channel, product or "*")
         if not parts:
             return None
-        found: datetime = pc.max(pq.read_table(parts[-1], columns=["received"], partitioning=None)["received"]).as_py()
+        last, _ = read_table(parts[-1], PART, unsealed=True, columns=["received"])
+        found: datetime = pc.max(last["received"]).as_py()
         return found
 
     def flush(self) -> None:
-        """Write all rows as parts."""
+        """Write all rows as parts. Raises OSError; rows that could not be written stay in the journal."""
         with self._lock:
             for segment in list(self._open.values()):
                 self._write(segment)
 
     def close(self) -> None:
-        """Write all rows as parts and release the directory. Closing again does nothing."""
+        """Write all rows as parts and release the directory. Closing again does nothing. Raises OSError as `flush`."""
         with self._lock:
-            if self._journal is None:
+            if self._held is None:
                 return
-            self.flush()
-            self._journal.close()
-            self._journal = None
-            for name in (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm"):
-                with contextlib.suppress(OSError):
-                    (self.path / name).unlink()
+            try:
+                self.flush()
+            finally:
+                for segment in self._open.values():
+                    segment.journal.close()
+                self._held.close()
+                self._held = None
+                with contextlib.suppress(OSError):  # rows that could not be written are in there
+                    (self.path / JOURNAL / LOCK).unlink()
+                    (self.path / JOURNAL).rmdir()
 
     def _keep(self, key: tuple[str, str, str], lines: list[list[Any]], now: int) -> None:
-        """Add rows to the open segment of a channel, product and day, and commit them to the journal."""
-        assert self._journal is not None
-        segment = self._open.get(key)
+        """Add rows to the open segment of a channel, product and day, once the journal has them."""
+        channel, product, day = key
+        place = f"channel={channel}/product={product}/day={day}"
+        segment = self._open.get(place)
         if segment is None:
             self._parts += 1
-            channel, product, day = key
             name = f"part-{now:013d}-{self._run}-{self._parts:06d}"
-            place = f"channel={channel}/product={product}/day={day}/{name}.parquet"
-            segment = self._open[key] = _Segment(key, place, now)
-        segment.rows += lines
-        with self._journal:
-            self._journal.execute("insert into kept values (?, ?)", (segment.place, msgspec.json.encode(lines)))
+            journal = LineFile(self.path / JOURNAL / f"{name}.jsonl", _JOURNAL, self._identity)
+            segment = self._open[place] = _Segment(f"{place}/{name}.parquet", now, journal, self._rows_per_file)
+        try:
+            segment.journal.append({"place": segment.place, "rows": lines})
+        except OSError as error:
+            self.failed, self.lost = error, self.lost + len(lines)
+        else:
+            segment.rows += lines
+
+    def _write_or_keep(self, segment: _Segment, now: int) -> None:
+        """Write a part; where that fails, its rows stay in the journal until more of them have come, or time passed."""
+        try:
+            self._write(segment)
+        except OSError as error:
+            self.failed = error
+            segment.began, segment.due = now, len(segment.rows) + self._rows_per_file
 
     def _write(self, segment: _Segment) -> None:
-        """Write a part under a temporary name, rename it, and only then delete its rows from the journal."""
-        import pyarrow.parquet as pq
-
-        assert self._journal is not None
+        """Write a part, and only then delete its rows from the journal."""
         target = self.path / segment.place
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f"{target.name}.tmp")
-        with temporary.open("wb") as out:
-            arrow = _arrow(segment.key[0], segment.rows, exact=self._exact)
-            pq.write_table(arrow, out, row_group_size=ROW_GROUP, compression="zstd")
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, target)
-        self._forget(segment.place)
-        self._open.pop(segment.key, None)
+        channel = segment.place.partition("/")[0].partition("=")[2]
+        arrow = _arrow(channel, segment.rows, exact=self._exact)
+        write_table(target, arrow, PART, identity=segment.journal.identity, row_group=ROW_GROUP)
+        segment.journal.close()
+        segment.journal.path.unlink()
+        self._open.pop(segment.place.rpartition("/")[0], None)
         self.written.append(target)
-
-    def _forget(self, place: str) -> None:
-        """Delete the rows of a part from the journal."""
-        assert self._journal is not None
-        with self._journal:
-            self._journal.execute("delete from kept where part = ?", (place,))
 
     def _recover(self) -> None:
         """Write what a crash left in the journal, unless its part was already complete."""
-        assert self._journal is not None
-        left: dict[str, list[list[Any]]] = {}
-        for place, lines in self._journal.execute("select part, lines from kept order by rowid"):
-            left.setdefault(place, []).extend(msgspec.json.decode(lines))
-        for place, lines in left.items():
-            if (self.path / place).exists():
-                self._forget(place)
+        for path in sorted((self.path / JOURNAL).glob("*.jsonl")):
+            journal = LineFile(path, _JOURNAL, None)
+            rows = [row for line in journal.lines for row in line["rows"]]
+            place = next((line["place"] for line in journal.lines), "")
+            if not place or (self.path / place).exists():
+                path.unlink()
             else:
-                channel, product, day, _ = (each.partition("=")[2] for each in place.split("/"))
-                self._write(_Segment((channel, product, day), place, 0, lines))
-        for incomplete in self.path.glob("channel=*/product=*/day=*/part-*.parquet.tmp"):
+                self._write(_Segment(place, 0, journal, 0, rows))
+        for incomplete in self.path.glob("channel=*/product=*/day=*/.part-*.part"):
             incomplete.unlink()
 
 
 @dataclass
 class _Segment:
-    """Rows that will become one part. `key` is channel, product and day, `place` its path in the recording."""
+    """Rows that will become the part at `place`, a path in the recording; it is due when it has so many rows."""
 
-    key: tuple[str, str, str]
     place: str
     began: int
+    journal: LineFile
+    due: int
     rows: list[list[Any]] = field(default_factory=list)
 
 
-def _open_journal(path: Path) -> sqlite3.Connection:
-    journal = sqlite3.connect(path / JOURNAL, timeout=0.5, check_same_thread=False)
+def _lock_of(path: Path) -> sqlite3.Connection:
+    """Return the lock of a recording's directory. Raises InputError."""
+    if (path / "journal.sqlite").exists():
+        text = "an earlier version of the toolkit (0.1, format 1) left rows in journal.sqlite"
+        raise PART.error(path, text, "recover them with that version, or record to another directory")
     try:
-        journal.execute("pragma locking_mode = exclusive")
-        journal.execute("pragma journal_mode = wal")
-        journal.execute("pragma synchronous = normal")
-        with journal:
-            journal.execute("create table if not exists kept (part text not null, lines blob not null)")
-            # Writing once takes the exclusive lock now, so that a second recorder fails here and not later.
-            journal.execute("insert into kept values ('', x'')")
-            journal.execute("delete from kept where part = ''")
-    except sqlite3.Error as error:
-        journal.close()
-        text = f"can't record to {path}: {error}; another recorder may be writing there, use another directory"
-        raise InputError(text, field="path", rule="one recorder", value=str(path)) from error
-    return journal
+        held = hold(path / JOURNAL / LOCK)
+        why = "another recorder is writing there"
+    except OSError as error:
+        held, why = None, str(error.strerror)
+    if held is None:
+        text = f"can't record to {path}: {why}; use another directory"
+        raise InputError(text, field="path", rule="one recorder", value=str(path))
+    return held
 
 
 def _day(time_ms: int) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ...connecting import venue_in_process
 from ...errors import InputError, WalletError
+from ...limits import Limits
+from ...numerals import Span
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..strategy import StrategyLike
-from .limits import Limits
+from .run_journal import RunJournal
 from .run_state import utc
 from .runner import Runner
 
@@ -73,27 +74,39 @@ def live(
     duration: str | pd.Timedelta | None = None,
     dry_run: bool = False,
     close_at_end: bool = False,
-    poll: float = 1.0,
+    poll: Span = "1s",
     warm_up: int = 0,
     background: bool = False,
+    run: str | None = None,
+    adopt: bool = True,
+    max_bar_age: str | pd.Timedelta | None = None,
 ) -> Results | Runner:
     """Run `strategy` on the environment of `session` until `duration` is over, or a limit or you stop it.
 
     Parameters:
         limits: required, such as `Limits(max_notional=…, max_loss=…)`; a limit of None is not checked.
-        duration: None = until stopped. poll: seconds between two polls.
+        duration: None = until stopped. poll: time between two polls, of the venue's clock.
         dry_run: check orders and note them in the events, but send none.
         close_at_end: close the positions of its symbols however it ends.
         background: return a Runner immediately; `kill()` stops it, `results()` returns its Results.
+        run: name of the run on its account, such as "grid-btc". It can run only once at a time. After a crash it
+        continues: it settles what it sent, delivers missed fills, and prints a table before its first order. Its
+        positions and orders are its own, whatever else trades on the account.
+        adopt: whether a continued run keeps its open orders (`ctx.orders()`), or cancels those that may open.
+        max_bar_age: orders of `on_bar` are refused while its bar closed longer ago, as after a sleep of the computer;
+        None is one interval, or one poll, and 3 s.
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
     ends it like that and returns the Results. An error of the strategy ends it like that and is raised.
 
-    Raises WalletError before the first bar when the session's agent may not trade for its account.
+    Raises WalletError before the first bar when the session's agent may not trade for its account, ToolkitError while a
+    run of this name is running.
     """
     if not dry_run:
         _check_agent(session)
-    runner = Runner(session, strategy, symbols, interval, limits, poll=poll, warm_up=warm_up, dry_run=dry_run)
+    journal = None if run is None else RunJournal(session, run)
+    options: dict[str, Any] = {"poll": poll, "warm_up": warm_up, "dry_run": dry_run, "max_bar_age": max_bar_age}
+    runner = Runner(session, strategy, symbols, interval, limits, journal=journal, adopt=adopt, **options)
     if not background:
         return runner.run(duration, close_at_end=close_at_end)
     runner.start(duration, close_at_end=close_at_end)
@@ -107,8 +120,7 @@ def _check_agent(session: Session) -> None:
         raise WalletError("a live run signs orders with an agent key, and this session has none; or use dry_run=True")
     approvals = session.info.agents(account=agent, role="AGENT")
     own = approvals[approvals["master"].astype(str).str.lower() == str(session.account).lower()]
-    venue = venue_in_process(session)
-    now = utc(venue.host.now_ms() if venue is not None else time.time_ns() // 1_000_000)
+    now = utc(session.clock.now_ms())
     active = (own["status"] == "ACTIVE") & (own["expires_at"].isna() | (own["expires_at"] > now))
     if not active.any():
         was = "is not approved" if own.empty else f"is no longer approved (until {own['expires_at'].max()})"

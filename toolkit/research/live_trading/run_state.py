@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from msgspec import structs
 
+from ...errors import ActionRejected, InputError
+from ...limits import Book
 from ...products import Product
+from ...returns import CAPITAL_FLOWS
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
 from ..analysis.results import Results, frame, records_frame
 from ..market_data import time_index
+from .run_journal import OwnFill, RunJournal
 
 if TYPE_CHECKING:
     from ...session import Session
 
 NAN = float("nan")
+DAY_MS = 86_400_000
 LATE_MS = 60_000
 """Rows that are shown this much later than others of their time are still read."""
 FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
@@ -47,10 +53,12 @@ class RunState:
         session, symbols, mode, dry_run: as given.
         interval_ms: length of a bar.
         trading: whether orders may be sent: not while warming up, nor after the end.
+        stale: whether the bar that is being delivered is too old to trade on.
         products: symbol → Product.
-        position_steps: symbol → signed position in steps.
+        books: symbol → Book: the position, in hedge mode both legs.
         prices: symbol → last known price.
         equity, balance: of the wallet; `first_equity` is that of the start.
+        deposited: deposits less withdrawals since then.
         fees: of the fills of the run.
         placed: handles of all orders of the run.
         sent_ms: when the orders of the last minute were sent.
@@ -58,36 +66,55 @@ class RunState:
         next_open_ms: symbol → opening time of the first bar not read yet.
         started_ms, answered_ms: start of the run, and the last poll that the venue answered in full.
         notes: (Unix ms, kind, symbol, text), as in `Results.events`.
-        samples: (Unix ms, equity, balance, position_steps, prices) over the run.
+        samples: (Unix ms, equity, balance, positions in steps, prices) over the run.
         earlier: ids, by table, of the fills, payments, ledger entries and ended orders of the run's first millisecond
             that came before it.
     """
 
-    def __init__(self, session: Session, symbols: Sequence[str], interval_ms: int, *, mode: str, dry_run: bool) -> None:
+    def __init__(
+        self,
+        session: Session,
+        symbols: Sequence[str],
+        interval_ms: int,
+        *,
+        mode: str,
+        dry_run: bool,
+        journal: RunJournal | None = None,
+    ) -> None:
         self.session = session
         self.symbols = tuple(symbols)
         self.interval_ms = interval_ms
         self.mode = mode
         self.dry_run = dry_run
-        self.trading = False
+        self.journal = journal
+        self.trading = self.stale = False
         self.products: dict[str, Product] = {symbol: session.product(symbol) for symbol in symbols}
-        self.position_steps = dict.fromkeys(symbols, 0)
+        self.books = {symbol: Book(product.step_size, hedge=None) for symbol, product in self.products.items()}
         self.prices: dict[str, float] = {}
         self.equity = self.balance = self.first_equity = NAN
+        self.deposited = self._traded = 0.0
+        self._moved: dict[str, int] = {}
+        """Transfers: id → time of the first sample whose equity has it, 0 before that."""
+        self._outside = NAN
+        """Balance less what fills and funding explain: a change of it may be a transfer."""
         self.placed: list[OrderHandle] = []
         self.sent_ms: deque[int] = deque()
-        self.new_fills: deque[Fill] = deque()
+        self.new_fills: deque[tuple[OwnFill, Fill]] = deque()
         self.next_open_ms: dict[str, int] = {}
         self.started_ms = self.answered_ms = 0
         self.notes: list[tuple[int, str, str, str]] = []
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.earlier: dict[str, set[str]] = {}
         self.fees = 0.0
-        self._seen: dict[str, dict[str, int]] = {"fills": {}, "funding": {}}
+        self._seen: dict[str, dict[str, int]] = {}
         """Rows that were read, by table, id → time, as far as a further read may show them again."""
-        self._newest_ms = {"orders": 0, "fills": 0, "funding": 0}
+        self._newest_ms = dict.fromkeys(("orders", "fills", "funding", "ledger"), 0)
         """Times of the last order change, fill and payment that were read."""
+        self._read_from_ms = 0
+        """Start of the run that this one continues, 0 for none."""
         self._last_transport_note = ""
+        self._day = -1, NAN, NAN
+        """Number of the day, the equity with which it began, and the last one known."""
 
     def now(self) -> int:
         """Return the venue's time in Unix ms, if the session knows it."""
@@ -97,8 +124,79 @@ class RunState:
         """Start the run now: read positions and wallet."""
         self.started_ms = self.answered_ms = self.now()
         self._read_positions()
+        if self.journal is not None:
+            self._take_up(self.journal)
         self.read_wallet()
         self.first_equity = self.equity
+
+    def _take_up(self, journal: RunJournal) -> None:
+        """Replace the account's book by the run's own, and settle the orders that it left."""
+        traded = {fill.symbol for fill in journal.fills.values()} | {
+            str(placed.order.symbol) for placed in journal.handles.values()
+        }
+        if left := ", ".join(sorted(traded - self.books.keys())):
+            text = f"the run has traded {left}, which its symbols leave out now; add them, or choose another name"
+            raise InputError(text, field="symbols", rule="those of the run", value=self.symbols)
+        for book in self.books.values():
+            book.longs = book.shorts = 0
+        for fill in journal.fills.values():
+            self.books[fill.symbol].take(fill.side, fill.steps)
+        self._read_from_ms = journal.begun.time if journal.begun else self.started_ms
+        self._seen["fills"] = {fill.id: fill.time for fill in journal.fills.values()}
+        self._newest_ms["fills"] = max(self._seen["fills"].values(), default=0)
+        self.sent_ms.extend(journal.sent_ms[-1_000:])
+        self.placed.extend(placed for placed in journal.handles.values() if not placed.done)
+        self._outside, self._day = float("inf"), (*journal.kept.day, NAN)  # reads what was transferred meanwhile
+        self._settle_unknown()
+
+    def _settle_unknown(self) -> None:
+        """Ask what became of orders without an answer: of their requests first, then of the orders."""
+        unknown = {placed.cl_ord_id: placed for placed in self.placed if placed.state == "UNKNOWN"}
+        if not unknown:
+            return
+        intents = self.session.intents(limit=None, index=None)
+        self.session.resolve([row.intent for row in rows_of(intents) if not unknown.keys().isdisjoint(row.client_ids)])
+        for number, placed in unknown.items():
+            try:
+                found = self.session.order(number, by="cl_ord_id")
+                if found.order_id:
+                    self._update(placed, found.order_id, str(found.status), float(found.filled))
+            except InputError:
+                placed.reason = "it never reached the venue"
+                self._update(placed, 0, "REJECTED", 0.0)
+
+    def _update(self, placed: OrderHandle, order_id: int, state: str, filled: float) -> None:
+        placed.order_id, placed.state, placed.filled = order_id, state, filled
+        if placed.done and self.journal is not None:
+            self.journal.append(self.now(), ended={placed.cl_ord_id: filled})
+
+    def cancel_open(self, symbol: str) -> None:
+        """Cancel the open orders of a symbol; of a run with a name only its own."""
+        if self.journal is None:
+            self.session.cancel_all(symbol)
+            return
+        table = self.session.orders(symbol, open=True, progress=False)
+        if len(own := table[table["client_order_id"].map(self.journal.owns).astype(bool)]):
+            with suppress(ActionRejected):  # some may have ended meanwhile
+                self.session.cancel(own["order_id"].tolist(), symbol=symbol)
+
+    @property
+    def earned(self) -> float:
+        """Equity less what was deposited since the start."""
+        return self.equity - self.deposited
+
+    def equity_of_day(self) -> float:
+        """Return `earned` as this day (UTC) began: the last one known of the day before, or of the start."""
+        day, known = self.now() // DAY_MS, self.earned
+        begun_day, begun, last = self._day
+        if known == known:
+            self._day = (day, begun, known) if day == begun_day else (day, known if last != last else last, known)
+        return self._day[1]
+
+    @property
+    def day_begun(self) -> tuple[int, float]:
+        """The day and what was earned as it began; see `Kept`."""
+        return (self._day[0], self._day[1]) if self._day[1] == self._day[1] else (-1, 0.0)
 
     def mark_answered(self) -> None:
         """Note that the venue has answered every query of a poll."""
@@ -113,7 +211,9 @@ class RunState:
 
     def sample(self, time_ms: int) -> None:
         """Keep wallet, positions and prices as a point of the equity curve."""
-        self.samples.append((time_ms, self.equity, self.balance, dict(self.position_steps), dict(self.prices)))
+        self._moved = {key: known or time_ms for key, known in self._moved.items()}
+        held = {symbol: book.net for symbol, book in self.books.items()}
+        self.samples.append((time_ms, self.equity, self.balance, held, dict(self.prices)))
 
     def _read_positions(self) -> None:
         """Read the positions, and the ids of what the first millisecond of the run already holds."""
@@ -124,12 +224,12 @@ class RunState:
             known = seen
             held = self.session.positions()
             seen = _ids(self.session.fills(start=begun, progress=False))
+        self.read_mode()
         for row in rows_of(held):
-            if row.symbol in self.position_steps:
-                steps = self._steps(row.symbol, row.size)
-                self.position_steps[str(row.symbol)] += steps if row.side == "LONG" else -steps
+            if row.symbol in self.books:
+                name = "longs" if row.side == "LONG" else "shorts"
+                setattr(self.books[str(row.symbol)], name, self._steps(row.symbol, row.size))
         paid = _ids(self.session.info.funding_payments(start=begun))
-        self._seen = {"fills": dict.fromkeys(seen, self.now()), "funding": dict.fromkeys(paid, self.now())}
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
             "fills": seen,
@@ -137,40 +237,69 @@ class RunState:
             "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
             "ledger": _ids(self.session.info.ledger(start=begun)),
         }
+        self._seen = {name: dict.fromkeys(self.earlier[name], self.now()) for name in ("fills", "funding", "ledger")}
+
+    def read_mode(self) -> None:
+        """Read whether the account is in hedge mode; the venue does not show it before the first order."""
+        modes = set(self.session.info.positions(include_zero=True)["position_mode"].dropna())
+        for book in self.books.values() if modes else ():
+            book.hedge = "HEDGE" in modes
 
     def _steps(self, symbol: str, quantity: float) -> int:
         return round(float(quantity) / float(self.products[str(symbol)].step_size))
 
     def read_wallet(self) -> None:
-        """Read equity and balance."""
+        """Read equity and balance, and what was deposited and withdrawn."""
+        outside = self._read_balance() - self._traded
+        if abs(outside - self._outside) >= 0.005:
+            for row in self._read_on("ledger", self.session.info.ledger):
+                if row.kind in CAPITAL_FLOWS:
+                    self.deposited += float(row.amount)
+                    self._moved[str(row.id)] = 0
+            self._read_balance()  # a deposit that came between the two queries must not look like a loss
+        self._outside = outside
+
+    def _read_balance(self) -> float:
         table = self.session.wallet_balances()
         if len(table):
             self.equity, self.balance = float(table["equity"].iloc[0]), float(table["balance"].iloc[0])
+        return self.balance
 
     def read_orders(self) -> None:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
+            self._settle_unknown()
             table = self._read_on("orders", partial(self.session.orders, progress=False))
             rows = {_id_or_zero(row.client_order_id): row for row in table}
             for placed in self.placed:
                 row = rows.get(placed.cl_ord_id)
                 if row is not None and not placed.done:
-                    placed.order_id, placed.state = int(row.order_id), str(row.status)
-                    placed.filled = float(row.filled)
+                    self._update(placed, int(row.order_id), str(row.status), float(row.filled))
         for row in self._read_on("fills", partial(self.session.fills, progress=False)):
-            if row.symbol in self.position_steps:
-                buys = str(row.side).startswith("BUY")
-                steps = self._steps(row.symbol, row.quantity)
-                self.position_steps[str(row.symbol)] += steps if buys else -steps
-                self.new_fills.append(_fill_of(row, buys))
+            steps = self._own_steps(row) if row.symbol in self.books else 0
+            if steps:
+                if self.books[str(row.symbol)].hedge is None:
+                    self.read_mode()
+                self.books[str(row.symbol)].take(str(row.side), steps)
+                own = OwnFill(str(row.id), unix_ms(row.time), str(row.symbol), str(row.side), steps)
+                self.new_fills.append((own, _fill_of(row, str(row.side).startswith("BUY"))))
                 self.fees += float(row.fee)
+            self._traded += float(row.realized_pnl) - float(row.fee)
+
+    def _own_steps(self, row: Any) -> int:
+        """Return how much of a fill is the run's. A liquidation takes what the run with a name holds, at most."""
+        steps, book = self._steps(row.symbol, row.quantity), self.books[str(row.symbol)]
+        if self.journal is None or self.journal.owns(row.client_order_id):
+            return steps
+        held = book.longs if str(row.side).startswith("SELL") else book.shorts
+        return min(steps, held) if row.type in ("LIQUIDATION", "ADL") else 0
 
     def _read_on(self, name: str, read: Callable[..., pd.DataFrame]) -> Iterator[Any]:
         """Yield the rows since the last ones that were read, and those shortly before, which may have come late.
 
         Fills and payments that were yielded before are left out.
         """
-        start_ms = max(self.started_ms, self._newest_ms[name] - LATE_MS)
+        start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
         table = read(start=utc(start_ms))
         if len(table):
             self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
@@ -187,7 +316,8 @@ class RunState:
     def read_funding(self) -> Iterator[FundingFee]:
         """Yield the funding payments that were not read before."""
         for row in self._read_on("funding", self.session.info.funding_payments):
-            if row.symbol in self.position_steps:
+            self._traded += float(row.amount)
+            if row.symbol in self.books:
                 yield _funding_fee(row, self.prices.get(str(row.symbol), NAN))
 
     def next_funding(self) -> int:
@@ -205,9 +335,11 @@ class RunState:
         marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=symbols)
         orders = self._own("orders", session.orders(start=begun, progress=False))
         entries = self._own("ledger", session.info.ledger(start=begun))
-        moved = entries[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)].assign(
-            symbol=lambda table: table["symbol"].fillna("")
-        )
+        seen = entries["id"].astype(str).map(self._moved)
+        moved = entries.assign(
+            symbol=entries["symbol"].fillna(""),
+            time=entries["time"].where(seen.isna(), pd.to_datetime(seen, unit="ms", utc=True)),
+        )[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)]
         first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
         reasons = {placed.order_id: placed.reason for placed in self.placed}
         fees = [_funding_fee(row) for row in rows_of(self._own("funding", session.info.funding_payments(start=begun)))]
@@ -228,7 +360,10 @@ class RunState:
 
     def _own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of a table that are not from before the run."""
-        return table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
+        table = table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
+        if self.journal is None or "client_order_id" not in table:
+            return table
+        return table[table["client_order_id"].map(self.journal.owns).astype(bool)]
 
 
 def _ids(table: pd.DataFrame) -> set[str]:

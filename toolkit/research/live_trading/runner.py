@@ -19,10 +19,14 @@ import pandas as pd
 
 from ...connecting import venue_in_process
 from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
+from ...limits import Limits
+from ...numerals import Span
+from ..analysis.luck import trials
 from ..analysis.results import Results
 from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
-from .limits import Limits, check_run
+from .limits import check_run
+from .run_journal import RunJournal
 from .run_state import RunState, rows_of, unix_ms, utc
 from .session_context import FeedQueue, SessionContext
 
@@ -33,6 +37,8 @@ GRACE_MS = 300
 """How long after its end a bar is queried, so that it holds its last trade."""
 QUIET_GRACE_MS = 3_000
 """How long after its end a bar that the venue does not list counts as one without trades."""
+SHORTEST_POLL = 0.05
+"""Seconds of this machine's that a poll is apart from the next at least, however fast the venue's time passes."""
 NEVER = float("inf")
 LOOKBACK = 1_000
 """Bars before the first one that are searched for the last price."""
@@ -54,23 +60,29 @@ class Runner:
         limits: Limits,
         *,
         mode: str = "live",
-        poll: float = 1.0,
+        poll: Span = "1s",
         step: str | pd.Timedelta | None = None,
         warm_up: int = 0,
         dry_run: bool = False,
+        journal: RunJournal | None = None,
+        adopt: bool = True,
+        max_bar_age: str | pd.Timedelta | None = None,
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
         named = symbols or self.strategy.symbols or ("BTCUSDC",)
         self.symbols = (named,) if isinstance(named, str) else tuple(dict.fromkeys(named))
         self.interval_ms = span_ms(interval)
-        self.step_ms = span_ms(step) if step is not None else self.interval_ms
+        self.step_ms = span_ms(step, "step") if step is not None else self.interval_ms
         self.limits = limits
-        self.poll = poll
+        self.poll = span_ms(poll, "poll") / 1000
+        usual_ms = max(self.interval_ms, self.step_ms, round(self.poll * 1000)) + QUIET_GRACE_MS
+        self._bar_age_ms = usual_ms if max_bar_age is None else span_ms(max_bar_age, "max_bar_age")
         self.warm_up = warm_up
         self.still_open: list[str] = []
         self.error: BaseException | None = None
-        self.state = RunState(session, self.symbols, self.interval_ms, mode=mode, dry_run=dry_run)
+        self.state = RunState(session, self.symbols, self.interval_ms, mode=mode, dry_run=dry_run, journal=journal)
+        self._adopt = adopt
         self.notes = self.state.notes
         self._feed = FeedQueue(session, self.state.now)
         self.ctx = SessionContext(self.state, self.strategy, limits, self._feed)
@@ -91,8 +103,7 @@ class Runner:
         self._visible_ms: dict[str, int] = {}
         """Opening time of the last bar of each symbol in its history."""
         self._funding_due_ms = 0
-        self._poll_due = monotonic() + poll
-        """When the next poll is due, on the monotonic clock."""
+        self._polled_at = monotonic()
 
     def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
         """Run until the end and return the Results; see `live`."""
@@ -100,7 +111,7 @@ class Runner:
         reason, kind = "the time is over", "END"
         try:
             self._begin()
-            until = None if duration is None else self.state.started_ms + span_ms(duration)
+            until = None if duration is None else self.state.started_ms + span_ms(duration, "duration")
             while not self._stop.is_set():
                 if self.ctx.stopped:
                     reason, kind = self.ctx.stopped, "STOP"
@@ -175,6 +186,8 @@ class Runner:
         state.trading = not self.warm_up
         state.next_open_ms = dict.fromkeys(self.symbols, first_ms)
         self.strategy.ctx = self.ctx
+        if state.journal is not None:
+            self._resume(state.journal)
         self.strategy.on_start(self.ctx)
         if self.warm_up:
             self._query_bars(edge_ms)
@@ -184,6 +197,36 @@ class Runner:
             self._feed.add_fills()
             self._timer_due_ms = state.started_ms + self.ctx.timer_ms
         state.sample(state.started_ms)
+
+    def _resume(self, journal: RunJournal) -> None:
+        """Continue where the run of this name stopped, and print what became of its orders and positions."""
+        state, begun = self.state, journal.begun
+        params = {name: str(value) for name, value in self.strategy.params.items()}
+        if begun is None:
+            journal.append(state.now(), params=params, equity=state.equity, trials=len(trials))
+            return
+        state.first_equity = begun.equity
+        self.ctx._take_up(journal.kept, journal.handles)
+        held = {symbol: self.ctx.position(symbol) for symbol in self.symbols}
+        state.read_orders()
+        cancelled = [placed for placed in self.ctx.orders() if not (self._adopt or placed.order.reduce_only)]
+        for placed in cancelled:
+            self.ctx.cancel(placed)
+        sizes = dict.fromkeys(self.symbols, 0.0)
+        for row in rows_of(self.session.positions()):
+            sizes[row.symbol] = sizes.get(row.symbol, 0.0) + (row.size if row.side == "LONG" else -row.size)
+        rows = []
+        for symbol in self.symbols:
+            left = [placed.state == "UNKNOWN" for placed in self.ctx.orders() if placed.order.symbol == symbol]
+            now, gone = self.ctx.position(symbol), sum(placed.order.symbol == symbol for placed in cancelled)
+            rows.append(
+                (symbol, held[symbol], now - held[symbol], now, sizes[symbol], left.count(False), sum(left), gone)
+            )
+        names = ("symbol", "held", "filled meanwhile", "holds", "account holds", "adopted", "unknown", "cancelled")
+        changed = {name: value for name, value in params.items() if (begun.params or {}).get(name) != value}
+        state.note("RESUME", "", f"changed parameters: {changed}" if changed else "")
+        table = pd.DataFrame(rows, columns=list(names)).round(9).to_string(index=False)
+        print(f"{self.strategy.name} continues a run of {utc(begun.time):%Y-%m-%d %H:%M}:\n{table}")
 
     def _wait(self, until: int | None) -> bool:
         """Let time pass until the next poll or timer; return whether it is a poll."""
@@ -196,14 +239,18 @@ class Runner:
             target = target if until is None else min(target, until)
             venue.advance(until=target if due >= target else ceil(due))
             return due >= target
-        speed = getattr(venue.host.clock, "speed", 1.0) if venue is not None else 1.0
+        speed = self.state.session.clock.speed
         timer = (due - now) / 1000 / speed if speed else NEVER
-        left = self._poll_due - monotonic()
-        self._stop.wait(max(min(left, timer), 0))
-        if timer < left:
+        left, soon = self._polled_at + self._poll_seconds() - monotonic(), min(timer, self.poll)
+        self._stop.wait(max(min(left, soon), 0))
+        if soon < left:  # the timer is due, or the speed may have changed
             return False
-        self._poll_due = monotonic() + self.poll
+        self._polled_at = monotonic()
         return True
+
+    def _poll_seconds(self) -> float:
+        """Return this machine's seconds from one poll to the next: `poll` of the venue's, where its time passes."""
+        return max(self.poll / (self.session.clock.speed or 1), min(self.poll, SHORTEST_POLL))
 
     def _tick(self) -> None:
         """Call the strategy's timer when it is due, after what the feed has brought."""
@@ -226,9 +273,16 @@ class Runner:
 
     def _deliver_fills(self) -> None:
         self.state.read_orders()
+        journal = self.state.journal
         while self.state.new_fills:
-            self.strategy.on_fill(self.ctx, self.state.new_fills.popleft())
+            own, fill = self.state.new_fills.popleft()
+            if journal is not None:
+                journal.append(self.state.now(), fill=own)
+            self.strategy.on_fill(self.ctx, fill)
+            if journal is not None:
+                journal.append(self.state.now(), taken=own.id)
         self.ctx._follow_fills()
+        self.ctx._keep()
 
     def _poll(self) -> None:
         """Query everything that is new and call the strategy, in the order in which it happened."""
@@ -320,11 +374,16 @@ class Runner:
                                 computed.update(self.ctx.history[bar.symbol])
             _, _, bar = self._read_bars.popleft()
             self.ctx.now = max(self.ctx.now, closed) if self.state.trading else closed
+            # Trailing stops protect: they follow old bars, too.
             self.ctx._follow_bar(bar)
-            self.strategy.on_bar(self.ctx, bar)
-            last_of_instant = not self._read_bars or self._read_bars[0][0] != closed
-            if last_of_instant and len(self._latest) == len(self.symbols) and not self.ctx.stopped:
-                self.strategy.on_bars(self.ctx, dict(self._latest))
+            self.state.stale = self.state.trading and self.state.now() - closed > self._bar_age_ms
+            try:
+                self.strategy.on_bar(self.ctx, bar)
+                last_of_instant = not self._read_bars or self._read_bars[0][0] != closed
+                if last_of_instant and len(self._latest) == len(self.symbols) and not self.ctx.stopped:
+                    self.strategy.on_bars(self.ctx, dict(self._latest))
+            finally:
+                self.state.stale = False
             if self.state.trading:
                 self.state.sample(closed)
             if self.ctx.stopped:
@@ -342,7 +401,7 @@ class Runner:
         state.trading = False
         if not state.dry_run:
             for symbol in self.symbols:
-                self._attempt(f"cancelling in {symbol}", partial(self.session.cancel_all, symbol))
+                self._attempt(f"cancelling in {symbol}", partial(state.cancel_open, symbol))
             if self._close_at_end:
                 self._attempt("closing", self._close_positions)
         self._attempt("reading orders", state.read_orders)
@@ -355,6 +414,8 @@ class Runner:
         if failed is not None and kind != "ERROR" and not isinstance(failed, ToolkitError | KeyboardInterrupt):
             failed.add_note(f"in on_stop of {self.strategy.name}, after its open orders were cancelled")
             raise failed
+        if state.journal is not None:
+            state.journal.close()
         return state.results(self.strategy.name, self.strategy.params, self.ctx.records)
 
     def _attempt(self, what: str, action: Callable[[], Any]) -> BaseException | None:
@@ -369,6 +430,12 @@ class Runner:
         return None
 
     def _close_positions(self) -> None:
+        if self.state.journal is not None:
+            self.state.trading = True
+            for symbol in self.symbols:
+                self.ctx.close_position(symbol)
+            self.state.trading = False
+            return
         held = self.session.positions()
         for symbol in self.symbols:
             if (held["symbol"] == symbol).any():
@@ -378,8 +445,9 @@ class Runner:
         for row in rows_of(self.session.positions()):
             if row.symbol in self.symbols:
                 self.still_open.append(f"{row.side} {row.size:g} {row.symbol}")
+        journal = self.state.journal
         for row in rows_of(self.session.orders(open=True)):
-            if row.symbol in self.symbols:
+            if row.symbol in self.symbols and (journal is None or journal.owns(row.client_order_id)):
                 self.still_open.append(f"order {row.order_id} {row.side} {row.remaining:g} {row.symbol}")
         if self.still_open:
             self.state.note("OPEN", "", "; ".join(self.still_open))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
+from ...limits import Limits
 from ...margin import maintenance_margin
 from ...orders import Bracket, Order
 from ...products import Amount, Product, decimal_text
 from ..account_data import FundingRates, OrderHandle
 from ..context import Context, ratio_of
 from ..market_data import BarHistory, BookSnapshot, Trade
-from .limits import Limits, check_order
+from .limits import check_order
 from .run_state import NAN, RunState, rows_of, unix_ms
 
 if TYPE_CHECKING:
@@ -109,10 +110,11 @@ class SessionContext(Context):
 
     def place(self, order: Order | Bracket) -> OrderHandle:
         """Check the limits and send an order; the handle shows its state after the answer."""
-        state = self._state
+        state, journal = self._state, self._state.journal
         placed = OrderHandle(order)
-        if not state.trading:
-            placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
+        if not state.trading or state.stale:
+            why = "the bar is older than max_bar_age" if state.stale else "the run is warming up or has ended"
+            placed.state, placed.reason = "REJECTED", f"{why}; nothing is sent"
             return placed
         try:
             check_order(self._limits, state, order.entry)
@@ -126,6 +128,9 @@ class SessionContext(Context):
             state.note("DRY_RUN", str(order.symbol), text)
             return placed
         state.sent_ms.append(state.now())
+        if journal is not None:
+            order = journal.record(order, state.now())
+            placed = OrderHandle(order)
         state.placed.append(placed)
         try:
             receipt = self._session.place(order)
@@ -166,6 +171,10 @@ class SessionContext(Context):
         self._state.note("TRANSPORT", symbol, f"cancelling: {failure}")
         self._refresh()
 
+    def _keep(self) -> None:
+        if (journal := self._state.journal) is not None:
+            journal.keep(self._state.now(), self._kept(self._state.day_begun))
+
     def cancel(self, placed: OrderHandle) -> None:
         """Cancel an order; does nothing when it is in a final state."""
         if placed.done or not placed.cl_ord_id or self._state.dry_run:
@@ -179,13 +188,27 @@ class SessionContext(Context):
             return self._note_unanswered(str(placed.order.symbol), failure)
         self._refresh()
 
+    def _replace(self, placed: OrderHandle, changed: Order) -> None:
+        if not placed.cl_ord_id or self._state.dry_run:
+            return
+        try:
+            check_order(self._limits, self._state, changed)
+            self._state.sent_ms.append(self._state.now())
+            self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)
+            placed.order = changed
+        except (InputError, ExchangeError) as refused:
+            self._state.note("REJECTED", str(changed.symbol), f"{changed.describe()}: {refused}")
+        except (TransportError, OutcomeUnknown) as failure:
+            return self._note_unanswered(str(changed.symbol), failure)
+        self._refresh()
+
     def cancel_all(self, symbol: str | None = None) -> None:
         """Cancel all open orders of a symbol of this run, or of all its symbols."""
         if self._state.dry_run:
             return
         for name in self.symbols if symbol is None else (symbol,):
             try:
-                self._session.cancel_all(name)
+                self._state.cancel_open(name)
             except (TransportError, OutcomeUnknown) as failure:
                 return self._note_unanswered(name, failure)
         self._refresh()
@@ -200,7 +223,14 @@ class SessionContext(Context):
 
     def position(self, symbol: str) -> float:
         """Return the signed position, base units, from all fills known so far."""
-        return self._state.position_steps[symbol] * float(self.product(symbol).step_size)
+        return self._state.books[symbol].net * float(self.product(symbol).step_size)
+
+    def legs(self, symbol: str) -> tuple[float, float]:
+        book, step = self._state.books[symbol], float(self.product(symbol).step_size)
+        return book.longs * step, -book.shorts * step
+
+    def _is_hedged(self, symbol: str) -> bool:
+        return bool(self._state.books[symbol].hedge)
 
     def underway(self, symbol: str) -> float:
         """Return the signed quantity of market orders that are neither filled nor in another final state."""

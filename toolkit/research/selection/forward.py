@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
+from ...numerals import span_ns
 from ..analysis.luck import trials
 from ..analysis.results import Results
 from ..data.bars import row_times, time_column
@@ -203,11 +204,9 @@ def _size(size: Any, name: str) -> int | pd.Timedelta:
     if isinstance(size, Integral):
         return int(size)
     try:
-        if isinstance(size, Real):
-            raise ValueError("not a whole number of rows")
-        return pd.Timedelta(size)
-    except ValueError as error:
-        text = f"{name} is {size!r}: {error}; give rows (500) or a length of time ('30D')"
+        return pd.Timedelta(span_ns(size, name))
+    except InputError:
+        text = f"{name} is {size!r}; give rows (500) or a length of time ('30D')"
         raise InputError(text, field=name, value=str(size)) from None
 
 

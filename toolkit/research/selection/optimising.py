@@ -88,7 +88,7 @@ class Optimisation:
         """Return the best point and how far to trust it, as one Series.
 
         The best parameters, `score` (what was maximised), points and failed (counts), pbo (probability of backtest
-        overfitting), and what `Results.luck` says of the best run: among others trials (all of this session),
+        overfitting), and what `Results.luck` says of the best run: among others trials (all of this project),
         deflated_sharpe, sharpe_low, sharpe_high, min_track_record, track_record.
         """
         found = {
@@ -110,7 +110,7 @@ class Optimisation:
         return page_of_points(table, self.names, "score", self.summary(), self.run)
 
     def report(self, path: str | Path) -> Path:
-        """Write the interactive report as one HTML file that needs no network; return its path."""
+        """Write the interactive report as HTML, and Plotly's script next to it; return its path."""
         return self.page().save(path)
 
     def __repr__(self) -> str:

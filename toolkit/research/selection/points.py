@@ -6,7 +6,6 @@ They run in this process, in processes of this machine, or on a Dask cluster.
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import multiprocessing
 import os
@@ -27,11 +26,14 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...stored.lines import LineFile
+from ...stored.seals import FileKind
 from ..analysis.luck import trials
 from ..analysis.results import Results
 
-FORMAT = 1
-"""Number of the format of a results file. It is not in the file: a line that lacks a field is refused."""
+FORMAT = 2
+"""Number of the format of a results file; files of format 1 had no header."""
+_KIND = FileKind("results of a sweep", FORMAT, "choose another results file")
 SCHEMA = "cd75a5e57eefd7a6"
 """Hash of a record's fields; tests/test_persisted_formats.py says what to do on a change."""
 Record = dict[str, Any]
@@ -149,38 +151,20 @@ def from_plain(value: Any) -> Any:
 
 
 class RecordFile:
-    """The results file: one JSON object a line; an incomplete last line, left by a crash, is dropped."""
+    """The results file: a sealed line for each point. Points whose lines are damaged are run again."""
 
     def __init__(self, path: str | Path | None, retry_failed: bool) -> None:
-        self.path = Path(path) if path is not None else None
-        self.known: dict[str, Record] = {}
-        self._file: Any = None
-        if self.path is None or not self.path.exists():
-            return
-        whole = self.path.read_bytes()
-        kept = whole[: whole.rfind(b"\n") + 1]
-        if len(kept) < len(whole):
-            self.path.write_bytes(kept)
-        for number, line in enumerate(kept.decode("utf-8").splitlines(), start=1):
-            try:
-                record = json.loads(line)
-                if record["status"] == "ok" or not retry_failed:
-                    self.known[record["key"]] = record
-            except (ValueError, KeyError, TypeError):
-                text = f"{self.path} line {number} is not a point of a sweep; choose another results file"
-                raise InputError(text, field="results", value=str(self.path)) from None
+        self._file = None if path is None else LineFile(Path(path), _KIND)
+        records: list[Record] = [] if self._file is None else self._file.lines
+        self.known = {one["key"]: one for one in records if one["status"] == "ok" or not retry_failed}
 
     def __enter__(self) -> RecordFile:
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a", encoding="utf-8", newline="\n")
         return self
 
     def add(self, record: Record) -> None:
         """Append a record and flush it, so that a crash loses only what is unfinished."""
         if self._file is not None:
-            self._file.write(json.dumps(record, allow_nan=False) + "\n")
-            self._file.flush()
+            self._file.append(record)
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
@@ -202,9 +186,10 @@ def _unpack(payload: bytes) -> tuple[Any, Any, Mapping[str, Any]]:
 _payload = b""
 
 
-def _begin_worker(payload: bytes) -> None:
+def _begin_worker(payload: bytes, started: Any) -> None:
     global _payload
     _payload = payload
+    started.set()
     threading.Thread(target=_end_with_parent, name="toolkit-parent", daemon=True).start()
 
 
@@ -268,9 +253,9 @@ class _Processes:
             text = f"sweep was called while a worker imports this script; {rule}"
             raise InputError(text, field="workers", rule="main module")
         context = multiprocessing.get_context("spawn")
-        self._make = partial(
-            ProcessPoolExecutor, workers, mp_context=context, initializer=_begin_worker, initargs=(payload,)
-        )
+        self._started = context.Event()
+        begin: dict[str, Any] = {"initializer": _begin_worker, "initargs": (payload, self._started)}
+        self._make = partial(ProcessPoolExecutor, workers, mp_context=context, **begin)
         self.pool = self._make()
 
     def run(self, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
@@ -287,6 +272,10 @@ class _Processes:
         except BaseException:
             self.pool.shutdown(wait=False, cancel_futures=True)
             raise
+        if lost and not self._started.is_set():
+            text = "no worker could start: each imports this script first, and fails there; its own error is above"
+            rule = 'put the call under if __name__ == "__main__":, or give workers=0'
+            raise InputError(f"{text}. {rule.capitalize()}", field="workers", rule="main module")
         if lost:
             self.pool.shutdown()
             self.pool = self._make()  # one with a dead worker takes no more

@@ -7,20 +7,29 @@ speed, or interruptions.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import itertools
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
+import numpy as np
 import pandas as pd
 
 from ...errors import InputError
 from ...interchange import to_pandas
 from ..analysis.luck import trials
 from ..data.bars import read_bars
-from .points import Point, Record, RecordFile, from_plain, is_strategy, runner
+from .points import Point, Record, RecordFile, from_plain, is_strategy, plain_value, runner
+
+CODE = ("__init__", "__call__")
+"""Special methods of a task that count as its code."""
 
 
 def sweep(
@@ -51,8 +60,9 @@ def sweep(
 
     Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
     its row and its error; the traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
-    Interrupting stops the workers and keeps the file. Points of other tasks, data and options are distinguished by
-    fingerprint, but a change of the task's code is not detected.
+    Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options, and by a hash
+    of the task's code with what it refers to and the versions of Python and this toolkit: those of other code are run
+    again, and a line says so.
     """
     data = to_pandas(data) if is_strategy(task) else data
     points = make_points(task, combinations_of(grid), data, seeds, options)
@@ -78,15 +88,20 @@ def evaluate(
         if record and (not point.returns or record["status"] == "failed" or "returns" in record["values"]):
             found[point.key] = record
     waiting = [point for point in points if point.key not in found]
+    others = {(repr(record["params"]), record["seed"]) for record in store.known.values()}
+    plain = [({name: plain_value(value) for name, value in point.params.items()}, point.seed) for point in waiting]
+    if again := sum((repr(params), seed) in others for params, seed in plain):
+        print(f"{again} points are in the file for other code, data or options; they are run again")
     bar.update(len(found))
     for record in run(waiting) if waiting else ():
         store.add(record)
         found[record["key"]] = record
         bar.update(1)
-    for record in found.values():
-        sharpe = from_plain(record["values"].get("sharpe", float("nan")))
-        if record["status"] == "ok" and isinstance(sharpe, float):
-            trials.add(record["key"], sharpe)
+    with trials.together():
+        for record in found.values():
+            sharpe = from_plain(record["values"].get("sharpe", float("nan")))
+            if record["status"] == "ok" and isinstance(sharpe, float):
+                trials.add(record["key"], sharpe)
     return [found[point.key] for point in points]
 
 
@@ -118,13 +133,54 @@ def make_points(
 ) -> list[Point]:
     """Return one point for each different combination and seed, with keys that identify task, data and options."""
     name = f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}"
-    base = f"{name}|{fingerprint(data)}|{_text(options)}"
+    base = f"{name}|{code_of(task)}|{fingerprint(data)}|{_text(options)}"
     points: dict[str, Point] = {}
     for params in combinations:
         for seed in [None] if seeds is None else seeds:
             key = hashlib.sha256(f"{base}|{_text(params)}|{seed}".encode()).hexdigest()[:32]
             points.setdefault(key, Point(key, params, seed, returns))
     return list(points.values())
+
+
+def code_of(task: Any) -> str:
+    """Return a hash of a task's code: bytecode, constants, defaults, closure, what it refers to, and versions."""
+    seen: set[int] = set()
+
+    def words(part: Any) -> Iterator[str]:
+        if part is None or isinstance(part, str | bytes | int | float):
+            yield repr(part)
+        elif isinstance(part, tuple | list):
+            for item in part:
+                yield from words(item)
+        elif isinstance(part, set | frozenset):
+            yield repr(sorted(map(repr, part)))
+        elif isinstance(part, CodeType):
+            yield part.co_code.hex() + repr(part.co_names)
+            yield from words(part.co_consts)
+        elif id(part) not in seen:
+            seen.add(id(part))
+            function = inspect.unwrap(getattr(part, "__func__", part)) if callable(part) else part
+            if isinstance(part, partial):
+                yield from words((part.func, part.args, *sorted(part.keywords.items())))
+            elif getattr(part, "__module__", "").startswith("toolkit."):
+                yield getattr(part, "__qualname__", "")  # the version stands for its code
+            elif isinstance(part, type):
+                own = [item for item in sorted(vars(part).items()) if item[0] in CODE or not item[0].startswith("__")]
+                yield from words([*own, *part.__bases__])
+            elif isinstance(function, FunctionType):
+                yield from words((function.__code__, function.__defaults__, [*(function.__kwdefaults__ or {}).items()]))
+                held = [cell.cell_contents for cell in function.__closure__ or ()]
+                # What a task can change while it runs is no code.
+                yield from words([each for each in held if not isinstance(each, list | set | dict)])
+                used = [function.__globals__.get(name) for name in function.__code__.co_names]
+                yield from words([each for each in used if isinstance(each, FunctionType | type | str | int | float)])
+            elif isinstance(part, pd.DataFrame | pd.Series | np.ndarray):
+                yield fingerprint(part)
+            else:
+                yield type(part).__name__
+
+    text = "|".join([sys.version, version("afx-toolkit"), *words(task)])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def fingerprint(data: Any) -> str:

@@ -8,9 +8,10 @@ lock; only the command itself is applied under it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
@@ -40,6 +41,9 @@ T = TypeVar("T")
 EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
 """Largest body in bytes; more is answered 413. Source: docs/published.md, "Exchange API" [L]."""
+
+SLICE = 250
+"""Rows of a long answer that are made or encoded without a pause."""
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
@@ -83,6 +87,8 @@ class Incoming:
     delayed: no fault applies to them again."""
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
+    pause: Callable[[], None] = lambda: None
+    """See HttpRequest."""
 
     def exempt_copy(self) -> Incoming:
         """Return the request as it came in, to be executed without faults."""
@@ -105,6 +111,10 @@ class Submission(NamedTuple):
     admit: Callable[[Core], None] | None
 
 
+def _nothing() -> None:
+    """Continue at once."""
+
+
 class HttpRequest(NamedTuple):
     """One HTTP request as plain values; see `Gateway.handle`."""
 
@@ -113,6 +123,8 @@ class HttpRequest(NamedTuple):
     query: Query | str = ()
     body: bytes = b""
     peer: str = ""
+    pause: Callable[[], None] = _nothing
+    """Called between the slices of a long answer, so that others come in between."""
 
 
 class Started(NamedTuple):
@@ -130,6 +142,8 @@ class Host(Protocol):
     def core(self) -> Core: ...
     @property
     def lock(self) -> AbstractContextManager[Any]: ...
+    @property
+    def speed(self) -> float: ...
     def now_ms(self) -> int: ...
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
     def query(self, question: Callable[[Core], T]) -> T: ...
@@ -242,7 +256,9 @@ class Gateway:
         """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
         query = request.query
         pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
-        incoming = Incoming(request.method.upper(), request.path, pairs, request.body, request.peer)
+        incoming = Incoming(
+            request.method.upper(), request.path, pairs, request.body, request.peer, pause=request.pause
+        )
         found = self._begin(incoming)
         if isinstance(found, Submission):
             return Started(incoming, found, None)
@@ -305,6 +321,8 @@ class Gateway:
         except Exception as error:
             answer = refusal(error)
         headers = {**answer.headers, "x-venue-time": str(self.venue.now_ms())}
+        if self.venue.speed != 1:
+            headers["x-venue-speed"] = f"{self.venue.speed:g}"
         return answer._replace(headers=headers, action=incoming.action, signer=incoming.signer)
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
@@ -360,8 +378,16 @@ class Gateway:
 
         found = self.venue.query(data)
         if long:  # without the lock, which all commands need
-            found = info.answer(found, endpoint.name, values)
+            return self._enveloped_rows(endpoint, info.answer(found, endpoint.name, values), incoming.pause)
         return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
+
+    def _enveloped_rows(self, endpoint: Endpoint, rows: Iterable[Any], pause: Callable[[], None]) -> Answer:
+        """Return the answer with these rows, made in slices: all at once would hold the interpreter for long."""
+        parts, left = [], iter(rows)
+        while some := list(islice(left, SLICE)):
+            parts.append(msgspec.json.encode(some if self.extended else endpoint.as_published(some))[1:-1])
+            pause()
+        return Answer(200, b'{"code":0,"message":"success","data":[' + b",".join(parts) + b"]}")
 
 
 def refusal(error: Exception) -> Answer:

@@ -43,7 +43,7 @@ def view(core: Core) -> Core:
 
 
 def answer(core: Core, endpoint: str, values: Values) -> Any:
-    """Return the data of an Info query, JSON-ready.
+    """Return the data of an Info query, JSON-ready; of a long one an iterator over its rows.
 
     `endpoint` is a name in `protocol.reads.info_queries.ENDPOINTS`, `values` is the result of its `parse`. Raises
     MalformedRequest for a well-formed parameter that names no product, vault or past block.

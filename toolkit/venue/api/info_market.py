@@ -46,8 +46,10 @@ def product(core: Core, values: Values) -> dict[str, Any]:
 
 
 def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int]) -> dict[str, Any]:
+    # While trading in one is paused, the venue accepts no orders for it.
+    paused = {code for code, market in core.state.markets.items() if market.paused}
     meta = {
-        "perpProducts": rows,
+        "perpProducts": [{**row, "listStatus": "paused"} if int(row["code"]) in paused else row for row in rows],
         "marginTables": [
             {"tableId": table, "riskLimitVo": tiers}
             for table, tiers in sorted(core.state.margin_tables.items())
@@ -67,18 +69,18 @@ def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int
     return {"md5Checksum": checksum, **meta}
 
 
-def klines_last(core: Core, values: Values) -> list[dict[str, Any]]:
+def klines_last(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     """Return the latest candles, newest first."""
     return _newest(core, values, core.state.time + 1)
 
 
-def klines_before(core: Core, values: Values) -> list[dict[str, Any]]:
+def klines_before(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     """Return the candles that start before a time, newest first."""
     before = values["timestamp"]
     return _newest(core, values, core.state.time + 1 if before is None else min(before, core.state.time + 1))
 
 
-def _newest(core: Core, values: Values, end: int) -> list[dict[str, Any]]:
+def _newest(core: Core, values: Values, end: int) -> Iterator[dict[str, Any]]:
     """Return the last `limit` candles that start before `end`, newest first.
 
     Intervals without trades have no candle, so each round looks twice as far back as the one before.
@@ -93,10 +95,10 @@ def _newest(core: Core, values: Values, end: int) -> list[dict[str, Any]]:
         if first <= earliest(core) or not last:
             break
         last, count = first - interval_ms, max(count, 1) * 2
-    return [records.kline(listed, candle, values["interval"]) for candle in reversed(found[-values["limit"] :])]
+    return (records.kline(listed, candle, values["interval"]) for candle in reversed(found[-values["limit"] :]))
 
 
-def klines(core: Core, values: Values) -> list[dict[str, Any]]:
+def klines(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     """Return the candles that start within a window, oldest first."""
     listed, interval_ms = _listed(core, values), values["interval"] * 1000
     # the first interval that starts in the window is rounded up; the very first candle may begin before `earliest`
@@ -113,7 +115,7 @@ def klines(core: Core, values: Values) -> list[dict[str, Any]]:
             nearest=(str(last - (MAX_CANDLES - 1) * interval_ms),),
         )
     candles = _candles(core, listed, first, last + interval_ms, interval_ms)
-    return [records.kline(listed, candle, values["interval"]) for candle in candles]
+    return (records.kline(listed, candle, values["interval"]) for candle in candles)
 
 
 def _listed(core: Core, values: Values) -> Product:

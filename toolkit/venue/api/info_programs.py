@@ -171,10 +171,10 @@ def block(core: Core, values: Values) -> dict[str, Any]:
     """Return one block and a page of its transactions, in order. Raises MalformedRequest for a future block."""
     height = values["blockHeight"]
     state = core.state
-    if not 1 <= height <= core.height:
-        message = f"blockHeight {height} is no block; the venue has 1 to {core.height}"
+    if not 0 <= height <= core.height:
+        message = f"blockHeight {height} is no block; the venue has 0, its genesis, to {core.height}"
         raise MalformedRequest(
-            message, field="blockHeight", rule="known", value=height, nearest=(str(min(max(height, 1), core.height)),)
+            message, field="blockHeight", rule="known", value=height, nearest=(str(min(max(height, 0), core.height)),)
         )
     closed = next((block for block in reversed(state.history.blocks) if block.height == height), None)
     inside = state.history.transactions.records

@@ -177,7 +177,7 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
         "cumRealizedPnl": micro_text(held.pnl),
         "curMarkPx": price(product, mark),
         "cumTransactionFee": micro_text(held.fees),
-        "createTime": held.created,
+        "createTime": min((leg.opened for leg in (long, short_leg) if leg.size), default=held.created),
         "blockTime": held.updated,
     }
 

@@ -17,7 +17,7 @@ class Event(msgspec.Struct, gc=False):
 class BookChange(Event):
     """A price level has a new total (0 = removed). `sequence` is the market's and grows by one each time.
 
-    With price 0 any level may have changed: the simulated makers' quotes moved.
+    With price 0, and the number of the change before, any level may have changed: time has passed for simulated makers.
     """
 
     product: int
@@ -69,6 +69,20 @@ class FundingRateSet(Event):
     """A funding settlement was made for a product."""
 
     rate: FundingRate
+
+
+class InsuranceOverdrawn(Event):
+    """INSURANCE has paid for a loss that it had no money for. Amounts in micro-USDC."""
+
+    address: str
+    """The account that lost more than it had."""
+    product: int
+    """0 = several."""
+    amount: int
+    balance: int
+    """Of INSURANCE after it."""
+    trades: tuple[int, ...]
+    """Ids of the trades that made the position."""
 
 
 class PriceTick(Event):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
@@ -141,7 +143,22 @@ class Core:
         return self.step_hash
 
     def block_hash(self, height: int) -> str:
-        """Return the hash of a complete block without transactions (the history has those of the others)."""
+        """Return the hash of a complete block without transactions (the history has those of the others).
+
+        Block 0 is the genesis: its hash identifies the market. It depends on what never changes afterwards.
+        """
+        if not height:
+            state = self.state
+            codes = sorted(state.products)
+            first = (
+                state.seed,
+                state.genesis_time,
+                state.block_ms,
+                codes,
+                state.config,
+                sorted(state.settings.items()),
+            )
+            return "0x" + hashlib.sha256(b"genesis:" + msgspec.msgpack.encode(first)).hexdigest()
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
 
     def wake(self, name: str, time: int) -> None:
@@ -155,7 +172,8 @@ class Core:
         state = self.state
         for code, row in state.products.items():
             self.products[code] = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
-        self.risk_index.rebuild_products(self.products)
+        marks = {code: market.mark for code, market in state.markets.items()}
+        self.risk_index.rebuild_products(self.products, marks)
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the whole state, as 64 hex digits."""
@@ -165,19 +183,20 @@ class Core:
         """Return the whole state as bytes; `Core.load` returns a core that continues identically."""
         return dump_format.joined(self.slices())
 
-    def slices(self) -> Iterator[bytes]:
-        """Return the slices of a dump of the present state, encoded as they are read; see `codec.slices`."""
+    def slices(self, *, whole: bool = True) -> Iterator[bytes]:
+        """Return the slices of a dump of the present state, encoded as they are read; see `dump_format.slices`."""
         self.books.settle()
-        return dump_format.slices(self.state)
+        return dump_format.slices(self.state, whole=whole)
 
     @classmethod
-    def load(cls, data: bytes) -> Core:
-        """Return a core that continues from a dump. Raises VenueError for damaged bytes, and for other versions'."""
-        state = dump_format.load(data)
+    def load(cls, data: bytes, name: object = "these bytes", fetch: dump_format.Fetch | None = None) -> Core:
+        """Return a core that continues from a dump; see `dump_format.load`. Raises StoredFileError, which names it, for
+        damaged bytes and for other versions'."""
+        state = dump_format.load(data, name, fetch)
         try:
             return cls(state=state)
         except Exception as error:  # damaged bytes can decode to a state that any rule fails on
-            raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
+            raise dump_format.KIND.damaged(name, f"{type(error).__name__}: {error}") from error
 
     def violations(self, *, history: bool = True) -> list[str]:
         """Return one sentence for each invariant that the state breaks; the list of a sound state is empty.
@@ -214,6 +233,8 @@ class Core:
             self.run_hooks()
             raise
         self.run_hooks()
+        if self.recording and type(command) is Control:
+            self.books.tell()
         self._verify()
         return outcome
 
@@ -332,6 +353,8 @@ class Core:
             self.run_hooks()
         self.books.fold()
         state.time = until
+        if self.recording:
+            self.books.tell()
         self.height = height = self._height()
         if height != before:
             blocks = state.history.blocks

@@ -1,7 +1,8 @@
 """The state as bytes: dump, load, hash.
 
-The format is a checksum and the MessagePack of the typed state. Dictionaries keep their insertion order, because rules
-iterate over them: two states that differ in it would continue differently. Nothing depends on a process's hash seed.
+The format is the MessagePack of the typed state, and a header with a seal. Dictionaries keep their insertion order,
+because rules iterate over them: two states that differ in it would continue differently. Nothing depends on a process's
+hash seed.
 
 A state is encoded in slices. Nearly all of a large one is its history, which only grows, so `slices` captures the rest
 immediately and encodes the records afterwards, while the venue continues. It is decoded in slices too: each holds
@@ -10,20 +11,21 @@ the interpreter, and with it a server's other threads and its signals, until it 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from typing import Any, get_args, get_origin
 
 import msgspec
 
-from ...errors import VenueError
-from ..model.history import History, Log
+from ...stored.seals import FileKind, before_header, checksum, sealed
+from ..model.history import History, Log, Records
 from ..model.state import State
 
-MAGIC = b"toolkit venue state 5\n"
-"""First bytes of a dump; the number changes with the shape of the state."""
-SCHEMA = "295c69e3c91b46c7"
+FORMAT = 7
+"""Number of the format; it changes with the shape of the state."""
+KIND = FileKind("venue dump", FORMAT, "load another one, or one that the same version of the toolkit wrote")
+SCHEMA = "9ce787bdfb755803"
 """Hash of the state's fields (names, order, types); tests/test_persisted_formats.py says what to do on a change."""
 
 RECORDS = 16_384
@@ -33,43 +35,46 @@ WHOLE = 1 << 20
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.decode
 _decoder = msgspec.msgpack.Decoder(State)
+_NAMES = "kept"
+Fetch = Callable[[bytes], bytes]
 _Growing = tuple[list[Any], int]
 """A list of records, and how many of them were there when the state was captured."""
-
-_START = len(MAGIC) + hashlib.sha256().digest_size
-"""Where the state begins, behind its checksum."""
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
     """Return the dump that consists of these slices."""
-    whole = b"".join(parts)
-    return b"".join((MAGIC, hashlib.sha256(whole).digest(), memoryview(whole)[len(MAGIC) :]))
+    return sealed(b"".join((*parts, KIND.header())))
 
 
-def slices(state: State) -> Iterator[bytes]:
-    """Capture a state, and return what encodes it slice by slice, MAGIC first; the state may change meanwhile."""
-    parts: list[bytes | _Growing] = [MAGIC, _head(0x80, 0xDE, len(fields(state)))]
+def slices(state: State, *, whole: bool = True) -> Iterator[bytes]:
+    """Capture a state, and return what encodes it slice by slice; the state may change meanwhile.
+
+    With `whole` False, chunks of the history that lie elsewhere are only named; `load` fetches them.
+    """
+    parts: list[bytes | _Growing] = [_head(0x80, 0xDE, len(fields(state)))]
     for field in fields(state):
         parts.append(_encode(field.name))
         value = getattr(state, field.name)
         if field.name == "history":
-            _capture(value, parts)
+            _capture(value, parts, whole)
         else:
             parts.append(_encode(value))
     return _encoded(parts)
 
 
-def _capture(value: Any, parts: list[bytes | _Growing]) -> None:
+def _capture(value: Any, parts: list[bytes | _Growing], whole: bool) -> None:
     """Add the history, or a part of it. Records are never changed, except for the last of a list (a candle)."""
     if isinstance(value, History | Log):
         value = {name: getattr(value, name) for name in value.__struct_fields__}
+    elif isinstance(value, Records) and not whole:
+        value = dict(zip((_NAMES, "recent"), value.parts, strict=True))
     if isinstance(value, dict):
         parts.append(_head(0x80, 0xDE, len(value)))
         for key, inner in value.items():
             parts.append(_encode(key))
-            _capture(inner, parts)
+            _capture(inner, parts, whole)
     elif len(value) <= 1:
-        parts.append(_encode(value))
+        parts.append(_encode(list(value)))
     else:
         parts += _head(0x90, 0xDC, len(value)), (value, len(value) - 1), _encode(value[-1])
 
@@ -84,7 +89,7 @@ def _encoded(parts: Iterable[bytes | _Growing]) -> Iterator[bytes]:
         at = 0
         while at < count:
             end = min(count, at + RECORDS - records)
-            gathered.append(_encode(held[at:end])[len(_head(0x90, 0xDC, end - at)) :])
+            gathered.append(_encode(list(held[at:end]))[len(_head(0x90, 0xDC, end - at)) :])
             records, at = records + end - at, end
             if records >= RECORDS:
                 yield b"".join(gathered)
@@ -99,29 +104,26 @@ def _head(short: int, long: int, count: int) -> bytes:
     return bytes((long,)) + count.to_bytes(2) if count < 1 << 16 else bytes((long + 1,)) + count.to_bytes(4)
 
 
-def load(data: bytes) -> State:
-    """Return the dumped state. Raises VenueError for other bytes, and for damaged or edited ones."""
-    if not data.startswith(MAGIC):
-        raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
-    body = memoryview(data)[_START:]
-    digest = hashlib.sha256(MAGIC)
-    digest.update(body)
-    if data[len(MAGIC) : _START] != digest.digest():
-        raise VenueError("the dump is damaged: its checksum is that of other bytes")
+def load(data: bytes, name: object, fetch: Fetch | None = None) -> State:
+    """Return the state of a dump, or of slices that a journal kept and checked, for which `fetch` returns the chunks of
+    the history that they only name. Raises StoredFileError with `name` for other, damaged and edited bytes."""
+    if fetch is None:
+        KIND.check(name, data)
     try:
-        parts = _decode(body, type=dict[str, msgspec.Raw])
-        history = _decoded(History, parts.pop("history"))
+        parts = _decode(data if fetch else before_header(data), type=dict[str, msgspec.Raw])
+        history = _decoded(History, parts.pop("history"), fetch)
         others = (part for name, raw in parts.items() for part in (_encode(name), raw))
         state = _decoder.decode(b"".join((_head(0x80, 0xDE, len(parts)), *others)))
         state.history = history
     except Exception as error:  # what another program wrote can break anything, UTF-8 included
-        raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
-    _check_fields(state, parts)
+        raise KIND.damaged(name, f"{type(error).__name__}: {error}") from error
+    if wrong := _wrong_fields(state, parts):
+        raise KIND.error(name, f"it is of another version: the fields of {wrong} are not those of this one")
     return state
 
 
-def _check_fields(state: State, parts: dict[str, msgspec.Raw]) -> None:
-    """Raise VenueError for a dump whose fields are not those of this version.
+def _wrong_fields(state: State, parts: dict[str, msgspec.Raw]) -> str:
+    """Return the fields of a dump that are not those of this version, "" if they are.
 
     The decoder drops the fields that it does not know, and fills in the missing ones, so the state is encoded again.
     That is quick, because the history is left out: its types refuse unknown fields themselves.
@@ -129,16 +131,26 @@ def _check_fields(state: State, parts: dict[str, msgspec.Raw]) -> None:
     names = {field.name for field in fields(state)} - {"history"}
     wrong = names ^ parts.keys()
     wrong |= {name for name in names & parts.keys() if _encode(getattr(state, name)) != bytes(parts[name])}
-    if wrong:
-        where = ", ".join(f"State.{name}" for name in sorted(wrong))
-        raise VenueError(f"the dump is of another version: the fields of {where} are not those of this one")
+    return ", ".join(f"State.{name}" for name in sorted(wrong))
 
 
-def _decoded(kind: Any, raw: msgspec.Raw) -> Any:
+def reader(kind: Any, fetch: Fetch) -> Callable[[bytes], list[Any]]:
+    """Return what fetches and decodes a chunk of records."""
+    decode = msgspec.msgpack.Decoder(kind).decode
+    return lambda name: decode(fetch(name))
+
+
+def _decoded(kind: Any, raw: msgspec.Raw, fetch: Fetch | None) -> Any:
     """Return the history, or a part of it, of this type."""
-    if len(raw) < WHOLE:
-        return _decode(raw, type=kind)
     origin = get_origin(kind) or kind
+    named = fetch is not None and origin is list and bytes(memoryview(raw)[:1]) < b"\x90"  # a map, not an array
+    if fetch is not None and named:
+        names, recent = _decode(raw, type=dict[str, msgspec.Raw]).values()
+        return Records(_decode(names, type=list[bytes]), _decoded(kind, recent, None), reader(kind, fetch))
+    if len(raw) < WHOLE and (fetch is None or origin is list):
+        return _decode(raw, type=kind)
+    if kind == list[int]:  # positions: as objects they would take nine times as much
+        return array("I", _decode(raw, type=kind))
     if origin is list:
         items, records = _decode(raw, type=list[msgspec.Raw]), []
         for at in range(0, len(items), RECORDS):
@@ -147,14 +159,13 @@ def _decoded(kind: Any, raw: msgspec.Raw) -> Any:
         return records
     if origin is dict:
         inner = get_args(kind)[1]
-        return {key: _decoded(inner, one) for key, one in _decode(raw, type=dict[Any, msgspec.Raw]).items()}
+        return {key: _decoded(inner, one, fetch) for key, one in _decode(raw, type=dict[Any, msgspec.Raw]).items()}
     parts = _decode(raw, type=dict[str, msgspec.Raw])
-    return origin(**{each.name: _decoded(each.type, parts[each.encode_name]) for each in msgspec.structs.fields(kind)})
+    return origin(
+        **{each.name: _decoded(each.type, parts[each.encode_name], fetch) for each in msgspec.structs.fields(kind)}
+    )
 
 
 def hash_of(parts: Iterable[bytes]) -> str:
-    """Return the SHA-256 that the dump of these slices carries, as 64 hex digits."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
+    """Return the SHA-256 of the state in these slices, as 64 hex digits."""
+    return checksum(parts).hex()

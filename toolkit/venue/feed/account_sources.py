@@ -34,6 +34,8 @@ class AccountSource(FeedSource):
         self._address = address
         self._last_sent: dict[str, Rows] = {}
         self._orders: dict[int, Data] = {}
+        self._reducing: set[int] = set()
+        """Open orders that reduce a position."""
         self.reset(core)
 
     def reset(self, core: Core) -> None:
@@ -42,6 +44,7 @@ class AccountSource(FeedSource):
         account = core.state.accounts.get(self._address)
         orders = account.orders if account else {}
         self._orders = {number: order_record(core, order) for number, order in orders.items()}
+        self._reducing = {number for number, order in orders.items() if order.reducing}
 
     def snapshot(self, core: Core) -> Data:
         """Return all parts."""
@@ -78,15 +81,21 @@ class AccountSource(FeedSource):
         Orders without an event are compared only if they reduce a position: those shrink with it, without an event.
         """
         live, last_sent = core.state.accounts[self._address].orders, self._orders
-        ended = [number for number in last_sent if number not in live]
-        changed = [self._ended_order(core, number, last_sent.pop(number)) for number in ended]
-        for number, order in live.items():
-            if number in with_events or order.reducing or number not in last_sent:
-                row = order_record(core, order)
-                if last_sent.get(number) != row:
-                    last_sent[number] = row
-                    changed.append(row)
-        return changed
+        ended, changed = list[Data](), list[Data]()
+        for number in sorted(with_events | self._reducing):
+            order = live.get(number)
+            if order is None:
+                self._reducing.discard(number)
+                if number in last_sent:
+                    ended.append(self._ended_order(core, number, last_sent.pop(number)))
+                continue
+            if order.reducing:
+                self._reducing.add(number)
+            row = order_record(core, order)
+            if last_sent.get(number) != row:
+                last_sent[number] = row
+                changed.append(row)
+        return ended + changed
 
     def _read(self, core: Core) -> dict[str, Rows]:
         account = core.state.accounts.get(self._address)

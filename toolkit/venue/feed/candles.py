@@ -40,7 +40,7 @@ class CandleSource(FeedSource):
         symbol = core.products[self._code].symbol
         limit = max(1, min(RECENT, RECENT_MINUTES * 60 // self._interval_s))
         values = {"symbol_name": symbol, "interval": self._interval_s, "limit": limit}
-        rows = info_market.klines_last(core, values)[::-1]
+        rows = list(info_market.klines_last(core, values))[::-1]
         return {**(rows[-1] if rows else {"symbolName": symbol, "intrvl": self._interval_s}), "recent": rows[:-1]}
 
     def collect(self, batch: Batch) -> list[Data]:
@@ -109,25 +109,24 @@ class ProductTicker:
         self.code = code
         self._minute = -1
         self._day: Candle | None = None
-        self._best = (0, 0)
+        self._best, self._interest = (0, 0), 0
         self.row = self._read(core)
 
     def update(self, batch: Batch) -> bool:
         """Read the ticker again if a command can have changed it; return whether it changed or a price was set."""
         price_set = self.code in batch.prices
-        best_changed = self.code in batch.books and self._best_prices(batch.core) != self._best
-        if not (price_set or best_changed or self.code in batch.trades):
+        best_changed = self.code in batch.books and batch.core.books.top(self.code) != self._best
+        # what is closed without the book (auto-deleveraging, netting) is no trade, but changes the open interest
+        interest_changed = batch.core.state.markets[self.code].open_interest != self._interest
+        if not (price_set or best_changed or interest_changed or self.code in batch.trades):
             return False
         before, self.row = self.row, self._read(batch.core)
         return price_set or self.row != before
 
-    def _best_prices(self, core: Core) -> tuple[int, int]:
-        book = core.books[self.code]
-        return book.bids.best, book.asks.best
-
     def _read(self, core: Core) -> Data:
         product, market = core.products[self.code], core.state.markets[self.code]
-        self._best = bid, ask = self._best_prices(core)
+        self._best = bid, ask = core.books.top(self.code)
+        self._interest = market.open_interest
         day = self._day_candle(core)
         open_ticks = day.open if day else market.last
         settled = core.state.history.funding_rates.get(self.code)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from ...errors import MalformedRequest
@@ -22,6 +23,9 @@ from ..simulation.participants import past_of
 from .account_sources import account_source
 from .batches import Batch, Data, FeedSource, Levels, in_chunks
 from .candles import CandleSource, TickerSource
+
+_ALL = 1 << 62
+"""More than the levels of any side are worth, in micro-USDC."""
 
 
 class BookSource(FeedSource):
@@ -54,8 +58,8 @@ class BookSource(FeedSource):
         return [self._data(core, bids, asks)] if bids or asks else []
 
     def _window(self, core: Core) -> tuple[Levels, Levels]:
-        book = core.books[self._code]
-        return book.depth(1, self._depth), book.depth(-1, self._depth)
+        bids, asks = (list(islice(core.books.levels(self._code, side, _ALL), self._depth)) for side in (1, -1))
+        return bids, asks
 
     def _changes(self, product: Product, before: Levels, now: Levels) -> list[list[str]]:
         if before == now:

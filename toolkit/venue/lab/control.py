@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
 from ...guards import without_keys
+from ...numerals import Span
 from ...products import MICRO
 from ...suggestions import Suggesting
 from ...venue import development
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .faults import Fault, Faults
 
 
-Span = str | int | timedelta
-"""A length of time: ms, a timedelta, or text like "90s"."""
 ExactAmount = str | int | Decimal
 """A number as exact text, an int or a Decimal; never a float."""
 
@@ -231,14 +229,19 @@ class Controls(Suggesting):
         self._do("unlimit", action=action)
 
     def market(
-        self, regime: str, product: str | int | None = None, *, after: Span = 0, lasting: Span | None = None
+        self,
+        regime: str,
+        product: str | int | None = None,
+        *,
+        after: Span = "0s",
+        lasting: Span | None = None,
     ) -> None:
         """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
 
         It begins `after` a span from now and stays, or lasts for the span `lasting`; then the market is usual again.
         """
         code = 0 if product is None else self._code(product)
-        spans = milliseconds(after), 0 if lasting is None else milliseconds(lasting)
+        spans = milliseconds(after, "after"), 0 if lasting is None else milliseconds(lasting, "lasting")
         self._do("market", regime=Market.named(regime).regime, product=code, after=spans[0], lasting=spans[1])
 
     def calm(self) -> None:

@@ -375,15 +375,16 @@ class Faults:
     def add(self, text: str, **settings: Any) -> Fault:
         """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.
 
-        The settings may stand in the text: "lose-answer action=placeOrder after=2 count=all". `delay` is ms, a
-        timedelta or text like "2s". Raises InputError for an unknown kind and for settings that don't go together.
+        The settings may stand in the text: "lose-answer action=placeOrder after=2 count=all". `delay` is a span
+        like "2s". Raises InputError for an unknown kind and for settings that don't go together.
         """
         kind, *words = text.split() or [""]
         given = {name: _value(name, value, text) for name, _, value in (word.partition("=") for word in words)}
         for name in settings.keys() - SETTINGS.keys():
             raise _no_setting(name)
         values = {**SETTINGS, **given, **settings}
-        values |= {"account": values["account"].lower(), "delay": milliseconds(values["delay"])}
+        delay_ms = milliseconds({"delay": "1s", **given, **settings}["delay"], "delay")
+        values |= {"account": values["account"].lower(), "delay": delay_ms}
         # each fault has its own random sequence
         fault = Fault(kind, **values, _random=random.Random(f"{self._venue.core.state.seed}:{self._added}"))
         _check(fault)
@@ -424,7 +425,7 @@ def _value(name: str, value: str, text: str) -> Any:
     if name not in SETTINGS or not value:
         raise _no_setting(f"{name}={value}" if value else name)
     if name in ("path", "action", "account", "peer", "channel", "delay"):
-        return int(value) if name == "delay" and value.isdigit() else value
+        return value
     if name == "count" and value == "all":
         return None
     try:

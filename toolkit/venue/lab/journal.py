@@ -17,25 +17,33 @@ import sqlite3
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, get_args
 
 import msgspec
 
-from ...errors import InputError, JournalDamaged, VenueError
+from ...errors import InputError, StoredFileError, VenueError
+from ...stored.databases import transaction
+from ...stored.seals import checksum
+from ..engine import dump_format
 from ..engine.commands import Advance, Command
 from ..engine.core import Core
-from ..engine.dump_format import joined
 from ..model.genesis import Genesis
+from ..model.history import CHUNK, Records
 from . import journal_file
 from .journal_file import Entry, Sync
 
-DUMP_COMMANDS = 20_000
+DUMP_COMMANDS = 10_000
 DUMP_MS = 6 * 3_600_000
 """A dump of the state is begun after this many commands or this many ms of the venue's time."""
+STEP_COMMANDS = 8
+"""Commands of a group for which a further slice of a dump is written."""
 CLOSE_SECONDS = 0.1
 """How long closing may take to keep a dump; without it, the next start replays what came after the last one."""
+STEP, REST_SECONDS = 500, 0.01
+"""Entries that are checked in a step after the start, and the pause after each."""
 SLICE_MS = 60_000
 """Long advances are applied in slices, so that events don't pile up in memory. The state does not depend on it."""
 
@@ -52,6 +60,9 @@ class Journal:
         self.count = last.number
         self.sync = sync
         self.closed = False
+        self.behind = 0
+        """Entries before this one are still to be checked."""
+        self._damage: StoredFileError | None = None
         self._chain = last.chain
         self._db = connection
         weakref.finalize(self, connection.close)  # releases the file's lock even if `close` is never called
@@ -74,10 +85,8 @@ class Journal:
         path = Path(path)
         if path.exists():
             raise VenueError(f"{path} exists; open it, or choose another file")
-        fresh = path.with_name(path.name + ".new")
         try:
-            journal_file.write_file(fresh, journal_file.first_entries(genesis, first))
-            fresh.replace(path)
+            journal_file.write_file(path, journal_file.first_entries(genesis, first))
         except (OSError, sqlite3.Error) as error:
             raise VenueError(f"{path} can't be written as a journal: {error}") from error
         return cls.open(path, sync=sync)
@@ -86,8 +95,8 @@ class Journal:
     def open(cls, path: str | Path, *, sync: Sync = "full") -> Journal:
         """Open a journal after checking every entry.
 
-        Raises JournalDamaged, which says what is wrong and how many entries are intact, and VenueError when there is no
-        file, another venue uses it, or it can't be written. A file that others could read is made private.
+        Raises StoredFileError, which says what is wrong and how many entries are intact, and VenueError when there is
+        no file, another venue uses it, or it can't be written. A file that others could read is made private.
         """
         path = Path(path)
         if not path.is_file():
@@ -100,12 +109,15 @@ class Journal:
         connection = None
         try:
             connection = journal_file.connect(path, sync)
-            genesis, last = journal_file.examine(path, connection)
-            with journal_file.transaction(connection):  # a file, folder or disk that takes no writes is found out now
+            start = journal_file.first_to_check(connection)
+            genesis, last = journal_file.examine(path, connection, start)
+            with transaction(connection):  # a file, folder or disk that takes no writes is found out now
                 connection.execute("UPDATE head SET n = n")
             with contextlib.suppress(OSError):  # it holds every signed request; where that can't be set, it stays
                 path.chmod(0o600)
-            return cls(path, connection, genesis, last, sync)
+            opened = cls(path, connection, genesis, last, sync)
+            opened.behind = start
+            return opened
         except BaseException as error:
             if connection is not None:
                 connection.close()
@@ -116,22 +128,25 @@ class Journal:
     def append(self, commands: Sequence[Command]) -> None:
         """Write commands, in one transaction. Raises VenueError when that fails; none must be applied then.
 
-        While a dump is kept, a slice of it is written as well.
+        While a dump is kept, slices of it are written as well: a group's commands are as many as single ones.
         """
         self._write("command", map(journal_file.encode, commands))
-        self._step()
+        for _ in range(1 + len(commands) // STEP_COMMANDS):
+            self._step()
 
     def append_state(self, dump: bytes) -> None:
         """Write that the venue's state was replaced by this dump (a revert or a load)."""
         self._write("state", [dump])
 
     def _write(self, kind: str, bodies: Iterable[bytes]) -> None:
+        if self._damage is not None:
+            raise VenueError(f"nothing was done: {self._damage}")
         rows = journal_file.chained(self.count + 1, self._chain, kind, bodies)
         if not rows:
             return
         count, chain = rows[-1].number, rows[-1].chain
         try:
-            with journal_file.transaction(self._db):
+            with transaction(self._db):
                 self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
                 self._db.execute("UPDATE head SET n = ?, chain = ?", (count, chain))
         except sqlite3.Error as error:
@@ -145,17 +160,72 @@ class Journal:
         """
         time = core.state.time
         due = self.count - self._dump_number >= DUMP_COMMANDS or time - self._dump_time >= DUMP_MS
-        if due and self._dumping is None:
+        if due and self._dumping is None and not self._spill(core):
             self._begin_dump(core)
+
+    def _spill(self, core: Core) -> bool:
+        """Write a full chunk of old records, and let go of them; return False when there was none."""
+        for holder, name in core.state.history.lists():
+            keyed = isinstance(holder, dict)
+            records = holder[name] if keyed else getattr(holder, name)
+            recent = records.parts[1] if isinstance(records, Records) else records
+            if len(recent) < 2 * CHUNK:  # a chunk stays, because the newest records are those that are read
+                continue
+            if not isinstance(records, Records):
+                records = Records([], recent, dump_format.reader(list[type(recent[0])], self.fetch))  # type: ignore[misc]
+                holder.__setitem__(name, records) if keyed else setattr(holder, name, records)
+            body = journal_file.encode(recent[:CHUNK])
+            digest = checksum((body,))
+            try:
+                self._db.execute("INSERT OR IGNORE INTO chunks VALUES (?, ?)", (digest, body))
+            except sqlite3.Error:  # it stays in memory
+                return False
+            records.keep(digest)
+            return True
+        return False
+
+    def fetch(self, digest: bytes) -> bytes:
+        """Return a chunk of old records. Raises VenueError for one that was altered."""
+        reader = sqlite3.connect(self.path) if self.closed else self._db
+        try:
+            [found] = reader.execute("SELECT body FROM chunks WHERE hash = ?", (digest,)).fetchone() or [b""]
+            if checksum((found,)) == digest:
+                return bytes(found)
+        except (sqlite3.Error, TypeError):  # damage to a table's name, or to a value's type
+            pass
+        finally:
+            if self.closed:
+                reader.close()
+        raise VenueError(f"old records kept in {self.path} were altered; only what needs them is refused")
+
+    def check_behind(self, lock: AbstractContextManager[Any], rest: float = 0.0) -> None:
+        """Check the entries before `behind` in steps, each under the lock; damage ends all further writing."""
+        at = 0
+        while at < self.behind:
+            with lock:
+                if self.closed:
+                    return
+                end = min(at + STEP, self.behind) + 1
+                try:
+                    for entry in journal_file.intact(self._db, at, end):
+                        at = entry.number
+                    if at != end - 1:
+                        raise journal_file.Broken(f"entry {at + 1} is missing")
+                except (journal_file.Broken, sqlite3.Error) as fault:
+                    self._damage = journal_file.damaged(self.path, str(fault), at)
+                    warnings.warn(f"{self._damage} No command is taken any more.", RuntimeWarning, stacklevel=2)
+                    return
+            sleep(rest)
+        self.behind = 0
 
     def _begin_dump(self, core: Core) -> None:
         self._dump_number, self._dump_time = self.count, core.state.time
-        self._dumping = self._dump(self.count, core.state.time, core.slices())
+        self._dumping = self._dump(self.count, core.state.time, core.slices(whole=False))
 
     def _dump(self, applied: int, time: int, slices: Iterator[bytes]) -> Iterator[None]:
         """Write a dump of the state after `applied` entries, a slice at each step; the last step makes it count."""
         execute, number = self._db.execute, self._dump_id + 1
-        digest = hashlib.sha256(b"%d:" % applied)
+        digest = hashlib.sha256(journal_file.dump_start(applied))
         oldest = "SELECT min(id) FROM slices WHERE dump <> ?"
         while execute(f"DELETE FROM slices WHERE id = ({oldest})", (self._dump_id,)).rowcount:
             yield  # what earlier dumps left
@@ -165,7 +235,7 @@ class Journal:
             yield
         hashed = digest.digest()
         chain = journal_file.chain_hash(self._chain, "dump", hashed)
-        with journal_file.transaction(self._db):
+        with transaction(self._db):
             execute("INSERT INTO dumps VALUES (?, ?, ?, ?, ?)", (number, self.count, time, hashed, applied))
             execute("UPDATE head SET chain = ?", (chain,))
         self._chain, self._dump_id = chain, number
@@ -184,7 +254,7 @@ class Journal:
         start, core = self._latest_dump()
         for kind, body in self._db.execute("SELECT kind, body FROM entries WHERE n > ? ORDER BY n", (start,)):
             if kind == "state":
-                core = Core.load(body)
+                core = Core.load(body, self.path)
             else:
                 apply(core, journal_file.decode_command(body))
         return core
@@ -193,14 +263,19 @@ class Journal:
         found = self._db.execute("SELECT id, applied, hash FROM dumps ORDER BY id DESC").fetchone()
         if found is not None and found[1] is not None:
             number, applied, digest = found
-            rows = self._db.execute("SELECT body FROM slices WHERE dump = ? ORDER BY id", (number,))
-            parts = [body for (body,) in rows]
-            if journal_file.dump_hash(applied, parts) == digest:
-                with contextlib.suppress(VenueError):  # a dump of another version: replay from the genesis
-                    return applied, Core.load(joined(parts))
+            parts: list[bytes] = []
+            with contextlib.suppress(sqlite3.Error, TypeError):  # damage to a table's name, or to a value's type
+                rows = self._db.execute("SELECT body FROM slices WHERE dump = ? ORDER BY id", (number,))
+                parts = [bytes(memoryview(body)) for (body,) in rows]
+            if parts and journal_file.dump_hash(applied, parts) == digest:
+                with contextlib.suppress(StoredFileError):  # a dump of another version: replay from the genesis
+                    return applied, Core.load(b"".join(parts), self.path, self.fetch)
             else:
                 what = f"the dump kept in {self.path} after entry {applied} was altered; it is not used"
                 warnings.warn(f"{what}: the state is computed from the entries", RuntimeWarning, stacklevel=2)
+        self.check_behind(contextlib.nullcontext())
+        if self._damage is not None:
+            raise self._damage
         return 0, Core(self.genesis)
 
     def close(self, core: Core | None = None) -> None:
@@ -235,7 +310,7 @@ def open_or_create(
         return Journal.create(path, genesis, first, sync=sync)
     try:
         return Journal.open(path, sync=sync)
-    except JournalDamaged:
+    except StoredFileError:
         if not recovering:
             raise
         journal_file.recover(path)

@@ -9,7 +9,6 @@ that was committed and damage to it shows, whereas SQLite drops the torn end of 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import shutil
 import sqlite3
@@ -19,15 +18,21 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ...errors import JournalDamaged, VenueError
+from ...errors import StoredFileError, ToolkitError, VenueError
+from ...stored import databases
+from ...stored.databases import transaction
+from ...stored.seals import FileKind, checksum, header_in
+from ..engine import dump_format
 from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
-VERSION = "toolkit venue journal 4"
-"""Begins the hash chain; the number changes with the venue's rules, because a journal is replayed by them."""
-SCHEMA = "85ec0c56ff75dacf"
+FORMAT = 6
+"""Number of the format; it changes with the venue's rules, because a journal is replayed by them."""
+KIND = FileKind("venue journal", FORMAT, "`toolkit venue --recover` or recover=True keeps what is whole")
+START = b"venue journal %d" % FORMAT
+"""Begins the hash chain."""
+SCHEMA = "bba473f8ae7ad252"
 """Hash of the fields of commands and genesis; tests/test_persisted_formats.py says what to do on a change."""
-EARLIER = tuple(f"toolkit venue journal {number}" for number in (1, 2, 3))
 
 Sync = Literal["full", "os"]
 """What "written" means: "full" waits for the disk, so that a power cut loses nothing; "os" waits for the operating
@@ -41,7 +46,11 @@ CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), n INTEGER NOT NULL, 
 CREATE TABLE dumps (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, time INTEGER NOT NULL, hash BLOB NOT NULL,
     applied INTEGER) STRICT;
 CREATE TABLE slices (id INTEGER PRIMARY KEY, dump INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE chunks (hash BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT;
 """
+"""Chunks are old records of the history, which dumps name by their hash."""
+BEHIND = 20_000
+"""So many entries before the latest dump are checked at the start; more are checked afterwards."""
 
 encode = msgspec.msgpack.Encoder().encode
 decode_command = msgspec.msgpack.Decoder(Submit | Advance | Control).decode
@@ -65,21 +74,23 @@ class Digest(NamedTuple):
     hash: bytes
 
 
-class _Broken(Exception):
+class Broken(Exception):
     """An entry is missing, altered or unreadable; the text says which and how."""
 
 
 def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
     """Return the hash of a dump in slices of the state after `applied` entries."""
-    digest = hashlib.sha256(b"%d:" % applied)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
+    return checksum((dump_start(applied), *parts))
+
+
+def dump_start(applied: int) -> bytes:
+    """Return what the hash of a dump begins with."""
+    return b"%d:%d:" % (dump_format.FORMAT, applied)
 
 
 def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:
     """Return the hash of an entry and, through `before`, of all entries before it."""
-    return hashlib.sha256(before + kind.encode() + b":" + body).digest()
+    return checksum((before, kind.encode(), b":", body))
 
 
 def chained(first: int, chain: bytes, kind: str, bodies: Iterable[bytes]) -> list[Entry]:
@@ -93,87 +104,70 @@ def chained(first: int, chain: bytes, kind: str, bodies: Iterable[bytes]) -> lis
 
 def first_entries(genesis: Genesis, commands: Sequence[Command]) -> list[Entry]:
     """Return the entries of a new journal."""
-    [first] = chained(0, VERSION.encode(), "genesis", [encode(genesis)])
+    [first] = chained(0, START, "genesis", [encode(genesis)])
     return [first, *chained(1, first.chain, "command", map(encode, commands))]
 
 
 def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] = ()) -> None:
-    """Write a new database with these entries, and close it; one at this path is replaced."""
-    path.unlink(missing_ok=True)
-    _rollback_journal(path).unlink(missing_ok=True)  # SQLite would apply it to the new file
-    connection = connect(path, "full")
-    try:
-        connection.executescript(_TABLES)
-        with transaction(connection):
-            connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", entries)
-            connection.executemany("INSERT INTO dumps (n, time, hash) VALUES (?, ?, ?)", digests)
-            last = entries[-1]
-            chain = _with_digests(last.chain, [each for each in digests if each.number == last.number])
-            connection.execute("INSERT INTO head VALUES (1, ?, ?)", (last.number, chain))
-    finally:
-        connection.close()
-        _rollback_journal(path).unlink(missing_ok=True)  # empty, and named after a file that is renamed
+    """Write a database with these entries, which takes the place of one at this path. Raises OSError, sqlite3.Error."""
+    fresh = path.with_name(path.name + ".new")
+    for old in (fresh, _rollback_journal(fresh)):  # SQLite would apply the second to the new file
+        old.unlink(missing_ok=True)
+    with contextlib.closing(connect(fresh, "full")) as connection, transaction(connection):
+        for statement in _TABLES.split(";"):
+            connection.execute(statement)
+        databases.stamp(connection, KIND)
+        connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", entries)
+        connection.executemany("INSERT INTO dumps (n, time, hash) VALUES (?, ?, ?)", digests)
+        last = entries[-1]
+        chain = _with_digests(last.chain, [each for each in digests if each.number == last.number])
+        connection.execute("INSERT INTO head VALUES (1, ?, ?)", (last.number, chain))
+    for old in (_rollback_journal(fresh), _rollback_journal(path)):
+        old.unlink(missing_ok=True)
+    fresh.replace(path)
 
 
 def connect(path: Path, sync: Sync) -> sqlite3.Connection:
     """Open a database. Raises sqlite3.Error when it can't be read."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
-    try:
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = TRUNCATE")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if sync == 'full' else 'OFF'}")
-    except UnicodeDecodeError as error:  # SQLite's message quotes the damaged bytes
-        connection.close()
-        raise sqlite3.DatabaseError("the description of the tables is not readable") from error
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    synchronous = f"synchronous = {'FULL' if sync == 'full' else 'OFF'}"
+    return databases.connect(path, "locking_mode = EXCLUSIVE", "journal_mode = TRUNCATE", synchronous, timeout=0.5)
 
 
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block writes, or nothing of it when it raises; within a transaction, leave that to it."""
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
+def first_to_check(connection: sqlite3.Connection) -> int:
+    """Return the entry of the latest dump, if very many lie before it, else 0."""
+    found = connection.execute("SELECT applied FROM dumps ORDER BY id DESC").fetchone()
+    return found[0] if found is not None and isinstance(found[0], int) and found[0] > BEHIND else 0
 
 
-def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]:
-    """Return the genesis and the last entry, after reading every entry. Raises JournalDamaged or sqlite3.Error.
+def examine(path: Path, connection: sqlite3.Connection, start: int = 0) -> tuple[Genesis, Entry]:
+    """Return the genesis and the last entry, after reading every entry from `start` on.
 
-    The chain of the entry returned includes the dumps that were kept after it.
+    Raises StoredFileError or sqlite3.Error. The chain of the entry returned includes the dumps that were kept after it.
     """
     # Calling a Python function on the way lets a signal's handler run: this takes seconds for a large file.
     connection.set_progress_handler(_nothing, PROGRESS)
     try:
         with transaction(connection):  # in exclusive locking mode this keeps every other process out until it is closed
-            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            query = "PRAGMA quick_check(1)" if not start else "SELECT 'ok' FROM head"
+            verdict = connection.execute(query).fetchone()[0]
     except sqlite3.OperationalError as error:
-        if _error_class(error) == sqlite3.SQLITE_INTERRUPT:  # by the handler; SQLite drops what it raised
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:  # by the handler; SQLite drops what it raised
             raise KeyboardInterrupt from None
         raise
     finally:
         connection.set_progress_handler(None, 0)
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
-    first: Entry | None = None
+    KIND.check(path, databases.stamp_of(connection))
     last = Entry(-1, "", b"", b"")
     try:
-        for last in _intact(connection):
-            first = first or last
-    except _Broken as fault:
+        first = last = next(intact(connection), last)
+        for entry in intact(connection, start):
+            last = entry
+    except Broken as fault:
         raise damaged(path, str(fault), last.number) from None
     head = connection.execute("SELECT n, chain FROM head").fetchone()
-    if head is None or first is None:
+    if head is None or first.number:
         raise damaged(path, "it has no head" if head is None else "it has no genesis", last.number)
     number, chain = head
     if number != last.number:
@@ -191,7 +185,7 @@ def _nothing() -> None:
 def recover(path: str | Path) -> int:
     """Make a damaged journal usable by keeping the intact entries from its beginning; return how many commands remain.
 
-    The damaged file is copied first, with `.damaged` (and a number if needed) added to its name. Raises JournalDamaged
+    The damaged file is copied first, with `.damaged` (and a number if needed) added to its name. Raises StoredFileError
     when not even the genesis is intact, VenueError when there is no file or another venue uses it; nothing is changed
     then.
     """
@@ -200,14 +194,11 @@ def recover(path: str | Path) -> int:
         raise VenueError(f"there is no journal {path}")
     entries, digests = _intact_entries(path)
     if not entries:
-        raise damaged(path, "its first entry is not readable", -1)
-    fresh = path.with_name(path.name + ".new")
+        raise damaged(path, "its first entry is not readable, or an earlier version wrote it", -1)
     copies = (path.with_name(f"{path.name}.damaged{number or ''}") for number in itertools.count())
     try:
-        write_file(fresh, entries, digests)
         shutil.copyfile(path, next(copy for copy in copies if not copy.exists()))
-        _rollback_journal(path).unlink(missing_ok=True)
-        fresh.replace(path)
+        write_file(path, entries, digests)
     except (OSError, sqlite3.Error) as error:
         raise VenueError(f"{path} can't be recovered: {error}") from error
     return len(entries) - 1
@@ -217,17 +208,22 @@ def _rollback_journal(path: Path) -> Path:
     return path.with_name(path.name + "-journal")
 
 
-def _intact(connection: sqlite3.Connection) -> Iterator[Entry]:
-    """Yield the entries from the beginning while they are intact. Raises _Broken at the first that is not."""
-    expected, chain = 0, VERSION.encode()
+def intact(connection: sqlite3.Connection, start: int = 0, end: int = -1) -> Iterator[Entry]:
+    """Yield the entries from the beginning while they are intact. Raises Broken at the first that is not.
+
+    With a `start`, that entry's own hash is believed.
+    """
+    expected, chain = start, START
     kept: dict[int, list[Digest]] = {}
     for digest in _digests(connection):
         kept.setdefault(digest.number, []).append(digest)
     # an open cursor would keep the file locked after its connection is closed
-    with contextlib.closing(connection.execute("SELECT n, kind, body, chain FROM entries ORDER BY n")) as rows:
+    query = "SELECT n, kind, body, chain FROM entries WHERE n >= ? ORDER BY n LIMIT ?"
+    with contextlib.closing(connection.execute(query, (start, end - start))) as rows:
         for row in rows:
             entry = Entry(*row)
-            _check(entry, expected, chain)
+            if entry.number != start or not start:
+                _check(entry, expected, chain)
             yield entry
             expected, chain = entry.number + 1, _with_digests(entry.chain, kept.get(entry.number, ()))
 
@@ -247,20 +243,19 @@ def _with_digests(chain: bytes, digests: Sequence[Digest]) -> bytes:
 
 def _check(entry: Entry, expected: int, chain: bytes) -> None:
     number, kind, body, stored = entry
-    if number == expected == 0 and any(stored == chain_hash(old.encode(), kind, body) for old in EARLIER):
-        raise _Broken("an earlier version wrote it, whose rules were others; replay it with that version")
-    if number != expected:
-        raise _Broken(f"entry {expected} is missing")
     # a flipped bit can also change the type of a value, so types are checked before the hash
-    if not isinstance(body, bytes) or not isinstance(kind, str) or stored != chain_hash(chain, kind, body):
-        raise _Broken(f"entry {number} was altered, or one before it")
+    typed = isinstance(body, bytes) and isinstance(kind, str)
+    if number != expected:
+        raise Broken(f"entry {expected} is missing")
+    if not typed or stored != chain_hash(chain, kind, body):
+        raise Broken(f"entry {number} was altered, or one before it")
     try:
         if number == 0:
             _decode_genesis(body)
         elif kind == "command":
             decode_command(body)
     except msgspec.DecodeError as error:
-        raise _Broken(f"entry {number} is not readable by this version: {error}") from None
+        raise Broken(f"entry {number} is not readable by this version: {error}") from None
 
 
 def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
@@ -272,13 +267,15 @@ def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
     connection = None
     try:
         connection = connect(path, "full")
+        if header := header_in(databases.stamp_of(connection)):
+            KIND.check_version(path, header)
         digests = _digests(connection)
-        for entry in _intact(connection):
+        for entry in intact(connection):
             entries.append(entry)  # one by one, so that those before a damaged one are kept
-    except _Broken:
+    except Broken:
         pass
     except sqlite3.Error as error:
-        if _error_class(error) in _IN_USE:
+        if databases.is_in_use(error):
             raise _busy(path) from error
     finally:
         if connection is not None:
@@ -287,33 +284,20 @@ def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
     return entries, [each for each in digests if each.number < entries[-1].number] if entries else []
 
 
-_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
-
-
-def _error_class(error: sqlite3.Error) -> int:
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF  # the low byte of an extended error code is its class
-
-
 def _busy(path: Path) -> VenueError:
     return VenueError(f"another venue uses the journal {path}; stop that one, or choose another file")
 
 
-def unreadable(path: Path, error: sqlite3.Error) -> VenueError:
+def unreadable(path: Path, error: sqlite3.Error) -> ToolkitError:
     """Return the error to raise for a file that SQLite could not open or read."""
-    if _error_class(error) in _IN_USE:
+    if databases.is_in_use(error):
         return _busy(path)
-    if _error_class(error) in _NO_ACCESS:
+    if not databases.is_damage(error):
         return VenueError(f"the journal {path} can't be opened for writing: {error}")
     return damaged(path, f"SQLite says: {error}", len(_intact_entries(path)[0]) - 1)
 
 
-def damaged(path: Path, what: str, last: int) -> JournalDamaged:
+def damaged(path: Path, what: str, last: int) -> StoredFileError:
     """Return the error for a damaged journal; `last` is the number of its last intact entry, −1 for none."""
-    kept = max(last, 0)
-    advice = (
-        f"{kept} entries from its beginning are whole; recover them with `toolkit venue --recover` or recover=True"
-        if last >= 0
-        else "nothing of it can be recovered"
-    )
-    return JournalDamaged(f"the journal {path} is damaged: {what}. {advice}", whole=kept)
+    whole = f"{last} entries from its beginning are whole; recover them with `toolkit venue --recover` or recover=True"
+    return KIND.error(path, f"it is damaged: {what}", whole if last >= 0 else "nothing of it can be recovered")

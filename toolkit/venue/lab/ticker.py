@@ -96,15 +96,11 @@ LEAST_MS = 600_000
 """A shorter advance never takes long; it shows no bar."""
 
 
-def _nothing(time_ms: int) -> None:
-    """Count nothing."""
-
-
 @contextmanager
 def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
     """Yield a function that is called with each time reached (Unix ms); `shown` as in `LocalVenue.advance`."""
     if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
-        yield _nothing
+        yield lambda time_ms: None
         return
     minutes = (target_ms - start_ms) / 60_000
     with late_bar(shown, DELAY_SECONDS, desc="advance", total=minutes, unit=" min", unit_scale=True) as bar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -23,9 +24,21 @@ class OpenLeg(NamedTuple):
         """Return its notional at mark."""
         return self.leg.size * account_margin.mark_step(core, self.position.product)
 
-    def loss_micro(self, core: Core) -> int:
-        """Return its unrealised loss at mark, 0 for a profit."""
-        return max(0, self.side * (self.leg.value - self.value_micro(core)))
+    def gained_since(self, core: Core, marks: Mapping[int, int]) -> int:
+        """Return what it has gained since these marks (negative: lost); nothing where none is given."""
+        mark_ticks = core.state.markets[self.position.product].mark
+        moved_ticks = mark_ticks - marks.get(self.position.product, mark_ticks)
+        return self.side * moved_ticks * self.leg.size * core.risk_index.tables[self.position.product].unit
+
+
+def open_legs(positions: Iterable[Position]) -> list[OpenLeg]:
+    """Return the open legs of positions."""
+    return [
+        OpenLeg(position, side, leg)
+        for position in positions
+        for side, leg in ((1, position.long), (-1, position.short))
+        if leg.size
+    ]
 
 
 class MarginGroup(NamedTuple):
@@ -57,27 +70,21 @@ class MarginGroup(NamedTuple):
     def open_legs(self) -> list[OpenLeg]:
         """Return its open legs."""
         if self.product:
-            positions = [self.account.positions[self.product]]
-        else:
-            positions = [position for position in self.account.positions.values() if position.mode != ISOLATED]
-        return [
-            OpenLeg(position, side, leg)
-            for position in positions
-            for side, leg in ((1, position.long), (-1, position.short))
-            if leg.size
-        ]
+            return open_legs([self.account.positions[self.product]])
+        return open_legs(position for position in self.account.positions.values() if position.mode != ISOLATED)
 
     def equity_of(self, core: Core, target: OpenLeg) -> int:
         """Return the equity, micro-USDC, that closing a leg may use up: that of the whole group.
 
         When the group's equity is negative, a leg owes its part of it: all of it if it is the only one, otherwise in
-        proportion to the legs' unrealised losses.
+        proportion to what the legs have lost since the group was last healthy.
         """
         equity = self.figures(core).equity
         if equity >= 0:
             return equity
-        total = sum(each.loss_micro(core) for each in self.open_legs())
-        return -(-equity * target.loss_micro(core) // total) if total else equity
+        marks = core.state.liquidations[self.key].marks
+        total = sum(max(0, -each.gained_since(core, marks)) for each in self.open_legs())
+        return -(-equity * max(0, -target.gained_since(core, marks)) // total) if total else equity
 
     def bankruptcy_price(self, core: Core, target: OpenLeg) -> int:
         """Return the price in ticks at which closing a leg leaves the group nothing, rounded away from the trader.

@@ -20,7 +20,7 @@ from ..risk.audit import BOOK, NETTED
 from ..risk.ledger import LP_VAULT
 from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
-from .takeover import close_with_vault, deleverage, settle_debt
+from .takeover import close_with_vault, deleverage, pay_isolated, settle_debt
 
 
 @process("liquidation")
@@ -42,10 +42,11 @@ def check_accounts(core: Core) -> bool:
     All are judged, and those to be liquidated lose their opening orders, before the first position is closed. The worst
     margin ratio goes first, of equal ones the oldest position: whose turn it is never depends on an address.
     """
-    index, accounts, closed = core.risk_index, core.state.accounts, False
+    index, accounts, closed, before = core.risk_index, core.state.accounts, False, dict[int, int]()
     # closing positions touches counterparties and may move marks: repeat until nothing changed
     while index.touched or index.moved:
         touched, index.touched = index.touched, {}
+        before = {**index.moved, **before}
         outside = _outside_band(core) if index.moved else set[str]()
         if not (touched or outside):
             continue
@@ -59,7 +60,7 @@ def check_accounts(core: Core) -> bool:
             # an open liquidation may have to end or continue although its account is healthy again
             if core.state.liquidations or not account_margin.healthy(core, account):
                 checked.append(account)
-                due += [group for group in _groups(core, account) if judge_group(core, group)]
+                due += [group for group in _groups(core, account) if judge_group(core, group, before)]
         if checked:
             for group in sorted(due, key=lambda each: each.urgency(core)):
                 closed = close_group(core, group) or closed
@@ -80,7 +81,7 @@ def _outside_band(core: Core) -> set[str]:
             band = bands.get(address)
             if band is None or not band[0] <= mark_ticks <= band[1]:
                 found.add(address)
-    index.moved = set()
+    index.moved = {}
     return found
 
 
@@ -128,13 +129,16 @@ def _set_bands(core: Core, account: VenueAccount) -> None:
             index.bands[code][account.address] = (mark_ticks - width_ticks, mark_ticks + width_ticks)
 
 
-def judge_group(core: Core, group: MarginGroup) -> bool:
-    """Begin or end the liquidation of a margin group, without a trade; True when a part of it is to be closed now."""
+def judge_group(core: Core, group: MarginGroup, before: dict[int, int]) -> bool:
+    """Begin or end the liquidation of a margin group, without a trade; True when a part of it is to be closed now.
+
+    `before` has the marks at which all were judged last, of the products whose marks have moved.
+    """
     entry = core.state.liquidations.get(group.key)
     figures = group.figures(core)
     if entry is None:
         if figures.unhealthy:
-            _begin(core, group)
+            _begin(core, group, before)
         return figures.unhealthy
     if _recovered(core, figures):
         _end(core, group)
@@ -147,9 +151,10 @@ def _recovered(core: Core, figures: account_margin.Figures) -> bool:
     return ratio is not None and ratio < core.state.config.liquidation_stop
 
 
-def _begin(core: Core, group: MarginGroup) -> None:
+def _begin(core: Core, group: MarginGroup, before: dict[int, int]) -> None:
     state, account = core.state, group.account
-    state.liquidations[group.key] = Liquidation(account.address, group.product, state.time, state.time)
+    marks = {code: before.get(code, market.mark) for code, market in state.markets.items()}
+    state.liquidations[group.key] = Liquidation(account.address, group.product, state.time, state.time, marks)
     account.status = LIQUIDATING
     account.updated = state.time
     core.emit(ev.AccountChanged(account.address))
@@ -180,6 +185,7 @@ def close_group(core: Core, group: MarginGroup) -> bool:
     """
     entry = core.state.liquidations[group.key]
     config, markets, account, closed = core.state.config, core.state.markets, group.account, False
+    pay_isolated(core, group)
     while True:
         figures = group.figures(core)
         legs = group.open_legs()

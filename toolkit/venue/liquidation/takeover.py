@@ -1,7 +1,8 @@
 """What the book does not take of a liquidated position: the LP vault takes it over, or it is deleveraged.
 
 The LP vault takes a leg at mark, for a fee, as far as its leverage limit allows. The rest is closed against the
-opposite positions with the highest scores, at the bankruptcy price (auto-deleveraging). What the vault has taken over
+opposite positions with the highest scores, at the bankruptcy price as far as their gains pay for it
+(auto-deleveraging); INSURANCE pays the rest. What the vault has taken over
 it closes in slices, reduce-only at mark or better: its orders rest at the mark of the moment; when the mark passes one,
 it follows before anyone can trade with it.
 """
@@ -11,15 +12,18 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ... import margin
+from ...exposure import shared
 from ...products import MICRO
+from ..engine.changes import InsuranceOverdrawn
 from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
-from ..risk import account_margin, ledger
+from ..risk import account_margin, audit, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
+from ..risk.order_margin import spare
 from ..trading import lifecycle, matching, placing
-from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
+from .margin_groups import MarginGroup, OpenLeg, group_of, open_legs, record_step
 
 
 def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
@@ -78,27 +82,31 @@ def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micr
 def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> None:
     """Close a leg against the opposite positions with the highest scores, at its bankruptcy price.
 
-    It bankrupts no counterparty: each gives at most the equity it has at mark, and the rest is covered.
+    What the group lacks is paid by what these have gained since the group was last healthy (`_gain`), in proportion to
+    what each closes as far as that goes; by no one's capital. What is then still lacking is the insurance's.
     """
-    account = group.account
-    position, side, _ = target
-    code = position.product
-    product, unit = core.products[code], core.risk_index.tables[code].unit
-    mark_ticks = core.state.markets[code].mark
-    for step in margin.adl_order(_counterparties(core, account, code, side), quantity_steps):
-        other, steps = core.state.accounts[step.account], int(step.quantity)
-        # each trade changes the group's equity, and with it the bankruptcy price of what is left
+    account, (position, side, _) = group.account, target
+    code, unit = position.product, core.risk_index.tables[position.product].unit
+    product, mark_ticks = core.products[code], core.state.markets[code].mark
+    chosen = [
+        (core.state.accounts[step.account], int(step.quantity))
+        for step in margin.adl_order(_counterparties(core, account, code, side), quantity_steps)
+    ]
+    lack, covered, prices = -group.equity_of(core, target), 0, list[int]()
+    if lack > 0:
+        room_ticks = product.max_price - mark_ticks if side > 0 else mark_ticks - 1
+        most = [min(_gain(core, group, other, code, -side, n) // (n * unit), room_ticks) for other, n in chosen]
+        paid = shared([steps for _, steps in chosen], most, -(-lack // unit))
+        covered = max(0, lack - unit * sum(ticks * steps for ticks, (_, steps) in zip(paid, chosen, strict=True)))
+        cover(core, account, position, covered)
+        prices = [mark_ticks + side * ticks for ticks in paid]
+    for at, (other, steps) in enumerate(chosen):
         equity = group.figures(core).equity
-        bankruptcy_ticks = group.bankruptcy_price(core, target)
-        means = max(0, group_of(other, other.positions[code]).figures(core).equity)
-        price_ticks = mark_ticks + side * min(side * (bankruptcy_ticks - mark_ticks), means // (steps * unit))
+        price_ticks = prices[at] if prices else group.bankruptcy_price(core, target)
         price_ticks = max(1, min(price_ticks, product.max_price))
-        lack = max(0, side * (bankruptcy_ticks - price_ticks) * steps * unit)
-        if lack:
-            cover(core, account, position, lack)
         buyer, seller = (other, account) if side > 0 else (account, other)
         matching.trade_off_book(core, product, buyer, seller, steps, price_ticks, ADL, account)
-        record_step(core, group, target, steps, COUNTERPARTY, price_ticks, other.address, equity, lack)
+        record_step(core, group, target, steps, COUNTERPARTY, price_ticks, other.address, equity, 0 if at else covered)
 
 
 def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> list[dict[str, object]]:
@@ -123,6 +131,30 @@ def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> 
     return found
 
 
+def _gain(core: Core, group: MarginGroup, other: VenueAccount, code: int, side: int, steps: int) -> int:
+    """Return the most that closing so many steps of a counterparty may cost it at mark.
+
+    That is what they have gained since the liquidated group was last healthy, as far as all its positions together
+    have gained; never more than its equity. A position that was traded since then may not have had that gain: of it
+    only what is a profit counts.
+    """
+    entry, position = core.state.liquidations[group.key], other.positions[code]
+    leg = OpenLeg(position, side, position.long if side > 0 else position.short)
+    own = leg.gained_since(core, entry.marks)
+    if position.traded >= entry.started or other.kind == "market":
+        own = min(own, side * (leg.value_micro(core) - leg.leg.value))
+    own = own * steps // leg.leg.size
+    together = sum(each.gained_since(core, entry.marks) for each in open_legs(other.positions.values()))
+    return max(0, min(own, together, group_of(other, position).figures(core).equity))
+
+
+def pay_isolated(core: Core, group: MarginGroup) -> None:
+    """Pay what an isolated position lacks from what the account's balance can spare, before others do."""
+    if group.product:
+        lack = min(-group.figures(core).equity, spare(core, group.account))
+        ledger.assign(core, group.account, group.account.positions[group.product], max(0, lack))
+
+
 def settle_debt(core: Core, account: VenueAccount) -> None:
     """Pay the debt of an account without cross positions from the equity of its isolated ones, then cover the rest."""
     for position in account.positions.values():
@@ -134,11 +166,13 @@ def settle_debt(core: Core, account: VenueAccount) -> None:
 
 
 def cover(core: Core, account: VenueAccount, position: Position | None, amount_micro: int) -> None:
-    """Pay what a margin group lacks: the LP vault from its balance, INSURANCE the rest, if need be below 0."""
-    vault = core.state.accounts[ledger.LP_VAULT]
-    from_vault = min(amount_micro, max(0, vault.balance)) if vault is not account else 0
-    grant(core, vault, account, position, from_vault)
-    grant(core, core.state.accounts[ledger.INSURANCE], account, position, amount_micro - from_vault)
+    """Let INSURANCE pay what a margin group lacks, if need be below 0, which is an event."""
+    insurance = core.state.accounts[ledger.INSURANCE]
+    grant(core, insurance, account, position, amount_micro)
+    if amount_micro and insurance.balance < 0:
+        product = position.product if position is not None else 0
+        trades = audit.trades_behind(core, account.address, product)
+        core.emit(InsuranceOverdrawn(account.address, product, amount_micro, insurance.balance, trades))
 
 
 def grant(core: Core, payer: VenueAccount, account: VenueAccount, position: Position | None, amount_micro: int) -> None:

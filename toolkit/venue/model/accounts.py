@@ -31,7 +31,7 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     price: int
     """Limit in ticks, 0 for market orders."""
     quantity: int
-    """Ordered steps; 0 while a whole-position TP/SL waits."""
+    """Ordered steps; 0 until a whole-position TP/SL triggers."""
     leaves: int
     """Steps still open. Always filled + cancelled + leaves = quantity."""
     filled: int = 0
@@ -55,6 +55,8 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     armed: bool = True
     """False while a bracket's child waits for its parent's first fill."""
     triggered: bool = False
+    whole: bool = False
+    """True once an exit of quantity 0 has triggered: at every try it closes what the position then is."""
     tried: tuple[int, int, int, int] = (0, 0, 0, 0)
     """What a triggered exit that stays armed last found too little in: see `trading.lifecycle.prospects`."""
     group: int = 0
@@ -162,6 +164,8 @@ class Position:
     buy_reducing: int = 0
     """Steps of resting orders that may only reduce (reduce-only, TP/SL, hedge closes); never above the opposite leg."""
     sell_reducing: int = 0
+    traded: int = 0
+    """When an order of its account last traded it (Unix ms); liquidation and deleveraging are not its orders."""
     reducers: int = 0
     """Number of live orders that may only reduce, resting or waiting."""
     pnl: int = 0

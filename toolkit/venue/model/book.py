@@ -117,6 +117,7 @@ class LazyBooks(Protocol):
     def top(self, code: int) -> tuple[int, int]: ...
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]: ...
     def fold(self) -> None: ...
+    def tell(self) -> None: ...
     def settle(self) -> None: ...
 
 
@@ -152,6 +153,11 @@ class Books(dict[int, Book]):
         """Fold what was unfolded."""
         if self and self.lazy is not None:
             self.lazy.fold()
+
+    def tell(self) -> None:
+        """Tell the feed that the computed levels may have changed, by time or an intervention."""
+        if self.lazy is not None:
+            self.lazy.tell()
 
     def settle(self) -> None:
         """Fold everything, and bring what is computed on demand to the present: the form in which states are equal."""

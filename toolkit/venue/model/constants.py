@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import exposure
 from ...protocol.enums import (
     AccountStatus,
     MarginMode,
@@ -15,7 +16,7 @@ from ...protocol.enums import (
 
 OWN = frozenset({"market", "venue"})
 """Kinds of accounts that belong to the venue itself: no stream reports them, and they are never liquidated."""
-RATE = 100_000_000
+RATE = exposure.RATE
 """Rates (fees, slippage, funding) are whole numbers of 1/RATE: 1 % is 1_000_000."""
 USDC = 1_000_000
 """Micro-USDC in one USDC."""

@@ -70,9 +70,8 @@ def default_margin_tables() -> dict[int, list[dict[str, str]]]:
     }
 
 
-def default_prices() -> dict[int, str]:
-    """Return the index price each product begins at."""
-    return {1: "62500.0", 2: "2450.00", 3: "142.000", 4: "0.6200"}
+DEFAULT_PRICES = {1: "62500.0", 2: "2450.00", 3: "142.000", 4: "0.6200"}
+"""Product code → the index price it begins at."""
 
 
 class FeeTier(msgspec.Struct, frozen=True):
@@ -147,7 +146,7 @@ class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time: int = GENESIS_TIME
     products: list[dict[str, Any]] = msgspec.field(default_factory=default_products)
     margin_tables: dict[int, list[dict[str, str]]] = msgspec.field(default_factory=default_margin_tables)
-    prices: dict[int, str] = msgspec.field(default_factory=default_prices)
+    prices: dict[int, str] = msgspec.field(default_factory=DEFAULT_PRICES.copy)
     """First index, mark and last price by product code, decimal text."""
     block_ms: int = 1000
     config: Config = msgspec.field(default_factory=Config)

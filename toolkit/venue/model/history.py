@@ -6,6 +6,7 @@ Units as in `state`.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -283,6 +284,45 @@ class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):
     count: int
 
 
+CHUNK = 4_096
+"""Records that are kept elsewhere, and fetched, together."""
+
+
+class Records(Sequence[T]):
+    """An append-only list of which full chunks lie elsewhere (a journal's file) and are fetched when they are read."""
+
+    def __init__(self, names: list[bytes], recent: list[T], fetch: Callable[[bytes], list[T]]) -> None:
+        self.parts = names, recent
+        """The names of the chunks, and the records after them; replaced as one, so that readers need no lock."""
+        self._fetch = fetch
+        self._last: tuple[int, list[T]] = -1, []
+
+    def append(self, record: T) -> None:
+        """Add a record."""
+        self.parts[1].append(record)
+
+    def keep(self, name: bytes) -> None:
+        """Forget the oldest chunk that is held, which lies elsewhere under this name now."""
+        names, recent = self.parts
+        self.parts = [*names, name], recent[CHUNK:]
+
+    def __len__(self) -> int:
+        return len(self.parts[0]) * CHUNK + len(self.parts[1])
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        names, recent = self.parts
+        kept = len(names) * CHUNK
+        at += kept + len(recent) if at < 0 else 0
+        if at >= kept or at < 0:
+            return recent[at - kept if at >= 0 else len(recent)]
+        number, last = at // CHUNK, self._last
+        if last[0] != number:
+            self._last = last = number, self._fetch(names[number])
+        return last[1][at % CHUNK]
+
+
 class Log(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
     """An append-only list of records with the positions of each account's own."""
 
@@ -331,3 +371,10 @@ class History(msgspec.Struct, forbid_unknown_fields=True):
         """Return the fills of one account, oldest first."""
         records = self.order_events.records
         return [records[at] for at in self.fills.get(address, ())]
+
+    def lists(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the long lists of records: what holds each, and under which name or key."""
+        for log in (self.orders, self.order_events, self.ledger, self.funding_payments, self.transactions):
+            yield log, "records"
+        yield from ((self.trades, code) for code in self.trades)
+        yield self, "blocks"

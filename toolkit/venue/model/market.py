@@ -252,7 +252,7 @@ class SimulatedProduct:
     surprise: int = 0
     """Mean of the participants' latest sides, millionths: what of the next one is expected."""
     flow: int = 0
-    """What others have lately bought, less sold, from the makers or each other, in thousandths of USDC; it fades."""
+    """What others have lately bought, less sold, from the participants, in thousandths of USDC; it fades."""
     hedged: int = 0
     """Steps of the makers' inventory that they have from others than the participants, and hedge elsewhere."""
     trend: int = 0
@@ -267,8 +267,8 @@ class SimulatedProduct:
     """Participant → steps bought and micro-USDC paid, less sold and received, that its position does not have yet."""
     booked: int = 0
     """When pending trades were last booked."""
-    busy: bool = False
-    """True while other orders rest in the book: the makers' orders are then ordinary resting orders as well."""
+    fronts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Order of someone else, where makers quote ahead of it → price in ticks (negative: an ask), steps ahead of it."""
 
 
 class Simulation(msgspec.Struct):

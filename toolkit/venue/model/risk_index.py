@@ -74,7 +74,7 @@ class RiskIndex:
         bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
         loosened: (account, position, order side) whose resting orders may have to be cut when the matching is over.
         touched: accounts whose balance or position changed since the last liquidation check.
-        moved: products whose mark changed since then.
+        moved: products whose mark changed since then → the mark before.
         rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
     """
 
@@ -87,14 +87,14 @@ class RiskIndex:
         self.bands: dict[int, dict[str, tuple[int, int]]] = {}
         self.touched: dict[str, VenueAccount] = {}
         self.loosened: list[tuple[VenueAccount, Position, int]] = []
-        self.moved: set[int] = set()
+        self.moved: dict[int, int] = {}
         self.rates: dict[str, tuple[int, int, int]] = {}
 
-    def rebuild_products(self, products: Mapping[int, Product]) -> None:
+    def rebuild_products(self, products: Mapping[int, Product], marks: Mapping[int, int]) -> None:
         """Rebuild the tables after products or margin tables changed, and mark every product to be checked again."""
         self.tables = {code: RiskTable(product) for code, product in products.items()}
         self.bands = {code: {} for code in products}
-        self.moved = set(products)
+        self.moved = {**marks, **self.moved}
         for code in products:
             self.holders.setdefault(code, {})
             self.clients.setdefault(code, set())

@@ -124,6 +124,8 @@ class Vault(msgspec.Struct):
     created: int
     parent: str = ""
     """The vault that this one is a part of, "" for a vault of no other."""
+    received: bool = False
+    """True once it was handed over: it does not count as one that its owner has opened."""
     children: list[str] = []
     closed: int = 0
     is_lp: bool = False
@@ -233,7 +235,7 @@ class MarketState:
     open_interest: int = 0
     """Steps of all longs (= of all shorts)."""
     sequence: int = 0
-    """Changes of the book so far."""
+    """Changes of the book by orders so far."""
     trades: int = 0
     paused: bool = False
     external: int = 0
@@ -260,6 +262,8 @@ class Liquidation(msgspec.Struct):
     started: int
     next: int
     """When the next slice is closed."""
+    marks: dict[int, int] = {}
+    """Product → mark, in ticks, at which the positions were last healthy."""
 
 
 class NonceWindow(msgspec.Struct):

@@ -20,7 +20,7 @@ from .vaults import check_not_vault, check_open, find, pay_in, pay_out, record_e
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC
 MOST_VAULTS = 5
-"""Open vaults of one owner, sub-vaults not counted."""
+"""Open vaults that one owner has created; sub-vaults and vaults that it was handed are not counted."""
 MOST_SUB_VAULTS = 10
 """Open sub-vaults of one vault [L]."""
 
@@ -59,9 +59,10 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
 
 
 def _check_vault_count(core: Core, owner: str) -> None:
-    mine = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
+    own = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
+    mine = [each for each in own if not each.received]
     if len(mine) >= MOST_VAULTS:
-        reason = f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}"
+        reason = f"{to_checksummed(owner)} has opened {len(mine)} vaults; an account may have {MOST_VAULTS}"
         raise Refused(TxCode.TOO_MANY_VAULTS, reason)
 
 
@@ -137,15 +138,17 @@ def _record_move(source: Vault, target: Vault, amount: int) -> None:
 
 @handles("vaultUpdateOwner")
 def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Hand a vault and its sub-vaults to another account; the shares stay where they are."""
+    """Hand a vault and its sub-vaults to another account; the shares stay where they are.
+
+    No action lets the new owner refuse, so the vault doesn't count towards its limit.
+    """
     vault, owner = led_vault(core, context), str(action["owner"]).lower()
     account = core.state.accounts.get(owner)
     if account is None or account.kind != "user":
         raise Refused(TxCode.UNKNOWN_VAULT_OWNER, f"{to_checksummed(owner)} has no account here")
     if vault.parent:
         raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has the owner of its parent")
-    _check_vault_count(core, owner)
-    vault.owner = owner
+    vault.owner, vault.received = owner, True
     for child in vault.children:
         core.state.vaults[child].owner = owner
     record_event(core, context, vault, "UPDATE_OWNER", 0, 0)

@@ -2,8 +2,10 @@
 
 A vault's cash and positions are its own account; its owner's agents trade it with `vaultAddress`. A share is
 worth net asset value / shares, where net asset value is the account's equity, the cash set aside for withdrawals, and
-the sub-vaults. At withdrawal the leader gets 10 % of a depositor's gain over average cost. The LP vault takes over
-liquidations; it has no leader and locks deposits for 4 days. Source: docs/published.md, "Trading rules".
+the sub-vaults. Marks are up to 3 s old, so a deposit is valued at the higher and a withdrawal at the lower of that and
+what the book would pay for the positions. At withdrawal the leader gets 10 % of a depositor's gain over average cost.
+The LP vault takes over liquidations; it has no leader and locks deposits for 4 days. Source: docs/published.md,
+"Trading rules".
 """
 
 from __future__ import annotations
@@ -99,7 +101,7 @@ def find(core: Core, address: str) -> Vault:
 
 @handles("vaultDeposit")
 def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Buy shares at net asset value."""
+    """Buy shares at net asset value, or at what the book would pay if that is more."""
     check_currency(action)
     vault = _open_top(core, context, str(action["vault"]))
     check_not_vault(context)
@@ -113,7 +115,7 @@ def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[
 
 def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     """Return the shares that an amount buys. Raises Refused where they would be none, too coarse, or too many."""
-    worth_now = value(core, vault)
+    worth_now = max(value(core, vault), value(core, vault, in_book=True))
     if vault.shares and worth_now <= 0:
         raise Refused(TxCode.VAULT_WORTHLESS, "the vault has no value left and takes no deposits")
     shares = amount * vault.shares // worth_now if vault.shares else amount
@@ -259,10 +261,34 @@ LARGEST = 10**18
 fit into 64 bits: a million million."""
 
 
-def value(core: Core, vault: Vault) -> int:
-    """Return the net asset value in micro-USDC, sub-vaults included."""
-    own = account_margin.wallet(core, core.state.accounts[vault.address]).equity + vault.reserve
-    return own + sum(value(core, core.state.vaults[child]) for child in vault.children)
+def value(core: Core, vault: Vault, *, in_book: bool = False) -> int:
+    """Return the net asset value in micro-USDC, sub-vaults included: at mark, or with what the book would pay."""
+    account = core.state.accounts[vault.address]
+    own = account_margin.wallet(core, account).equity + vault.reserve + (_closing_gain(core, account) if in_book else 0)
+    return own + sum(value(core, core.state.vaults[child], in_book=in_book) for child in vault.children)
+
+
+def _closing_gain(core: Core, account: VenueAccount) -> int:
+    """Return what the book would pay for an account's positions, less their value at mark.
+
+    Steps that the book can't take count at its last price, at mark where it is empty.
+    """
+    gain = 0
+    for code, position in account.positions.items():
+        own = [order for order in account.orders.values() if order.product == code and order.priority]
+        for side, left in ((1, position.long.size), (-1, position.short.size)):
+            price_ticks = mark_ticks = core.state.markets[code].mark
+            paid = 0
+            for level_ticks, total in core.books.levels(code, side, LARGEST) if left else ():
+                there = total - sum(order.leaves for order in own if (order.side, order.price) == (side, level_ticks))
+                if there:  # a level of its own orders alone is no price of the book's
+                    price_ticks, taken = level_ticks, min(left, there)
+                    paid, left = paid + taken * price_ticks, left - taken
+                if not left:
+                    break
+            held = position.long.size if side > 0 else position.short.size
+            gain += side * (paid + left * price_ticks - held * mark_ticks) * core.products[code].unit
+    return gain
 
 
 def price(core: Core, vault: Vault) -> int:
@@ -274,5 +300,6 @@ def price(core: Core, vault: Vault) -> int:
 
 
 def worth(core: Core, vault: Vault, shares: int) -> int:
-    """Return what shares are worth in micro-USDC, before the leader's part."""
-    return max(0, value(core, vault)) * shares // vault.shares if vault.shares else 0
+    """Return what shares would bring in micro-USDC, before the leader's part."""
+    now = min(value(core, vault), value(core, vault, in_book=True))
+    return max(0, now) * shares // vault.shares if vault.shares else 0

@@ -114,6 +114,20 @@ def audit(core: Core) -> Audit:
     return Audit(core.state.deposits, core.state.withdrawals, holdings, tuple(burdens(core)))
 
 
+def trades_behind(core: Core, address: str, product: int) -> tuple[int, ...]:
+    """Return the ids of an account's trades in a product (0 = all) since its present or last position was opened."""
+    found: dict[int, list[OrderEvent]] = {}
+    for event in core.state.history.fills_of(address):
+        if product in (0, event.product):
+            found.setdefault(event.product, []).append(event)
+    return tuple(
+        event.exec_id
+        for events in found.values()
+        for event in events
+        if (event.long_term, event.short_term) == (events[-1].long_term, events[-1].short_term)
+    )
+
+
 def burdens(core: Core) -> list[Burden]:
     """Return every payment for a loss that the loser could not cover, in order of time."""
     found = [
@@ -245,7 +259,8 @@ def positions(core: Core) -> Iterator[str]:
 def books(core: Core) -> Iterator[str]:
     """No book is crossed, levels are sound, and the books hold exactly the orders that rest."""
     in_books: set[int] = set()
-    for code, book in core.books.items():
+    for code in core.products:
+        book = core.books[code]
         bid, ask = book.bids.best, book.asks.best
         if bid and ask and bid >= ask:
             yield f"product {code}: bid {bid} and ask {ask} cross"
@@ -255,6 +270,20 @@ def books(core: Core) -> Iterator[str]:
     resting = {o.id for account in core.state.accounts.values() for o in account.orders.values() if o.priority}
     if resting != in_books:
         yield f"orders that rest on one side only, in the books or in the accounts: {sorted(resting ^ in_books)}"
+
+
+@invariant()
+def shown_books(core: Core) -> Iterator[str]:
+    """The levels that are shown of a book are those that the next order meets; one folded book in turn is unfolded."""
+    turn = core.state.transactions % max(1, len(core.products))
+    for code in [code for at, code in enumerate(core.products) if code in core.books or at == turn]:
+        for side, best in zip((1, -1), core.books.top(code), strict=True):
+            shown = Counter[int]()
+            for price, steps in core.books.levels(code, side, 1 << 62):
+                shown[price] += steps
+            met = dict(core.books[code].depth(side, len(shown) + 1))
+            if shown != met or best != next(iter(met), 0):
+                yield f"product {code}: the book shows {dict(shown)} and {best}, an order of the other side meets {met}"
 
 
 def _ladder(code: int, ladder: BookSide) -> Iterator[str]:

@@ -97,13 +97,18 @@ def charge(
     return open_fee, close_fee, extra
 
 
-def of_maker(
-    core: Core, account: VenueAccount, product: Product, order: VenueOrder, open_value: int, close_value: int
+def fill_rate(core: Core, account: VenueAccount, order: VenueOrder, role: int) -> int:
+    """Return the rate of all fees of an order's fill, the builder's included; simulated participants have none."""
+    return _rate(core, account, order.product, role, core.state.time // DAY) + order.builder_rate
+
+
+def of_fill(
+    core: Core, account: VenueAccount, order: VenueOrder, role: int, open_value: int, close_value: int
 ) -> tuple[int, int, int]:
-    """Return the fees that `charge` would book when an order that rests is filled."""
-    maker, _ = rates(core, account, product)
+    """Return the fees that `charge` would book for a fill: of its opening part, of its closing part, the builder's."""
+    rate = 0 if account.kind == "market" else _rate(core, account, order.product, role, core.state.time // DAY)
     builder_fee = -(-(open_value + close_value) * order.builder_rate // RATE)
-    open_fee, close_fee, _, _ = _parts(order, maker, open_value, close_value)
+    open_fee, close_fee, _, _ = _parts(order, rate, open_value, close_value)
     return open_fee, close_fee, builder_fee
 
 

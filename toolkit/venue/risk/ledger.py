@@ -22,6 +22,7 @@ from typing import Any
 
 from ...checks import check_withdrawal
 from ...numerals import micro_text, time_text
+from ...returns import CAPITAL_FLOWS as CAPITAL_FLOWS
 from ..engine import arguments
 from ..engine.changes import AccountChanged
 from ..engine.commands import ActionContext, Refused, TxCode
@@ -70,8 +71,6 @@ VAULT_FEE = "VAULT_FEE"
 VAULT_LEADER_SHARE = "VAULT_LEADER_SHARE"
 VAULT_REBALANCE = "VAULT_REBALANCE"
 """Between a vault, its sub-vaults and RESERVES."""
-CAPITAL_FLOWS = frozenset({DEPOSIT, FAUCET, WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_REBALANCE})
-"""Business types of money that its owner moves in or out: neither a profit nor a loss."""
 Party = VenueAccount | None
 """A side of a transfer; None stands for what is not a balance (outside, isolated margin)."""
 

@@ -228,10 +228,10 @@ def margin_of_opened(
     """Return what opening takes from the balance, to which fills before bring `freed`."""
     step_micro = mark_step(core, position.product)
     need, _ = margin_to_open(side, opened, opened_value, step_micro, position.leverage)
-    return min(need, _spare(core, account, freed))
+    return min(need, spare(core, account, freed))
 
 
-def _spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
+def spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
     """Return what may leave the balance while the margin ratio of the cross positions stays where liquidation stops.
 
     `freed` is what closing the position before brings to the balance (negative: what it takes).
@@ -283,4 +283,4 @@ def has_margin_for(
     own_steps = (position.long if side > 0 else position.short).size
     more = table.maintenance((own_steps + steps) * step_micro) - table.maintenance(own_steps * step_micro)
     freed = brought + _freed(core, account, position, side, value_micro // steps, step_micro)
-    return (min(need, _spare(core, account, freed)) - loss) * config.liquidation_stop > more * RATE
+    return (min(need, spare(core, account, freed)) - loss) * config.liquidation_stop > more * RATE

@@ -63,8 +63,8 @@ def follow_samples(core: Core, market: MarketState) -> None:
 def set_mark(core: Core, market: MarketState, mark: int) -> None:
     """Set the mark, in ticks; 0, which is no price, leaves it as it is."""
     if mark and mark != market.mark:
+        core.risk_index.moved.setdefault(market.product, market.mark)
         market.mark = mark
-        core.risk_index.moved.add(market.product)
 
 
 def mark_price(market: MarketState, bid: int, ask: int) -> int:

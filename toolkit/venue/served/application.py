@@ -17,14 +17,22 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from ...environments import FEED_PATH
 from ...protocol.reads.feed import MALFORMED, POLICY_CLOSE, refusal
 from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Host, HttpRequest, enveloped, http_error, too_large
+from ..engine.commands import REFUSED
 from ..feed.hub import FeedConnection, Hub
 from .boundary import Boundary, ServeSettings, is_protected
-from .lanes import Lane
+from .bounded_feed import Share
+from .lanes import Lane, Places
 
 SLOW_PATHS = ("/info/kline/",)
 """Queries that may read a whole history; they wait for each other and for nothing else."""
 GROUP = 256
 """Largest number of orders in one write of the journal."""
+AT_ONCE = 8
+"""Requests of one account at one address that are answered at a time."""
+LARGE = 1 << 16
+"""A larger body, and an answer in more than one piece of this size, is one of a few of its address at a time."""
+KNOWN = 4_096
+"""Connections whose account is remembered."""
 _HIDDEN = "/join/"
 """Paths below this hold a secret, which a log must not show."""
 
@@ -50,12 +58,16 @@ class Application:
         gateway = venue.gateway
         self._orders = Lane("orders", gateway, group=GROUP)
         self._queries = Lane("queries", gateway, threads=3)
-        self._slow = Lane("slow-queries", gateway)
+        self._large = Lane("large-orders", gateway, way=(self._orders, self._queries))
+        self._slow = Lane("slow-queries", gateway, way=(self._orders, self._queries))
         self._controls = Lane("controls", gateway, threads=2)
+        self._places, self._large_bodies, self._long_answers = Places(AT_ONCE), Places(4), Places(4)
+        self._accounts: dict[object, str] = {}
+        """Connection → the account that it last acted for."""
 
     def stop(self) -> None:
         """End the threads."""
-        for lane in (self._orders, self._queries, self._slow, self._controls):
+        for lane in (self._orders, self._large, self._queries, self._slow, self._controls):
             lane.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,10 +76,11 @@ class Application:
             await self._feed(scope, receive, send)
         elif scope["type"] == "http":
             began = time.perf_counter()
-            answer = await self._answer(scope, receive)
-            if answer is not None:
-                await self._deliver(answer, scope, receive, send)
-                self._log(scope, answer, began)
+            async with contextlib.AsyncExitStack() as held:
+                answer = await self._answer(scope, receive, held)
+                if answer is not None:
+                    await self._deliver(answer, scope, receive, send)
+                    self._log(scope, answer, began)
 
     async def _feed(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = self._boundary.refuse(scope)
@@ -86,27 +99,43 @@ class Application:
             return
         await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": reason[:120]})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer | None:
-        """Return the answer to a request; None for a client that went away before it was read."""
-        answer = self._boundary.refuse(scope) or self._boundary.preflight(scope) or self._state(scope)
+    async def _answer(self, scope: Scope, receive: Receive, held: contextlib.AsyncExitStack) -> Answer | None:
+        """Return the answer to a request; None for a client that went away before it was read.
+
+        `held` are the places that it takes until it is delivered.
+        """
+        client = scope.get("client") or ("",)
+        whose = client[0], self._accounts.get(client, "")
+        async with self._places.of(whose):
+            answer = self._boundary.refuse(scope) or self._boundary.preflight(scope) or self._state(scope)
+            await asyncio.sleep(0)  # the others of a client with very many connections wait for later turns of the loop
         if answer is not None:
             return answer
         try:
             async with asyncio.timeout(self._settings.body_seconds):
+                if large := _length(scope) > LARGE:
+                    await held.enter_async_context(self._large_bodies.of(whose))
                 body = await _body(scope, receive)
         except TimeoutError:
             text = f"the body did not arrive within {self._settings.body_seconds:g} s"
             return http_error(408, text)._replace(headers={"connection": "close"})
         if not isinstance(body, bytes):
             return body
-        path, client = str(scope["path"]), scope.get("client")
-        query = scope["query_string"].decode("latin-1")
-        request = HttpRequest(scope["method"], path, query, body, client[0] if client else "")
-        return await self._lane(path).answer(request)
+        path, query = str(scope["path"]), scope["query_string"].decode("latin-1")
+        lane = self._lane(path, large)
+        if lane is self._slow:
+            await held.enter_async_context(self._long_answers.of(whose))
+        async with self._places.of(whose):
+            answer = await lane.answer(HttpRequest(scope["method"], path, query, body, client[0]), whose[1])
+        if answer.signer and answer.code in (0, REFUSED):  # what others sign must not count as this account's
+            self._accounts[client] = answer.signer
+            if len(self._accounts) > KNOWN:
+                del self._accounts[next(iter(self._accounts))]
+        return answer
 
-    def _lane(self, path: str) -> Lane:
+    def _lane(self, path: str, large: bool) -> Lane:
         if path == EXCHANGE_PATH:
-            return self._orders
+            return self._large if large else self._orders
         if is_protected(path):
             return self._controls
         return self._slow if path.startswith(SLOW_PATHS) else self._queries
@@ -143,7 +172,12 @@ class Application:
             headers += [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         body = b"" if scope["method"] == "HEAD" else answer.body
-        await send({"type": "http.response.body", "body": body})
+        with contextlib.suppress(TimeoutError):  # a reader that takes nothing for so long is disconnected
+            for start in range(0, len(body) or 1, LARGE):
+                async with asyncio.timeout(self._settings.body_seconds):
+                    more = start + LARGE < len(body)
+                    await send({"type": "http.response.body", "body": body[start : start + LARGE], "more_body": more})
+                    await asyncio.sleep(0)
 
     def _log(self, scope: Scope, answer: Answer, began: float) -> None:
         if self._settings.log is None:
@@ -161,14 +195,25 @@ READY_MS = 5_000
 """A venue that is further behind its clock than this is not ready."""
 
 
+TOO_LONG = MAX_BODY + 1
+
+
+def _length(scope: Scope) -> int:
+    """Return the bytes that a body announces, at most TOO_LONG; MAX_BODY without an announcement."""
+    found = {name: value for name, value in scope["headers"] if name in (b"content-length", b"transfer-encoding")}
+    if b"transfer-encoding" in found:
+        return MAX_BODY
+    given = found.get(b"content-length", b"0")
+    return min(int(given), TOO_LONG) if given.isdigit() and len(given) < 20 else TOO_LONG
+
+
 async def _body(scope: Scope, receive: Receive) -> bytes | Answer | None:
     """Return the body, or None for a client that disconnected before it was whole.
 
     As soon as it exceeds MAX_BODY, the answer is returned instead; a chunked body has no length in its headers.
     """
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
-            return too_large(MAX_BODY + 1)
+    if _length(scope) == TOO_LONG:
+        return too_large(TOO_LONG)
     parts, size = [], 0
     while True:
         message = await receive()
@@ -177,7 +222,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes | Answer | None:
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:
-            return too_large(MAX_BODY + 1)
+            return too_large(TOO_LONG)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
@@ -191,6 +236,8 @@ def _shown(path: str) -> str:
 
 GOODBYE = 2.0
 """Seconds a client that was disconnected has to read what is queued and the reason."""
+MESSAGE_SECONDS = 0.2
+"""Time that one client's messages may take at once."""
 _REASON = 120
 """Bytes of a close frame's reason; the protocol allows 123."""
 
@@ -236,7 +283,9 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
 
 async def _receive(connection: FeedConnection, websocket: WebSocket) -> None:
     """Pass the client's messages to the feed, until it disconnects or the connection is closed."""
+    share, rest = Share(MESSAGE_SECONDS), 0.0
     while not connection.closed:
+        await asyncio.sleep(rest)
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
             connection.close("closed by the client")
@@ -245,7 +294,9 @@ async def _receive(connection: FeedConnection, websocket: WebSocket) -> None:
         if text is None:
             connection.put(refusal("", MALFORMED, "messages are JSON text, not binary"))
         else:
-            connection.send(text)
+            began = time.monotonic()
+            await asyncio.to_thread(connection.send, text)  # it may have to wait for the venue's lock
+            rest = share.spend(began, time.monotonic(), len(connection.hub.open_connections))
 
 
 async def _send(connection: FeedConnection, websocket: WebSocket, woken: asyncio.Event) -> None:

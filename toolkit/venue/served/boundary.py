@@ -8,6 +8,7 @@ another origin can't send without being asked first.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,14 +21,13 @@ WILDCARDS = ("0.0.0.0", "::", "")
 PROTECTED = ("/control", "/teacher/")
 """Paths that demand the token."""
 _JSON = "application/json"
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:/@\s]+))(?::[0-9]*)?")
 
 
 def host_name(value: str) -> str:
-    """Return the name in a Host header, in lower case, without port and brackets."""
-    value = value.strip().lower()
-    if value.startswith("["):
-        return value[1:].partition("]")[0]
-    return value.partition(":")[0].rstrip(".")
+    """Return the name in a Host header, in lower case, without port and brackets; "" for one that is malformed."""
+    found = _HOST.fullmatch(value.strip().lower())
+    return (found[1] or found[2].rstrip(".")) if found else ""
 
 
 class Boundary:
@@ -121,8 +121,8 @@ def is_protected(path: str, paths: Iterable[str] = PROTECTED) -> bool:
     return any(path == each.rstrip("/") or path.startswith(each.rstrip("/") + "/") for each in paths)
 
 
-CONNECTIONS_PER_IP = 256
-"""Enough for a class of thirty behind one address, each with a notebook, a bot and their feeds."""
+HTTP_CONNECTIONS = 64
+"""HTTP connections that an address may have open, unless `connections_per_ip` says otherwise."""
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 10.0
 IDLE_SECONDS = 60.0
@@ -147,7 +147,7 @@ class ServeSettings:
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     control_token: str = field(default_factory=new_token, repr=False)
-    connections_per_ip: int = CONNECTIONS_PER_IP
+    connections_per_ip: int | None = None
     head_seconds: float = HEAD_SECONDS
     body_seconds: float = BODY_SECONDS
     idle_seconds: float = IDLE_SECONDS

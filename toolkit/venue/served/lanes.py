@@ -1,7 +1,8 @@
 """Threads on which a server's requests are answered, so that its event loop is never held up.
 
-A lane takes requests in order. One that takes several together reads them as they come and has them applied as a group,
-which the journal writes in one piece. Clients that were answered together tend to ask together again. A group waits a
+A lane takes requests in turn from each address, and of an address from each account, so that many of one client delay
+the others' by one. A lane that takes several together reads them as they come and has them applied as a group, which
+the journal writes in one piece. Clients that were answered together tend to ask together again. A group waits a
 moment until it is as large as the one before: two halves would take two syncs of the disk.
 """
 
@@ -9,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import threading
-from collections.abc import Sequence
-from time import monotonic
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from time import monotonic, sleep, thread_time
 
 from ..api.gateway import Answer, Gateway, HttpRequest, Started, http_error
 
@@ -23,55 +24,136 @@ WAITING = 2_000
 GATHER = 0.5
 """How long a group waits for more requests, as a share of the time that the one before took to be applied."""
 GATHER_SECONDS = 0.02
-"""The longest such wait."""
+"""The longest such wait, and how long a group takes in what waits already."""
+REST = 2.0
+IN_USE_SECONDS = 0.2
+"""A lane is in use for this long after it took a request."""
 STOP_SECONDS = 0.4
 """How long stopping waits for the requests that are being answered; the threads are daemons."""
 
 
-class Lane:
-    """Answers requests on `threads` threads, up to `group` at a time."""
+class FairQueue:
+    """Jobs that wait, taken in turn from each address, and of an address in turn from each account."""
 
-    def __init__(self, name: str, gateway: Gateway, *, threads: int = 1, group: int = 1) -> None:
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[str, dict[str, deque[Job]]] = {}
+        self._stopped = False
+        self.count = 0
+
+    def put(self, address: str, account: str, job: Job) -> None:
+        """Add a job."""
+        with self._changed:
+            self._waiting.setdefault(address, {}).setdefault(account, deque()).append(job)
+            self.count += 1
+            self._changed.notify()
+
+    def get(self, seconds: float | None = None) -> Job | None:
+        """Return the next job; None when there is none after so many seconds (None: ever), or at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.count or self._stopped, seconds)
+            if self._stopped or not self.count:
+                return None
+            self.count -= 1
+            address = next(iter(self._waiting))
+            accounts = self._waiting.pop(address)
+            account = next(iter(accounts))
+            jobs = accounts.pop(account)
+            job = jobs.popleft()
+            if jobs:
+                accounts[account] = jobs  # behind the others
+            if accounts:
+                self._waiting[address] = accounts
+            return job
+
+    def stop(self) -> None:
+        """End it: `get` returns None from now on."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was ended."""
+        return self._stopped
+
+
+class Places:
+    """So many at once for each key; further ones wait, in order."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._held: dict[object, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @contextlib.asynccontextmanager
+    async def of(self, key: object) -> AsyncIterator[None]:
+        """Hold one of the places of a key."""
+        free, users = self._held.setdefault(key, (asyncio.Semaphore(self._count), []))
+        users.append(None)
+        try:
+            async with free:
+                yield
+        finally:
+            users.pop()
+            if not users:
+                del self._held[key]
+
+
+class Lane:
+    """Answers requests on `threads` threads, up to `group` at a time.
+
+    While those that it gives `way` to are in use, it rests after each slice of work, REST times as long as that took.
+    """
+
+    def __init__(
+        self, name: str, gateway: Gateway, *, threads: int = 1, group: int = 1, way: Sequence[Lane] = ()
+    ) -> None:
         self._name = name
         self._gateway = gateway
         self._group = group
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._way = way
+        self._used = 0.0
+        self._came = -IN_USE_SECONDS
+        self._jobs = FairQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"toolkit-venue-{name}", daemon=True) for _ in range(threads)
         ]
         for thread in self._threads:
             thread.start()
 
-    async def answer(self, request: HttpRequest) -> Answer:
-        """Return the answer to a request, once a thread has come to it."""
-        if self._jobs.qsize() >= WAITING:
+    async def answer(self, request: HttpRequest, account: str = "") -> Answer:
+        """Return the answer to a request, once a thread has come to it; `account` is whose it probably is."""
+        if self._jobs.count >= WAITING:
             return http_error(503, f"{WAITING} requests wait here already ({self._name}); send this one again later")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._jobs.put((request, future))
+        self._jobs.put(request.peer, account, (request._replace(pause=self._pause), future))
         return await future
 
     def stop(self) -> None:
         """End the threads; a request that is being answered may outlast this, but not the process."""
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._jobs.stop()
         for thread in self._threads:
             thread.join(STOP_SECONDS)
 
+    def _pause(self) -> None:
+        spent, self._used = thread_time() - self._used, thread_time()
+        if any(lane._came > monotonic() - IN_USE_SECONDS for lane in self._way) and not self._jobs.stopped:
+            sleep(REST * spent)
+
     def _run(self) -> None:
-        expected, spent, job = 1, 0.0, self._jobs.get()
-        while job is not None:
-            group, until = [self._started(job)], monotonic() + min(GATHER * spent, GATHER_SECONDS)
-            with contextlib.suppress(queue.Empty):
-                while len(group) < self._group:
-                    wait = max(0.0, until - monotonic()) if len(group) < expected else 0.0
-                    job = self._jobs.get(wait > 0, wait)
-                    if job is None:
-                        break
-                    group.append(self._started(job))
+        expected, spent = 1, 0.0
+        while (job := self._jobs.get()) is not None:
+            came = self._came = monotonic()
+            group, until = [self._started(job)], came + min(GATHER * spent, GATHER_SECONDS)
+            while len(group) < self._group and (len(group) < expected or monotonic() < came + GATHER_SECONDS):
+                more = self._jobs.get(max(0.0, until - monotonic()) if len(group) < expected else 0.0)
+                if more is None:
+                    break
+                group.append(self._started(more))
             began = monotonic()
             self._finish(group)
             expected, spent = len(group), monotonic() - began
-            job = job and self._jobs.get()
+            self._pause()
 
     def _started(self, job: Job) -> tuple[asyncio.Future[Answer], Started]:
         return job[1], self._gateway.start(job[0])

@@ -6,9 +6,9 @@ import json
 import os
 from pathlib import Path
 
-from ... import files
 from ...environments import LOCAL
 from ...errors import InputError
+from ...stored import writing
 from .. import development
 from .venue_routes import account_name
 
@@ -19,7 +19,7 @@ def write_private(path: str | Path, text: str) -> None:
     On Windows the folder decides who can read it. Raises InputError for a path that can't be written.
     """
     try:
-        files.write_private(path, text, replace=True)
+        writing.write_private(path, text, replace=True)
     except OSError as error:
         raise InputError(f"{path} can't be written: {error.strerror}", field="path", value=str(path)) from None
 

@@ -21,8 +21,10 @@ import uvicorn
 
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
+from ...protocol.reads.feed import MAX_CONNECTIONS
 from .application import Application, ServedHost
-from .boundary import LOOPBACK, WILDCARDS, Boundary, ServeSettings
+from .boundary import HTTP_CONNECTIONS, LOOPBACK, WILDCARDS, Boundary, ServeSettings
+from .bounded_feed import BoundedFeed
 from .bounded_http import bounded
 
 START_LIMIT = 10.0
@@ -30,6 +32,8 @@ STOP_LIMIT = 10.0
 """Seconds a server may take to start and to stop."""
 GRACE = 0.3
 """Seconds that requests have to end when the server stops."""
+SWITCH_SECONDS = 0.001
+"""How long a thread that computes keeps the interpreter while others wait; Python's own is five times as long."""
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _QUIET = 60.0
 """Seconds between two reports of the same trouble."""
@@ -111,15 +115,15 @@ def running(
     settings = settings or ServeSettings()
     listener = listen(host, port, allow_remote=allow_remote)
     application = Application(venue, Boundary(settings, host), settings)
-    venue.feed.connections = settings.connections_per_ip
+    venue.feed.connections = settings.connections_per_ip or MAX_CONNECTIONS
     config = uvicorn.Config(
         application,
-        http=bounded(settings.connections_per_ip, settings.head_seconds),  # type: ignore[arg-type]
+        http=bounded(settings.connections_per_ip or HTTP_CONNECTIONS, settings.head_seconds),  # type: ignore[arg-type]
         log_config=None,
         log_level="critical",
         access_log=False,
         lifespan="off",
-        ws="websockets-sansio",
+        ws=BoundedFeed,
         ws_max_size=1 << 16,  # above the feed's own limit, so that the feed answers a long message with a reason
         ws_ping_interval=None,  # the feed closes idle connections itself
         timeout_keep_alive=settings.idle_seconds,  # type: ignore[arg-type]
@@ -132,12 +136,15 @@ def running(
     started = threading.Event()
     thread = threading.Thread(target=_run, args=(server, listener, started), name="toolkit-venue-server", daemon=True)
     venue.start_running()
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(min(switching, SWITCH_SECONDS))
     try:
         thread.start()
         if not started.wait(START_LIMIT) or not server.started:
             raise VenueError(f"the server did not start on port {listener.getsockname()[1]}")
         yield Served(venue, host, listener.getsockname()[1], settings)
     finally:
+        sys.setswitchinterval(switching)
         venue.closing = True  # a long advance of a control ends at its next step
         server.should_exit = True
         thread.join(STOP_LIMIT)

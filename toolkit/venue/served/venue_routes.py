@@ -15,8 +15,8 @@ import msgspec
 
 from ... import __version__
 from ...errors import InputError, VenueError
-from ...protocol.documents import asyncapi, openapi
-from ..api.gateway import Answer, Gateway, Incoming, Route, enveloped, taking
+from ...protocol.documents import asyncapi, keys_schema, openapi, proto
+from ..api.gateway import JSON_HEADERS, Answer, Gateway, Incoming, Route, enveloped, taking
 
 ACCOUNTS_PATH, PATH = "/accounts", "/control"
 Function = Callable[..., Any]
@@ -47,7 +47,7 @@ class ControlledVenue(Protocol):
 
 
 def open_state_routes(host: Hosted) -> None:
-    """Make the venue's gateway answer GET /accounts, /openapi.json and /asyncapi.json.
+    """Make the venue's gateway answer GET /accounts and the paths of `DOCUMENTS`.
 
     An account has its number, name, address, and whether its keys are public.
     """
@@ -61,17 +61,23 @@ def open_state_routes(host: Hosted) -> None:
 
     routes = host.gateway.routes
     routes[ACCOUNTS_PATH] = taking("GET", accounts)
-    for path, write in (("/openapi.json", openapi), ("/asyncapi.json", asyncapi)):
-        routes[path] = taking("GET", functools.partial(_document, write))
+    for path in DOCUMENTS:
+        routes[path] = taking("GET", functools.partial(_document, path, host.gateway.extended))
 
 
-def _document(write: Callable[[str], dict[str, Any]], incoming: Incoming) -> Answer:
-    return Answer(200, _written(write))
+DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
+    "/openapi.json": lambda extended: msgspec.json.encode(openapi(__version__, extended=extended)),
+    "/asyncapi.json": lambda extended: msgspec.json.encode(asyncapi(__version__)),
+    "/keys.schema.json": lambda extended: msgspec.json.encode(keys_schema()),
+    "/exchange.proto": lambda extended: proto(),
+}
+"""Path → function that returns the document for a form of the wire."""
+_written = functools.cache(lambda path, extended: DOCUMENTS[path](extended))
 
 
-@functools.cache
-def _written(write: Callable[[str], dict[str, Any]]) -> bytes:
-    return msgspec.json.encode(write(__version__))
+def _document(path: str, extended: bool, incoming: Incoming) -> Answer:
+    headers = JSON_HEADERS if path.endswith(".json") else {"content-type": "text/plain; charset=utf-8"}
+    return Answer(200, _written(path, extended), headers)
 
 
 def account_name(number: int) -> str:

@@ -118,7 +118,7 @@ def resume(core: Core, product: int) -> None:
     """Let a paused product trade again; the liquidations that waited for it continue."""
     core.product(product)
     core.state.markets[product].paused = False
-    core.risk_index.moved.add(product)
+    core.risk_index.moved.setdefault(product, core.state.markets[product].mark)
 
 
 @controls("add_liquidity")

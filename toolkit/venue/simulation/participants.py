@@ -4,9 +4,9 @@ Taker orders come at any millisecond, drawn from the seed (`flow`): noise, order
 makers, who follow a trend, who lower the makers' inventory, or who must close into a move. The makers (`quoting`)
 answer after their latencies, and every trade moves the index permanently by about the square root of its value.
 
-While no other order rests in a product's book, the participants' trades with each other are computed without orders,
-and booked to their positions every few minutes. As soon as one rests there, the makers' quotes are resting orders too,
-and all meet in the matching of everyone. Off with the setting `market`.
+The participants' trades with each other are computed without orders, and booked to their positions every few minutes.
+The orders of everyone else rest in a ladder of their own. Only a taker who gets as far as one of these meets them and
+the makers in the matching of everyone: what nobody reaches changes nothing. Off with the setting `market`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from ..engine.core import Core
 from ..engine.registry import post_command, process
 from ..model.constants import IOC
 from ..model.genesis import Genesis
+from ..model.history import PublicTrade
 from ..model.market import MakerState, SimulatedProduct, Simulation, market_of, saved
 from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
-from ..trading import lifecycle, matching, placing
+from ..trading import matching, placing
 from ..trading.lifecycle import position_of
 from .order_flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
 from .quoted import FINE, PPM, Quoted
-from .quoting import MAKERS, Quotes, index_source
+from .quoting import MAKERS, Level, Quotes, index_source
 
 TAKERS = {
     kind: f"0x00000000000000000000000000000000000000b{number}"
@@ -76,9 +77,6 @@ def attach(core: Core) -> None:
     """Fold the books, and make the simulated index the venue's price source."""
     simulation = core.state.simulation
     if simulation is not None:
-        for code, sim in simulation.products.items():
-            if not sim.busy:
-                core.books.pop(code, None)
         core.books.lazy = Quotes(core, simulation)
         core.price_source = index_source
 
@@ -91,7 +89,7 @@ def quotes_of(core: Core) -> Quotes | None:
 
 @process("market")
 def trade(core: Core, time: int) -> int:
-    """Let the orders come that are due, and the makers of books in which others rest quote again."""
+    """Let the orders come that are due, and keep the places of those who wait behind the makers."""
     quotes = quotes_of(core)
     assert quotes is not None
     for quoted in quotes.products.values():
@@ -100,14 +98,11 @@ def trade(core: Core, time: int) -> int:
             _follow_plan(core, quotes, quoted, time)
         if quoted.order_block is None:
             quotes.find_order(quoted)
-        if quoted.next_time > time and not sim.busy and time // _BOOK_MS == sim.booked // _BOOK_MS:
-            continue
-        paused = core.state.markets[quoted.code].paused
-        if sim.busy and not paused:
-            requote_resting(core, quotes, quoted, time)
+        if sim.fronts:
+            quotes.keep_places(quoted, time)
         while quoted.next_time <= time:
             order = quotes.pass_order(quoted)
-            if not paused:
+            if not quoted.market.paused:
                 take(core, quotes, quoted, order, time)
         if time // _BOOK_MS > sim.booked // _BOOK_MS:
             book_pending(core, quotes, quoted, time)
@@ -115,15 +110,15 @@ def trade(core: Core, time: int) -> int:
 
 
 def next_due(quotes: Quotes, time: int) -> int:
-    """Return when the market acts next, in ms: an order, the booking of trades, or a maker who answers news."""
+    """Return when the market acts next, in ms: an order, the booking of trades, or a maker ahead of someone's order."""
     found = time // _BOOK_MS * _BOOK_MS + _BOOK_MS
     for quoted in quotes.products.values():
         if quoted.order_block is None:
             quotes.find_order(quoted)
         if quoted.next_time < found:
             found = quoted.next_time
-        if quoted.sim.busy:
-            found = min(found, quotes.next_answer(quoted, time))
+        if quoted.sim.fronts:
+            found = min(found, quotes.next_change(quoted, time))
         if quoted.sim.plan:
             found = min(found, quoted.sim.plan[0][0])
     return found
@@ -174,34 +169,36 @@ def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
         sim.regime = sim.plan.pop(0)[1]
         sim.traded = max(sim.traded, time)  # orders that only this regime has had before now do not come late
         quoted.read_regime(quotes.simulation)
-        if quoted.code in core.books and not sim.busy:
-            quotes.take_back(quoted)
+        quotes.take_back(quoted)
 
 
 # takers
 
 
-def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) -> None:
-    """Let one taker order meet the book, if its reason holds."""
-    bid, ask = core.books.top(quoted.code) if quoted.sim.busy else quotes.best_prices(quoted, time)
+def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *, alone: bool = False) -> bool:
+    """Let one taker order trade, if its reason holds.
+
+    `alone` returns False, and changes nothing, if it would reach an order of someone else.
+    """
+    quotes.take_back(quoted)
+    bid, ask = quotes.prices(quoted, time)
     if not bid or not ask:
-        return
+        return True
     side, value, limit = _wish(quotes, quoted, order, bid, ask)
     if not side:
-        return
-    best = ask if side > 0 else bid
-    steps = min(max(value // (best * quoted.unit), 1), quoted.product.max_steps)
+        return True
+    steps = min(max(value // ((ask if side > 0 else bid) * quoted.unit), 1), quoted.product.max_steps)
     taker = TAKERS[order[0]]
-    if quoted.sim.busy:
-        _absorb(core, quotes, quoted, time, own=False)
+    levels = _way(quotes, quoted, side, steps, limit, time)
+    if levels is not None:
+        _sweep(core, quotes, quoted, taker, side, steps, limit, time, levels)
+    elif alone:
+        return False
+    else:
         with suppress(Refused):
-            account = core.state.accounts[taker]
-            placing.submit(core, account, quoted.product, side, steps, limit, tif=IOC)
+            placing.submit(core, core.state.accounts[taker], quoted.product, side, steps, limit, tif=IOC)
         _absorb(core, quotes, quoted, time, own=True)
-        return
-    if quoted.code in core.books:  # someone looks
-        quotes.take_back(quoted)
-    _sweep(core, quotes, quoted, taker, side, steps, limit, time)
+    return True
 
 
 def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> tuple[int, int, int]:
@@ -228,20 +225,39 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
         if abs(moved) >= 6 * (sim.index // PARTS * quoted.minute_parts):
             side, value, reach = 1 if moved > 0 else -1, 4 * value, 3 * _REACH_PPM
     elif kind == HEDGER:
-        inventory = inventory_of(sim) * bid * quoted.unit
+        inventory = inventory_of(sim) * sim.ticked * quoted.unit
         if abs(inventory) >= quotes.simulation.market.inventory_usdc * _MICRO // 20:
             side = 1 if inventory > 0 else -1
     best = ask if side > 0 else bid
     return side, value, max(best + side * best * reach // PPM, 1)
 
 
+def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time: int) -> list[Level] | None:
+    """Return the makers' levels that an order meets, at least as many as it takes; None if it reaches someone else."""
+    level = quotes.best(quoted, -side, time)
+    behind, other = quoted.users.side(side).best, quoted.users.side(-side).best
+    enough = level[1] >= steps and not (behind and (level[0] - behind) * side <= 0)
+    levels = [level] if enough else quotes.side(quoted, -side, time)
+    if not other or (limit - other) * side < 0:
+        return levels
+    ahead = sum(there for price, there, _ in levels if (other - price) * side > 0)
+    first = next(iter(quoted.users.side(-side).levels[other].orders))
+    return levels if ahead + quoted.sim.fronts.get(first, (0, 0))[1] >= steps else None
+
+
 def _sweep(
-    core: Core, quotes: Quotes, quoted: Quoted, taker: str, side: int, steps: int, limit: int, time: int
+    core: Core,
+    quotes: Quotes,
+    quoted: Quoted,
+    taker: str,
+    side: int,
+    steps: int,
+    limit: int,
+    time: int,
+    levels: list[Level],
 ) -> None:
     """Trade with the makers of a folded book: what the matching would do with their orders, without making them."""
     sim, market = quoted.sim, quoted.market
-    price, there, number = quotes.best(quoted, -side, time)
-    levels = [(price, there, number)] if there >= steps else quotes.side(quoted, -side, time)
     left, paid = steps, 0
     for price, there, number in levels:
         if not left or (price - limit) * side > 0:
@@ -254,12 +270,13 @@ def _sweep(
         quotes.take(sim.makers[number], -side, filled, time, quotes.makers[number])
         sim.makers[number].inventory -= side * filled
         _wait(sim, MAKERS[number], -side * filled, -side * value)
+        if sim.fronts:
+            quoted.advance_places(-side * price, filled)
     if paid:
         _wait(sim, taker, side * (steps - left), side * paid)
         sim.seen = market.trades
         quotes.impress(quoted, time, side, paid, own=True)
         quoted.forget_quotes()
-        quotes.tell(quoted, -side)
 
 
 def _wait(sim: SimulatedProduct, address: str, steps: int, value: int) -> None:
@@ -287,6 +304,7 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
         market.open_interest += opened if steps > 0 else -closed
         ledger.realize(core, account, pnl, code)
         core.risk_index.index(account)
+    quotes.take_back(quoted)
     sim.pending.clear()
     sim.booked = time
     numbers = quotes.simulation.market
@@ -296,29 +314,22 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
     quoted.forget_quotes()
 
 
-# books in which other orders rest
+# what others do
 
 
 @post_command("market")
 def follow_books(core: Core) -> None:
-    """Note what others traded with the makers, and whether their orders rest in a book."""
+    """Note what others traded with the makers, and who waits behind them."""
     quotes = quotes_of(core) if core.books else None
     if quotes is None:
         return
     time = core.state.time
-    for code in [code for code in core.books if code in quotes.products]:
-        quoted = quotes.products[code]
-        sim = quoted.sim
+    for quoted in [quotes.products[code] for code in core.books if code in quotes.products]:
         _absorb(core, quotes, quoted, time, own=False)
-        foreign = quotes.has_foreign(quoted)
-        if foreign != sim.busy:
-            if sim.busy:
-                sim.busy = False
-                quotes.take_back(quoted)
-            else:
-                sim.busy, quoted.shown = True, None
-        if sim.busy:
-            core.wake("market", max(quotes.next_answer(quoted, time), time + 1))
+        if quoted.market.sequence != quoted.sequence:
+            quotes.take_back(quoted)
+            if quoted.sim.fronts:
+                core.wake("market", max(quotes.next_change(quoted, time), time + 1))
 
 
 def inventory_of(sim: SimulatedProduct) -> int:
@@ -327,7 +338,10 @@ def inventory_of(sim: SimulatedProduct) -> int:
 
 
 def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int, *, own: bool) -> None:
-    """Let the new trades of the matching move the index, with what each side has taken in all."""
+    """Let the new trades of the matching move the index, with what each side has taken in all.
+
+    What others trade with each other moves nothing: the participants neither gave nor took it.
+    """
     sim, market = quoted.sim, quoted.market
     if market.trades == sim.seen:
         return
@@ -343,35 +357,23 @@ def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int, *, own: bool)
         state.inventory = position.long.size - position.short.size + waiting
     if not own:
         sim.hedged += inventory_of(sim) - before
+        among_others = _among_others(core, fresh[0])
+        fresh = [trade for trade in fresh if trade.id not in among_others]
     for side in (1, -1):
         value = sum(trade.price * trade.quantity * quoted.unit for trade in fresh if trade.side == side)
         if value:
             quotes.impress(quoted, time, side, value, own=own)
 
 
-def requote_resting(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
-    """Let the makers of a book in which others rest cancel the quotes they no longer want, and place the new ones."""
-    code, held = quoted.code, dict[tuple[str, int], int]()
-    for order in quotes.resting(quoted):
-        held[order.address, order.side * order.price] = order.id
-    wanted = {
-        (MAKERS[number], side * price): (side, price, steps)
-        for side in (1, -1)
-        for price, steps, number in quotes.side(quoted, side, time)
-    }
-    for (address, key), order_id in held.items():
-        if (address, key) not in wanted:
-            maker = core.state.accounts[address]
-            lifecycle.cancel(core, maker, maker.orders[order_id])
-    for (address, key), (side, price, steps) in wanted.items():
-        if (address, key) not in held:
-            best = core.books[code].side(-side).best
-            if best and (price - best) * side >= 0:  # behind what rests there: a maker never takes
-                price = best - side
-                if price <= 0 or (address, side * price) in wanted:
-                    continue
-            maker = core.state.accounts[address]
-            placing.submit(core, maker, quoted.product, side, steps, price)
+def _among_others(core: Core, first: PublicTrade) -> set[int]:
+    """Return the ids of the trades, from one on, in which no participant took part."""
+    seen, found = set[int](), set[int]()
+    for event in reversed(core.state.history.order_events.records):
+        if event.time < first.time or 0 < event.exec_id < first.id:
+            break
+        if event.exec_id:  # participants keep no record, so a trade with two records is one of others
+            (found if event.exec_id in seen else seen).add(event.exec_id)
+    return found
 
 
 def requote(core: Core, code: int) -> None:
@@ -379,11 +381,8 @@ def requote(core: Core, code: int) -> None:
     quotes = quotes_of(core)
     if quotes is not None and code in quotes.products and not core.state.markets[code].paused:
         quoted = quotes.products[code]
+        quotes.take_back(quoted)
         quoted.forget_quotes()
-        if quoted.sim.busy:
-            requote_resting(core, quotes, quoted, core.state.time)
-        elif code in core.books:
-            quotes.take_back(quoted)
 
 
 ORACLE_HOOKS.append(requote)

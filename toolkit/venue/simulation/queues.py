@@ -75,8 +75,18 @@ class Probability:
             total = ahead_weight + behind_weight
             probability = behind_weight / total if total else 1.0
             entry.front = front - (1.0 - probability) * cancelled + min(behind - probability * cancelled, 0.0)
-        if after < entry.front:
-            entry.front = after
+        # A share can be larger than what is there: the rest was cancelled behind, and gives no place to a later trade.
+        entry.front = max(min(entry.front, after), 0.0)
+
+
+def reached_steps(model: QueueModel, entry: QueueEntry, quantity: int) -> int:
+    """Return how many steps of a trade at an order's price reach the order; its place is at least 0 afterwards.
+
+    Half a step counts as one. No model lets more through than was traded.
+    """
+    model.on_trade(entry, quantity)
+    reached, entry.front = math.floor(0.5 - entry.front), max(entry.front, 0.0)
+    return min(max(reached, 0), quantity)
 
 
 def queue_model(given: str | QueueModel, step: float) -> QueueModel:

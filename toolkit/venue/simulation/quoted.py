@@ -11,6 +11,7 @@ from math import isqrt
 from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import VenueOrder
+from ..model.book import Book
 from ..model.market import MakerState, Market, SimulatedProduct, Simulation
 from . import order_flow
 from .order_flow import PARTS, FlowBlock, FlowSource
@@ -32,8 +33,8 @@ class Quoted:
 
     __slots__ = (
         *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
-        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "shown", "sim"),
-        *("source", "top", "unit", "usual_heat", "values", "width"),
+        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "sequence", "shown"),
+        *("sim", "source", "top", "unit", "users", "usual_heat", "values", "width"),
     )
 
     def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
@@ -57,8 +58,11 @@ class Quoted:
         """How wide the makers quote, after the heat that it was computed for."""
         self.next_time = 0
         """When the next order comes, in ms."""
-        self.shown: list[VenueOrder] | None = None
-        """The makers' orders of an unfolded book."""
+        self.users = core.books.pop(code, Book(code))
+        """The orders of all others; of an unfolded book the makers' orders too."""
+        self.shown: list[VenueOrder] = []
+        """The makers' orders of an unfolded book, and the market's sequence when they were made."""
+        self.sequence = 0
         self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
         self.quotes: tuple[int, list[int], list[int]] | None = None
         """The makers' best prices, and the time they were computed for."""
@@ -107,6 +111,11 @@ class Quoted:
         sim = self.sim
         sim.index = max(sim.index + sim.index * stays // PARTS, FINE)
         sim.pressure = max(min(sim.pressure + fades, PARTS // 50), -PARTS // 50)
+
+    def advance_places(self, price: int, steps: int) -> None:
+        """Let the orders that wait at a price (negative: an ask) move forward by what was traded ahead of them."""
+        places = ((name, at, ahead - steps * (at == price)) for name, (at, ahead) in self.sim.fronts.items())
+        self.sim.fronts = {name: (at, ahead) for name, at, ahead in places if ahead > 0}
 
     def forget_quotes(self) -> None:
         """Compute the quotes again when they are next asked for, because what they follow changed."""

@@ -1,14 +1,19 @@
 """The makers of the simulated market: what each quotes at an instant, computed only where someone looks or trades.
 
 Each maker sees the fair price with its own latency, shifts it against its inventory, and quotes a ladder on each side,
-wider while news are large. As long as no other order rests in a book it stays folded: best prices and levels are
-computed, and orders are only made when the book itself is read. An unfolded book holds ordinary orders of the makers'
-accounts; `Quotes` takes them back before time continues, and notes what was traded of them.
+wider while news are large. A book is folded: best prices and levels are computed, and merged with the orders of all
+others, which rest in a ladder of their own. The makers' orders are only made when the book itself is read. An unfolded
+book holds them as ordinary orders of the makers' accounts, each at its place among those of others; `Quotes` takes them
+back before time continues, and notes what was traded of them.
+
+A place is kept as the steps that the makers have ahead of an order at its price: all that they showed when it came,
+less what was traded there since, and never more than they still show. What they add later is behind it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from ..engine import changes as ev
@@ -50,7 +55,6 @@ class Quotes:
         self._slack = 8 if not self._closest else FINE + 8
         self._recovery_ticks = simulation.market.recovery_ticks
         self._slowest_ms = max(maker.latency_ms for maker in self.makers)
-        self._addresses = frozenset(MAKERS[: len(self.makers)])
         self._slowest_first = [
             (number, maker.latency_ms, maker.half_spread_ppm) for number, maker in enumerate(self.makers)
         ][::-1]
@@ -76,6 +80,11 @@ class Quotes:
                 break
             number += 1
         quoted.order_block, quoted.order_at, quoted.next_time = block, at, block.order_times[at]
+
+    def following_order(self, quoted: Quoted) -> Order:
+        """Return the next order."""
+        assert quoted.order_block is not None
+        return quoted.order_block.orders[quoted.order_at]
 
     def pass_order(self, quoted: Quoted) -> Order:
         """Return the next order, and continue to the one after it."""
@@ -149,16 +158,7 @@ class Quotes:
         if abs(fair - before) * _FELT > before:
             self._see(quoted, time, fair)
         sim.ticked = index = index >> FINE_BITS
-        if not sim.busy:
-            self.tell(quoted, 0)
         return index
-
-    def tell(self, quoted: Quoted, side: int) -> None:
-        """Tell the feed that the computed levels of a book may have changed."""
-        market = quoted.market
-        market.sequence += 1
-        if self.core.recording:
-            self.core.events.append(ev.BookChange(quoted.code, side, 0, 0, market.sequence))
 
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
         """Let what was taken move index and makers' prices; `own` is an order of a participant."""
@@ -234,12 +234,14 @@ class Quotes:
 
     def side(self, quoted: Quoted, side: int, time: int) -> list[Level]:
         """Return all levels of a side, best first; of equal prices the faster maker's first."""
-        bests = self.quote(quoted, time)[side < 0]
+        bests, bound = self.quote(quoted, time)[side < 0], quoted.users.side(-side).best
         found = []
         for number, best in enumerate(bests):
             taken = taken_of(quoted.sim.makers[number], side, time)
             for price, steps in self._whole(quoted, number, side, best):
-                if taken < steps:
+                if bound and (price - bound) * side >= 0:
+                    price = bound - side  # behind what rests there: a maker never takes
+                if taken < steps and price:
                     found.append((price, steps - taken, number))
                 taken = max(taken - steps, 0)
         found.sort(key=lambda level: (-side * level[0], level[2]))
@@ -321,51 +323,99 @@ class Quotes:
         return levels[0][0] if levels else 0
 
     def best_prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
-        """Return the best bid and ask of a product at a time in ticks, 0 where there is none."""
+        """Return the makers' best bid and ask of a product at a time in ticks, 0 where there is none."""
         kept = quoted.top
         return kept[1] if kept is not None and kept[0] == time else self._top(quoted, time)[1]
+
+    def prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
+        """Return the best bid and ask of a folded book at a time, whoever quotes them, in ticks, 0 where none does."""
+        bid, ask = self.best_prices(quoted, time)
+        if (users_bid := quoted.users.bids.best) | (users_ask := quoted.users.asks.best):
+            if ask and users_bid >= ask:
+                ask = users_bid + 1
+            if bid and 0 < users_ask <= bid:
+                bid = users_ask - 1
+            bid, ask = max(bid, users_bid), min(ask or users_ask, users_ask or ask)
+        return bid, ask
 
     # the interface of `model.book.LazyBooks`
 
     def top(self, code: int) -> tuple[int, int]:
         """Return the best bid and ask of a product in ticks, 0 where there is none."""
-        return self.best_prices(self.products[code], self.core.state.time)
+        return self.prices(self.products[code], self.core.state.time)
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value."""
         quoted, time = self.products[code], self.core.state.time
         price, steps, _ = self.best(quoted, side, time)
-        if price * steps * quoted.unit >= value_micro:
+        same, other = quoted.users.side(side).best, quoted.users.side(-side).best
+        alone = (not same or (price - same) * side > 0) and (not other or (other - price) * side > 0)
+        if alone and price * steps * quoted.unit >= value_micro:
             return ((price, steps),)
-        return [(price, steps) for price, steps, _ in self.side(quoted, side, time)]
+        shown = Counter({level.price: level.total for level in quoted.users.side(side)})
+        for price, steps, _ in self.side(quoted, side, time):
+            shown[price] += steps
+        return sorted(shown.items(), reverse=side > 0)
 
     def unfold(self, code: int) -> Book | None:
         """Make the orders of a folded book and return it."""
         quoted = self.products.get(code)
         if quoted is None:
             return None
-        core, time = self.core, self.core.state.time
-        book = core.books[code] = Book(code)
-        quoted.shown = []
-        for side in (1, -1):
-            for rank, (price, steps, number) in enumerate(self.side(quoted, side, time)):
-                name = -((code * 10 + number) * 1_000 + rank * 2 + (side > 0))
-                order = VenueOrder(
-                    name, MAKERS[number], code, side, False, LIMIT, GTC, 0, price, steps, steps,
-                    priority=rank - 1_000_000, created=time, updated=time, height=core.height,
-                )  # fmt: skip
-                quoted.shown.append(order)
-                account = core.state.accounts[MAKERS[number]]
-                account.orders[name] = order
-                book.side(side).add(order)
-                lifecycle.count_resting(core, account.positions[code], order, steps)
+        time, book = self.core.state.time, quoted.users
+        ladders = [(side, defaultdict[int, list[tuple[int, int]]](list)) for side in (1, -1)]
+        for side, pieces in ladders:
+            for price, steps, number in self.side(quoted, side, time):
+                pieces[price].append((number, steps))
+        self.core.books[code] = book
+        quoted.shown, quoted.sequence = [], quoted.market.sequence
+        for side, pieces in ladders:
+            for price, there in pieces.items():
+                self._join(quoted, side, price, there)
         return book
 
+    def _join(self, quoted: Quoted, side: int, price: int, there: list[tuple[int, int]]) -> None:
+        """Put the makers' quantities of a price, as (number, steps), among the orders of others."""
+        level = quoted.users.side(side).levels.get(price)
+        users = list(level.orders.values()) if level is not None else []
+        if level is not None:
+            level.orders.clear()
+        passed, priority, fronts = 0, -1, quoted.sim.fronts
+        for number, steps in there:
+            while level is not None and users and (ahead := fronts.get(users[0].id, (0, 0))[1] - passed) < steps:
+                if ahead > 0:
+                    self._make(quoted, number, side, price, ahead, priority)
+                    passed, steps = passed + ahead, steps - ahead
+                user = users.pop(0)
+                level.orders[user.id], priority = user, user.priority
+            self._make(quoted, number, side, price, steps, priority)
+            passed += steps
+        for user in users:
+            assert level is not None
+            level.orders[user.id] = user
+
+    def _make(self, quoted: Quoted, number: int, side: int, price: int, steps: int, priority: int) -> None:
+        """Make an order of a maker, and put it behind the others of its price."""
+        core, time, code = self.core, self.core.state.time, quoted.code
+        order = VenueOrder(
+            -(code * 10_000 + len(quoted.shown) + 1), MAKERS[number], code, side, False, LIMIT, GTC, 0, price, steps,
+            steps, priority=priority, created=time, updated=time, height=core.height,
+        )  # fmt: skip
+        quoted.shown.append(order)
+        account = core.state.accounts[MAKERS[number]]
+        account.orders[order.id] = order
+        quoted.users.side(side).add(order)
+        lifecycle.count_resting(core, account.positions[code], order, steps)
+
     def fold(self) -> None:
-        """Take back the orders of the books that were only unfolded to be read or traded with."""
+        """Take back the orders of the books that were unfolded to be read or traded with."""
         for code in [code for code in self.core.books if code in self.products]:
-            if not self.products[code].sim.busy:
-                self.take_back(self.products[code])
+            self.take_back(self.products[code])
+
+    def tell(self) -> None:
+        """Tell the feed that the levels of every book may have changed."""
+        for code, quoted in self.products.items():
+            self.core.events.append(ev.BookChange(code, 0, 0, 0, quoted.market.sequence))
 
     def settle(self) -> None:
         """Fold all books, and let the news up to the present move every index."""
@@ -374,39 +424,48 @@ class Quotes:
             self.hear(quoted, self.core.state.time)
 
     def take_back(self, quoted: Quoted) -> None:
-        """Fold a book in which only makers' orders rest."""
-        accounts = self.core.state.accounts
+        """Fold a book, if it is unfolded, and keep the places of others if anything has changed in it."""
+        if self.core.books.pop(quoted.code, None) is None:
+            return
+        accounts, book = self.core.state.accounts, quoted.users
+        if quoted.market.sequence != quoted.sequence:
+            quoted.sim.fronts = {}
+            for side, price in {(order.side, order.price): None for order in quoted.shown}:
+                level, ahead = book.side(side).levels.get(price), 0
+                for order in level.orders.values() if level is not None else ():
+                    if order.id < 0:
+                        ahead += order.leaves
+                    elif ahead:
+                        quoted.sim.fronts[order.id] = side * price, ahead
         for order in self.resting(quoted):
             account = accounts[order.address]
             lifecycle.count_resting(self.core, account.positions[quoted.code], order, -order.leaves)
             del account.orders[order.id]
-        quoted.shown = None
-        self.core.books.pop(quoted.code, None)
+            book.side(order.side).remove(order)
+        quoted.shown = []
 
     def resting(self, quoted: Quoted) -> list[VenueOrder]:
         """Return the makers' orders of an unfolded book that are still there."""
-        accounts, code = self.core.state.accounts, quoted.code
-        if quoted.shown is not None and not quoted.sim.busy:
-            return [order for order in quoted.shown if order.id in accounts[order.address].orders]
-        held = (accounts[address].orders.values() for address in MAKERS[: len(self.makers)])
-        return [order for orders in held for order in orders if order.product == code]
+        accounts = self.core.state.accounts
+        return [order for order in quoted.shown if order.id in accounts[order.address].orders]
 
-    def has_foreign(self, quoted: Quoted) -> bool:
-        """Return whether other orders than the makers' rest in an unfolded book."""
-        makers, book = self._addresses, self.core.books[quoted.code]
-        levels = (*book.bids.levels.values(), *book.asks.levels.values())
-        return any(order.address not in makers for level in levels for order in level.orders.values())
+    def keep_places(self, quoted: Quoted, time: int) -> None:
+        """Let the orders that wait behind the makers move forward where these show less than was ahead of them."""
+        shown = Counter[int]()
+        for side in (1, -1):
+            for price, steps, _ in self.side(quoted, side, time):
+                shown[side * price] += steps
+        places = ((name, price, min(ahead, shown[price])) for name, (price, ahead) in quoted.sim.fronts.items())
+        quoted.sim.fronts = {name: (price, ahead) for name, price, ahead in places if ahead}
 
-    def next_answer(self, quoted: Quoted, time: int) -> int:
-        """Return when a maker next sees news, in ms."""
-        found = time + 60_000
-        for maker in self.makers:
-            seen = max(time, quoted.sim.time) - maker.latency_ms
-            block = order_flow.block(quoted.source, quoted.scales, max(seen, 0) // order_flow.BLOCK_MS)
-            at = bisect_right(block.news_times, seen)
-            if at < len(block.news_times):
-                found = min(found, block.news_times[at] + maker.latency_ms)
-        return found
+    def next_change(self, quoted: Quoted, time: int) -> int:
+        """Return when the makers' quotes may next change, in ms: by news, what they have seen late, refills, a tick."""
+        self.hear(quoted, time)
+        found = min(quoted.next_news, self.core.state.schedule.get("prices", quoted.next_news))
+        for maker, state in zip(self.makers, quoted.sim.makers, strict=True):
+            later = [when + maker.latency_ms for when, _ in quoted.sim.views]
+            found = min([found, *(each for each in (*later, state.bids_until, state.asks_until) if each > time)])
+        return max(found, time + 1)  # the prices of this instant may be set after this
 
     def note_taken(self, quoted: Quoted, time: int) -> None:
         """Note what was traded of the makers' orders in an unfolded book."""

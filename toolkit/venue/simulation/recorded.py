@@ -23,7 +23,7 @@ from ..simulation import quoting
 from ..trading import lifecycle, matching
 from ..trading.lifecycle import position_of
 from ..trading.placing import place
-from .queues import QueueEntry, queue_model
+from .queues import QueueEntry, queue_model, reached_steps
 
 RECORDED = "0x00000000000000000000000000000000000000ba"
 CAPITAL = 10**17
@@ -172,10 +172,8 @@ class _Player:
             for order in users:
                 if level.price == price:
                     entry = self._entry(order, own.leaves if own is not None else 0)
-                    self.model.on_trade(entry, steps)
-                    reached, entry.front = round(-entry.front), max(entry.front, 0.0)
+                    quantity = min(reached_steps(self.model, entry, steps), order.leaves)
                     self._keep(order, entry)
-                    quantity = min(reached, order.leaves)
                 else:
                     quantity = order.leaves
                 if quantity > 0:

@@ -33,8 +33,8 @@ def attach(core: Core) -> None:
 def pass_time(core: Core, until: int) -> bool:
     """Pass the time before the next instant that may affect others, at most to `until` (ms); False if there is none.
 
-    Those are another process, a settlement of funding, and any instant while a user holds a position, a trigger waits,
-    orders rest in a book or events are read.
+    Those are another process, a settlement of funding, a taker who reaches a user's order, and any instant while a user
+    holds a position or waits behind a maker, a trigger waits, a book is unfolded or events are read.
     """
     # Second form: time that concerns no user
     state, quotes = core.state, participants.quotes_of(core)
@@ -59,8 +59,13 @@ def pass_time(core: Core, until: int) -> bool:
             ticks[quoted.code] = _pass_ticks(core, quotes, quoted, ticks[quoted.code], due)
         state.time = due
         while quoted.next_time == due:
-            participants.take(core, quotes, quoted, quotes.pass_order(quoted), due)
-        heapreplace(orders, (quoted.next_time, rank, quoted))
+            if not participants.take(core, quotes, quoted, quotes.following_order(quoted), due, alone=True):
+                break
+            quotes.pass_order(quoted)
+        else:
+            heapreplace(orders, (quoted.next_time, rank, quoted))
+            continue
+        break
     limit = min(limit, due - 1)
     for quoted in quotes.products.values():
         tick = _pass_ticks(core, quotes, quoted, ticks[quoted.code], limit)
@@ -81,6 +86,7 @@ def _undisturbed(core: Core, quotes: Quotes) -> bool:
     return not (
         core.price_source is not index_source
         or any(each.entries or each.met or each.retrying for each in core.triggers.values())
+        or any(quoted.sim.fronts for quoted in quotes.products.values())
         or any(market.paused or market.pinned for market in core.state.markets.values())
         or core.state.markets.keys() != quotes.products.keys()
     )
@@ -93,7 +99,7 @@ def _pass_ticks(core: Core, quotes: Quotes, quoted: Quoted, first: int, last: in
     while time <= last:
         state.time = time
         prices.set_oracle_price(market, quotes.tick(quoted, time))
-        bid, ask = quotes.best_prices(quoted, time)
+        bid, ask = quotes.prices(quoted, time)
         prices.sample(market, bid, ask)
         market.premium += funding_settlement.premium_of(core, market, bid, ask)
         market.samples += 1

@@ -348,11 +348,13 @@ def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
 def prospects(core: Core, order: VenueOrder) -> tuple[int, int, int, int]:
     """Return what must change before a triggered exit is worth another try.
 
-    That is trades, mark and index of its market, and the steps that are offered within its bound.
+    That is trades, mark and index of its market, and the steps that others offer within its bound.
     """
     market = core.state.markets[order.product]
     limit_ticks = slippage_limit(core, order, reference_price(market, order.trigger_by))
-    offered = sum(level.total for level in core.books[order.product].side(-order.side).within(limit_ticks))
+    levels = core.books[order.product].side(-order.side).within(limit_ticks)
+    others = (each for level in levels for each in level.orders.values() if each.address != order.address)
+    offered = sum(each.leaves for each in others)
     return market.trades, market.mark, market.oracle, offered
 
 

@@ -292,11 +292,12 @@ def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
     leg = closing_leg(account, account.positions[order.product], order.side, order.closing)
     assert leg is not None
     most_steps = size_steps = leg.size
-    if order.group and order.group != order.id and order.quantity:
+    order.whole = order.whole or not order.quantity
+    if order.whole:
+        order.quantity, order.leaves = order.filled + size_steps, size_steps
+    elif order.group and order.group != order.id:
         # an exit of a bracket closes what its main order has opened, not what other orders have
         most_steps = min(most_steps, order.cover)
-    if order.quantity == 0:
-        order.quantity = order.leaves = size_steps
     if most_steps < order.leaves:
         order.leaves = most_steps
         order.reason = f"cut to the position of {core.products[order.product].quantity_text(most_steps)}"

@@ -30,7 +30,7 @@ from ..model.constants import (
     TAKER,
 )
 from ..model.history import Candle, ClosedPosition, PublicTrade
-from ..risk import account_margin, fees, ledger, order_margin
+from ..risk import account_margin, fees, ledger, order_margin, solvency
 from . import lifecycle
 from .lifecycle import position_of
 
@@ -43,11 +43,12 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     covered = leg.size and account.position_mode != HEDGE
     book = core.books[order.product]
     # most orders meet no one: they skip the matching
+    stopped = ""
     if 0 < book.asks.best <= limit_ticks if order.side > 0 else book.bids.best >= limit_ticks:
-        match(core, account, position, order, limit_ticks)
+        stopped = match(core, account, position, order, limit_ticks)
     if not order.leaves:
         _end_filled(core, account, position, order)
-    elif order.price and (order.tif == GTC or order.tif == POST_ONLY):
+    elif order.price and (order.tif == GTC or order.tif == POST_ONLY) and not stopped:
         lifecycle.add_to_book(core, position, order)
         if order.reduce or order.closing:
             # its own fills may have shrunk the position below what it and older orders would close
@@ -58,7 +59,8 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     else:
         price = core.products[order.product].price_text(limit_ticks)
         kind = "the market order's bound" if not order.price else "the limit"
-        lifecycle.cancel_or_retry(core, account, order, f"nothing more to take at {kind} of {price} or better")
+        reason = stopped or f"nothing more to take at {kind} of {price} or better"
+        lifecycle.cancel_or_retry(core, account, order, reason)
 
 
 def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
@@ -70,14 +72,17 @@ def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, 
         reason = f"FOK: {there} of {wanted} can be filled at {product.price_text(limit_ticks)} or better"
         lifecycle.cancel_or_retry(core, account, order, reason)
         return False
-    for maker, excess_steps in without_margin:
-        _trim_uncollateralised_maker(core, maker, excess_steps)
+    for maker, excess_steps, why in without_margin:
+        lifecycle.reduce_or_cancel(core, core.state.accounts[maker.address], maker, excess_steps, why)
     return True
 
 
-def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
-    """Trade an order against the other side of the book while prices are at `limit_ticks` or better."""
-    side = order.side
+def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> str:
+    """Trade an order against the other side of the book while prices are at `limit_ticks` or better.
+
+    Return why it stopped before that, "" if it did not: its account can bear no more (`solvency`).
+    """
+    side, stopped = order.side, ""
     ladder = core.books[order.product].side(-side)
     while order.leaves:
         price_ticks = ladder.best
@@ -87,9 +92,12 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         if maker.address == order.address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
         else:
-            _fill(core, account, position, order, maker, order.leaves)
+            stopped = _fill(core, account, position, order, maker)
+            if stopped:
+                break
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
+    return stopped
 
 
 def fill_maker(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> None:
@@ -97,34 +105,34 @@ def fill_maker(core: Core, account: VenueAccount, position: Position, order: Ven
 
     For counterparties that know which order they meet.
     """
-    _fill(core, account, position, order, maker, order.leaves)
+    _fill(core, account, position, order, maker)
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
 
 
-def _fill(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder, most_steps: int
-) -> None:
-    """Trade up to `most_steps` of an order against a resting one at its price.
+def _fill(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> str:
+    """Trade what an order has left against a resting one at its price; return why not, if its account can't bear it.
 
-    What would open an isolated position of the maker without margin is cut. It may be the whole maker.
+    What would open an isolated position of the maker without margin is cut, and what would leave the maker's account
+    with a debt. It may be the whole maker. The makers of a FOK order were trimmed before the matching: it must not fall
+    short now.
     """
     state, code = core.state, order.product
     product = core.products[code]
     maker_account = state.accounts[maker.address]
     maker_position = maker_account.positions[code]
     price_ticks, leaves = maker.price, maker.leaves
-    steps = leaves if leaves < most_steps else most_steps
-    # the makers of a FOK order were trimmed before the matching: it must not fall short now
-    if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
-        closed = account_margin.reducible(maker_account, maker_position, maker.side)
-        opened = steps - closed
-        value = opened * price_ticks * product.unit
-        if not order_margin.has_margin_for(core, maker_account, maker_position, maker.side, opened, value):
-            _trim_uncollateralised_maker(core, maker, leaves - closed)
-            steps = maker.leaves  # what closes, or nothing
+    steps = leaves if leaves < order.leaves else order.leaves
+    if order.tif != FOK:
+        steps = solvency.bearable_steps(core, position, order, steps, price_ticks, TAKER)
+        if not steps:
+            return solvency.beyond_means(core, position, order)
+        fits, reason = _maker_steps(core, maker_account, maker_position, maker, steps)
+        if fits < steps:
+            lifecycle.reduce_or_cancel(core, maker_account, maker, leaves - fits, reason)
+            steps = fits
             if not steps:
-                return
+                return ""
     order.leaves -= steps
     lifecycle.take_from_resting(core, maker_position, maker, steps)
     trade = publish_trade(core, product, order.side, price_ticks, steps)
@@ -134,6 +142,21 @@ def _fill(
     # a reduce-only maker's own fill may have cancelled the rest of it already
     if not maker.leaves and maker.status < FILLED:
         _end_filled(core, maker_account, maker_position, maker)
+    return ""
+
+
+def _maker_steps(
+    core: Core, account: VenueAccount, position: Position, maker: VenueOrder, steps: int, brought: int = 0
+) -> tuple[int, str]:
+    """Return how many of the steps of a resting order its account has the margin for and can bear, and why no more."""
+    reason = ""
+    if position.mode == ISOLATED and not maker.reducing:
+        closed = account_margin.reducible(account, position, maker.side)
+        value = (steps - closed) * maker.price * core.products[maker.product].unit
+        if not order_margin.has_margin_for(core, account, position, maker.side, steps - closed, value, brought):
+            steps, reason = closed, "margin: losses have used up what it held"
+    fits = solvency.bearable_steps(core, position, maker, steps, maker.price, MAKER, brought) if steps else 0
+    return fits, solvency.beyond_means(core, position, maker) if fits < steps else reason
 
 
 def _end_filled(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
@@ -150,12 +173,6 @@ def _drop_uncovered_orders(core: Core) -> None:
     loosened, core.risk_index.loosened = core.risk_index.loosened, []
     for account, position, side in loosened:
         lifecycle.drop_uncovered(core, account, position, side)
-
-
-def _trim_uncollateralised_maker(core: Core, maker: VenueOrder, excess_steps: int) -> None:
-    """Reduce a resting order by the part that would open an isolated position without margin."""
-    account = core.state.accounts[maker.address]
-    lifecycle.reduce_or_cancel(core, account, maker, excess_steps, "margin: losses have used up what it held")
 
 
 def trade_off_book(
@@ -196,13 +213,13 @@ def trade_off_book(
     return sides[0][2], sides[1][2]
 
 
-class _Maker:
-    """A maker's account as its fills would change it: its position, and what they would bring to its balance."""
+class _Party:
+    """A side of a trade as its fills would change it: its position, and what they would bring to its cross equity."""
 
-    __slots__ = ("account", "brought", "orders", "position")
+    __slots__ = ("account", "brought", "orders", "position", "role")
 
-    def __init__(self, account: VenueAccount, order: VenueOrder) -> None:
-        self.account = account
+    def __init__(self, account: VenueAccount, order: VenueOrder, role: int) -> None:
+        self.account, self.role = account, role
         held, side = account.positions[order.product], order.side
         self.position = replace(held, long=replace(held.long), short=replace(held.short))
         self.brought = 0
@@ -220,20 +237,13 @@ class _Maker:
         leg = self.position.short if order.side > 0 else self.position.long
         return leg.size if order.reducing or self.account.position_mode != HEDGE else 0
 
-    def has_margin_for(self, core: Core, order: VenueOrder, quantity_steps: int) -> bool:
-        """Return whether it has the margin for so many steps of an order, after all its fills before."""
-        if self.position.mode != ISOLATED or order.reducing:
-            return True
-        opened = quantity_steps - self.closable(order)
-        value = opened * order.price * core.products[order.product].unit
-        return order_margin.has_margin_for(core, self.account, self.position, order.side, opened, value, self.brought)
-
-    def fill(self, core: Core, order: VenueOrder, most_steps: int) -> int:
-        """Fill up to `most_steps` of an order; return how many."""
-        filled = min(most_steps, self.orders[order.id] if order.reducing and self.orders else order.leaves)
-        self._settle(core, order, filled, min(filled, self.closable(order)))
+    def fill(self, core: Core, order: VenueOrder, most_steps: int, price_ticks: int) -> int:
+        """Fill up to `most_steps` of an order at a price; return how many."""
+        covered = order.reducing and order.id in self.orders
+        filled = min(most_steps, self.orders[order.id] if covered else order.leaves)
+        self._settle(core, order, filled, min(filled, self.closable(order)), price_ticks)
         if self.orders:
-            if order.reducing:
+            if covered:
                 self.orders[order.id] -= filled
             excess = sum(self.orders.values()) - self.closable(order)
             for order_id in sorted(self.orders, reverse=True):  # as `lifecycle.shrink_reduce_only`
@@ -242,24 +252,24 @@ class _Maker:
                 excess -= cut
         return filled
 
-    def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int) -> None:
+    def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int, price_ticks: int) -> None:
         """Do to the position what `settle` will do to the account's own."""
         position, side, opened, pnl = self.position, order.side, filled - closed, 0
         against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
         product, entry_before = core.products[order.product], against.value
-        price = order.price * product.unit
+        price, step_micro = price_ticks * product.unit, account_margin.mark_step(core, order.product)
         if closed:
             pnl = against.close(closed, closed * price, side < 0)
         if opened:
             into.grow(opened, opened * price, 0, 0)
+        paid = fees.of_fill(core, self.account, order, self.role, opened * price, closed * price)
         if position.mode != ISOLATED:
+            self.brought += side * filled * (step_micro - price) - sum(paid)
             return
-        paid = fees.of_maker(core, self.account, product, order, opened * price, closed * price)
         self.brought += pnl - sum(paid)
         if closed:
-            step_micro = account_margin.mark_step(core, order.product)
-            closed_entry = entry_before - against.value
-            margin = order_margin.released(position, closed_entry, pnl - paid[1], step_micro, opened)
+            closed_entry, gained = entry_before - against.value, pnl - paid[1] - paid[2]
+            margin = order_margin.released(position, closed_entry, gained, step_micro, opened)
             position.assigned -= margin
             self.brought += margin
         if opened:
@@ -269,16 +279,17 @@ class _Maker:
             self.brought -= margin
 
 
-def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
+def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int, str]]]:
     """Return how many steps, at most its leaves, an order could fill at `limit_ticks` or better.
 
     Also the orders on the way that must not fill as they are, because they would open isolated positions without
-    margin, with the steps by which each is too large.
+    margin or leave a debt, with the steps by which each is too large, and why.
     """
     wanted, found = order.leaves, 0
-    without_margin: list[tuple[VenueOrder, int]] = []
+    too_large: list[tuple[VenueOrder, int, str]] = []
     ladder = core.books[order.product].side(-order.side)
-    accounts, makers = core.state.accounts, dict[str, _Maker]()
+    accounts, makers = core.state.accounts, dict[str, _Party]()
+    taker = _Party(accounts[order.address], order, TAKER)
     for level in ladder.within(limit_ticks):
         for resting in level.orders.values():
             address = resting.address
@@ -286,16 +297,20 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
                 continue
             maker = makers.get(address)
             if maker is None:
-                maker = makers[address] = _Maker(accounts[address], resting)
-            most = wanted - found
-            if not maker.has_margin_for(core, resting, min(resting.leaves, most)):
-                closable = maker.closable(resting)
-                without_margin.append((resting, resting.leaves - closable))
-                most = min(most, closable)
-            found += maker.fill(core, resting, most)
+                maker = makers[address] = _Party(accounts[address], resting, MAKER)
+            most, price = min(wanted - found, resting.leaves), resting.price
+            if solvency.bearable_steps(core, taker.position, order, most, price, TAKER, taker.brought) < most:
+                return found, too_large
+            fits, why = _maker_steps(core, maker.account, maker.position, resting, most, maker.brought)
+            if fits < most:
+                too_large.append((resting, resting.leaves - fits, why))
+            filled = maker.fill(core, resting, fits, price) if fits else 0
+            if filled:
+                taker.fill(core, order, filled, price)
+            found += filled
             if found >= wanted:
-                return found, without_margin
-    return found, without_margin
+                return found, too_large
+    return found, too_large
 
 
 MINUTE_MS = 60_000
@@ -373,12 +388,14 @@ def settle(
             core.risk_index.note(code, account, opened > 0)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
-        closed_entry, gained = entry_before - against.value, pnl - close_fee
+        closed_entry, gained = entry_before - against.value, pnl - close_fee - builder_fee
         order_margin.settle_isolated(core, account, position, side, opened, open_value, closed_entry, gained)
     into.fees += open_fee
     against.fees += close_fee
     position.fees += open_fee + close_fee
     position.updated = account.updated = order.updated = trade.time
+    if order.type < ADL:
+        position.traded = trade.time
     order.filled += steps
     order.value += value_micro
     order.fee += open_fee + close_fee

@@ -216,8 +216,10 @@ def admit(
         reason = f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode"
         raise Refused(TxCode.WRONG_SIDE, f"{reason}; use {side} with REDUCE_ONLY")
     if order.reduce or order.closing:
-        if main is None:  # the exit of an open main order has no position yet
+        if main is None:
             fit_to_position(core, account, order, order.trigger or value_ticks)
+        elif 0 < order.quantity < main.quantity:  # the exit of an open main order has no position yet
+            check_value(core.products[order.product], order.trigger, order.quantity)
     elif not order.trigger:  # a waiting trigger holds no margin: it is checked when it triggers
         check_increase(core, account, order, order.leaves, limit_ticks)
     return limit_ticks
@@ -241,7 +243,10 @@ def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_
             check_value(product, price_ticks, order.quantity)
         return
     free_steps = leg.size
-    if order.tif in (GTC, POST_ONLY):  # it may rest, and resting reduce-only orders never exceed the position
+    best_ticks = core.books[order.product].side(-order.side).best
+    acts = order.tif == GTC and bool(best_ticks) and order.side * (order.price - best_ticks) >= 0
+    # What rests never exceeds the position; what acts at once may close all of it, and resting orders are cut then.
+    if order.tif in (GTC, POST_ONLY) and not acts:
         free_steps -= position.buy_reducing if order.side > 0 else position.sell_reducing
         if free_steps <= 0:
             size = product.quantity_text(leg.size)
@@ -296,8 +301,6 @@ def _read_child(core: Core, context: ActionContext, main: VenueOrder, item: Item
         raise Refused(TxCode.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
     child = _make_order(context.account, product, spec)
     check_child(main, child)
-    if child.quantity and child.quantity < main.quantity:
-        check_value(product, child.trigger, child.quantity)
     admit(core, context.account, child, main)
     return child
 

@@ -63,7 +63,7 @@ function smallButton(label, press, attributes) {
 
 /** Return a group of buttons of which some are pressed: `draw` takes their texts and those of the pressed ones, `press` a text. */
 function switchGroup(label, press) {
-  const group = h("div", { class: "tk-switch", role: "group", "aria-label": label });
+  const group = h("div", { class: "tk-switch", role: "group", "data-rove": true, "aria-label": label });
   const make = () => smallButton("", (event) => press(event.currentTarget.textContent));
   const draw = (names, pressed) => {
     const buttons = fitRows(group, names.length, make);
@@ -75,9 +75,52 @@ function switchGroup(label, press) {
   return { group, draw };
 }
 
-/** Keep keys from Jupyter, which takes them for its shortcuts. */
-function keepKeys(element) {
-  element.addEventListener("keydown", (event) => event.stopPropagation());
+/** Keep keys from the notebook, which takes them for its shortcuts: D, D deletes a cell, arrows leave it. Saving stays its own. */
+function keepKeys(root) {
+  const saves = (event) => (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s";
+  // Notebook 7 takes keys on their way down, before the panel: it leaves those of an element that says so.
+  const mark = (event) => root.contains(event.target) && event.target.toggleAttribute("data-lm-suppress-shortcuts", !saves(event));
+  window.addEventListener("keydown", mark, true);
+  root.addEventListener("keydown", (event) => {
+    moveFocus(event);
+    if (!saves(event)) event.stopPropagation();
+  });
+  return () => window.removeEventListener("keydown", mark, true);
+}
+
+const ROVED = "button, .tk-pick";
+const reachable = (group) => [...group.querySelectorAll(ROVED)].filter((one) => !one.disabled && !one.closest("[hidden], .tk-void"));
+
+/** Make a group of buttons, such as a table, one Tab stop: that of the button that had the focus last. */
+function keepOneStop(group) {
+  const all = reachable(group);
+  if (!all.includes(group.stop)) group.stop = all[0];
+  for (const one of all) {
+    const index = one === group.stop ? 0 : -1;
+    if (one.tabIndex !== index || !one.hasAttribute("tabindex")) one.tabIndex = index;
+  }
+}
+
+/** Move the focus by an arrow key within such a group: along its line, or to the same place of the next line. */
+function moveFocus(event) {
+  const group = event.target.closest("[data-rove]");
+  const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
+  if (!group || !step || event.target.matches("input")) return;
+  const all = reachable(group);
+  const lineOf = (one) => one.closest("tr, .tk-book-row, .tk-sub") || group;
+  const lines = [...new Set(all.map(lineOf))];
+  const own = all.filter((one) => lineOf(one) === lineOf(event.target));
+  const across = lines.length > 1 && event.key.match(/Up|Down/);
+  const [list, at] = across ? [lines, lines.indexOf(lineOf(event.target))] : [own, own.indexOf(event.target)];
+  let next = list[Math.max(0, Math.min(list.length - 1, at + step))];
+  if (across) {
+    const there = all.filter((one) => lineOf(one) === next);
+    next = there[Math.min(own.indexOf(event.target), there.length - 1)];
+  }
+  event.preventDefault();
+  group.stop = next;
+  keepOneStop(group);
+  next.focus();
 }
 
 /** Focus an element of a panel, or the panel's title where there is none. */
@@ -106,8 +149,15 @@ function setTrait(model, name, value) {
 
 let panelCount = 0;
 const GONE_MS = 3000;
-const WATCH_MS = 500;
+const QUIET_MS = 2000;
+const WATCH_MS = 250;
+/** A press must reach the kernel within this time; until it is answered the page says so, after the second one. */
+const PRESS_MS = 5000;
+const ANSWER_MS = 1000;
 const hearts = new Set();
+/** Model → the confirmation that was sent and not answered yet. */
+const unanswered = new WeakMap();
+let lastDeadline = 0;
 let watching = 0;
 
 /** Follow a panel's signs of life; `draw` is called when they may have changed. A dead kernel sends nothing, so a timer looks. */
@@ -145,7 +195,47 @@ function vitality(heart) {
     return ["no kernel", `No kernel since ${lastTime.toLocaleTimeString("en-GB")}: what is shown is as of ${time}. Run the cell again.`];
   }
   if (busy) return ["busy", "The kernel is busy with a cell; buttons wait until it is done."];
+  if (silenceOf(heart) >= QUIET_MS) {
+    const who = now - last >= QUIET_MS ? "kernel" : "venue";
+    return ["quiet", `Nothing has come from the ${who} for more than ${QUIET_MS / 1000} s: prices may be out of date, and nothing can be signed.`];
+  }
   return lock ? ["stale", lock] : ["live", ""];
+}
+
+/** Return for how long the page has known nothing of the venue: the age of its last message with the last sign of life, and the time since. */
+function silenceOf({ model, last }) {
+  return performance.now() - last + ((model.get("beat") || {}).age || 0);
+}
+
+/** Send a press with its deadline by the kernel's clock: a kernel that was stopped, and gets it later, refuses it. Return whether it was sent. */
+function sendPress(model, content, until) {
+  const heart = [...hearts].find((one) => one.model === model);
+  const beat = model.get("beat") || {};
+  const since = performance.now() - heart.last;
+  // No two presses have the same deadline, and no later one an earlier: `answered` names them by it.
+  const by = (lastDeadline = Math.max(Math.round(beat.at + since) + PRESS_MS, lastDeadline + 1));
+  if (content.do === "confirm" || content.confirmed) {
+    if (vitality(heart)[0] !== "live") return false;
+    unanswered.set(model, { by, at: performance.now(), until: Number(until) || Math.round(beat.now + since) + PRESS_MS + beat.expiry });
+  }
+  model.send({ ...content, by });
+  return true;
+}
+
+/** Return what is to say of a confirmation that was sent and not answered, "" without one. */
+function pendingWords({ model, last }) {
+  const { by, at, until } = unanswered.get(model) || {};
+  if (!by || (model.get("answered") || 0) >= by || performance.now() - at < ANSWER_MS) return "";
+  if (model.get("beat").now + performance.now() - last > until) return "Sent, never answered: look at your orders before you send it again.";
+  return `Sent, not answered: may still be executed until ${new Date(until).toISOString().slice(11, 19)} UTC.`;
+}
+
+/** Return the line that every panel has: the age of what it shows, the venue's time, the agent. */
+function truthWords(heart) {
+  const { time, agent } = heart.model.get("beat") || {};
+  if (!heart.last) return "";
+  const seconds = Math.floor(silenceOf(heart) / 1000);
+  return [`data ${seconds ? seconds : "< 1"} s old`, `venue ${time.slice(11)}`, agent].filter(Boolean).join(" · ");
 }
 
 const DEAD = ["saved", "no kernel", "connecting", "busy", "closed"];
@@ -160,17 +250,33 @@ function renderPanel(model, el, title, build) {
   const head = h("header", { class: "tk-head" }, heading, note, h("span", { class: "tk-state" }, dot, status));
   // What follows the market is never in a live region; what a person did or must know is.
   const lockNote = h("p", { class: "tk-lock", role: "status", "aria-live": "polite", tabindex: "-1", hidden: true });
+  const truth = h("p", { class: "tk-truth" });
+  const pending = h("p", { class: "tk-pending", role: "status", "aria-live": "polite", hidden: true });
+  const news = h("p", { class: "tk-truth tk-happened", role: "status", "aria-live": "polite", hidden: true });
   const problem = h("p", { class: "tk-problem", role: "alert", hidden: true });
   // A field set, because it disables everything in it at once, also what a panel adds later.
   const body = h("fieldset", { class: "tk-body", "aria-labelledby": `${id}-title` });
   const root = h(
-    "section", { class: "tk tk-panel", "aria-labelledby": `${id}-title`, "data-lm-suppress-shortcuts": "true" }, head, lockNote, body, problem,
+    "section", { class: "tk tk-panel", "aria-labelledby": `${id}-title` }, head, truth, news, lockNote, pending, body, problem,
   );
   const draw = build(body, id, { root, heading, note, head });
   let request = 0;
   let left = null;
+  let locked = "";
   const drawState = () => {
     const [now, reason] = vitality(heart);
+    const waits = pendingWords(heart);
+    setText(truth, truthWords(heart));
+    const [when, kind, what] = ((model.get("beat") || {}).news || [])[0] || [];
+    setText(news, what ? `${when} UTC ${what}` : "");
+    setVisible(news, what);
+    toggleClass(news, "tk-danger", ["liquidation", "adl", "paused"].includes(kind));
+    setText(pending, waits && `⚠ ${waits}`);
+    setVisible(pending, waits);
+    // The kernel may be the one that is silent: what may be pressed is the page's own decision.
+    const lock = model.get("lock") || waits || (now === "live" ? "" : now);
+    if (lock !== locked) schedule();
+    locked = lock;
     setText(status, now);
     toggleClass(root, "tk-locked", now !== "live");
     toggleClass(root, "tk-veiled", ["saved", "no kernel"].includes(now));
@@ -199,7 +305,8 @@ function renderPanel(model, el, title, build) {
       if (colors[name]) root.style.setProperty(`--tk-${name}`, colors[name]);
       else root.style.removeProperty(`--tk-${name}`);
     }
-    draw(model.get("view") || {}, model.get("lock"));
+    draw(model.get("view") || {}, locked);
+    root.querySelectorAll("[data-rove]").forEach(keepOneStop);
   };
   const schedule = () => {
     // Many traits change at once; they are drawn together in the next frame.
@@ -219,11 +326,20 @@ function renderPanel(model, el, title, build) {
     }
   }, true);
   const heart = makeHeart(model, drawState);
+  const stopKeys = keepKeys(root);
+  root.addEventListener("focusin", (event) => {
+    const group = event.target.closest("[data-rove]");
+    if (!group || !event.target.matches(ROVED)) return;
+    group.stop = event.target;
+    keepOneStop(group);
+  });
   model.on("change", schedule);
   el.append(root);
   drawNow();
   return () => {
     heart.stop();
+    stopKeys();
+    model.send({ do: "bye" });
     model.off("change", schedule);
     if (request) cancelAnimationFrame(request);
   };

@@ -18,12 +18,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
 import traitlets
+from ipywidgets import Box
+from ipywidgets.widgets.widget import _instances
 
+from ...client.io.flow import wall_ms
 from ...client.stream.updates import LIVE
-from ...errors import InputError, ToolkitError
+from ...errors import InputError, LimitReached, ToolkitError
 from ...guards import no_keys
 from ...numerals import time_text
 from .static_view import heading, page
+from .watch import SessionWatch
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -43,7 +47,8 @@ class Panel(anywidget.AnyWidget):
     """A widget that follows live objects, made from a session: `toolkit.widgets.Candles(session, "BTCUSDC")`.
 
     It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
-    or the session. It may be displayed any number of times. Amounts in `view` are decimal text.
+    or the session. It may be displayed any number of times, and rests once its last view is gone: `refresh()` and
+    another display go on. Amounts in `view` are decimal text.
     """
 
     _css = module("base_panel/panel.css")
@@ -55,8 +60,13 @@ class Panel(anywidget.AnyWidget):
     problem = traitlets.Unicode("").tag(sync=True)
     """The last error, in words; the next success clears it."""
     beat = traitlets.Dict().tag(sync=True)
-    """Sign of life for the front end, about once a second: `at` (the computer's clock, Unix ms), `time` (the
-    session's, text) and `busy` (for how many seconds a cell has kept the kernel from handling presses)."""
+    """Sign of life for the front end, about twice a second: `at` (the computer's clock, Unix ms), `time` and `now` (the
+    session's, as text and Unix ms), `age` (ms since the venue's last message), `agent` (its state), `expiry` (ms that
+    a request is valid) and `busy` (for how many seconds a cell has kept the kernel from handling presses)."""
+    picture = traitlets.Unicode("").tag(sync=True)
+    """What it showed last as HTML with its time, for `toolkit export`: renewed every few seconds and when it stops."""
+    answered = traitlets.Int(0).tag(sync=True)
+    """Deadline of the last press that was handled."""
     colors = traitlets.Dict().tag(sync=True)
     """Colours of up and down that differ from the default, see `toolkit.widgets.theme`."""
 
@@ -74,12 +84,14 @@ class Panel(anywidget.AnyWidget):
 
     def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
         self._session = session
-        self._beaten = 0.0
+        self._beaten = self._pictured = 0.0
         self._guard = threading.RLock()
         self._lives: list[Any] = []
         self._needed: list[Any] = []
         self._subject = subject
         self._stopped = self._failed = False
+        self._views = 0
+        self._watch = SessionWatch.join(session, self)
         super().__init__(colors=dict(Panel.theme_colors), **traits)
         self.on_msg(self._on_message)
         KERNEL_LOOP.attach()
@@ -128,10 +140,11 @@ class Panel(anywidget.AnyWidget):
 
     def refresh(self) -> None:
         """Update view and lock now. Errors are shown in `problem`, never raised."""
-        if self._stopped:
-            return
-        # The refresher's thread and the caller's may refresh at the same time.
+        # The refresher's thread and the caller's may refresh at the same time, or while another one stops the panel.
         with self._guard:
+            if self._stopped:
+                return
+            self._watch.refresh()
             self._send_beat()
             try:
                 lock = self._lock_reason()
@@ -146,6 +159,12 @@ class Panel(anywidget.AnyWidget):
                 self._failed, self.problem = False, ""
             if view != self.view:
                 self.view = view
+            if self.loaded and time.monotonic() - self._pictured > PICTURE_SECONDS:
+                self._take_picture()
+
+    def _take_picture(self) -> None:
+        self._pictured = time.monotonic()
+        self.picture = page(self._snapshot(), self.lock, self.colors, self.as_of)
 
     def _send_beat(self) -> None:
         now = time.monotonic()
@@ -154,7 +173,7 @@ class Panel(anywidget.AnyWidget):
             return
         self._beaten = now
         busy = round(KERNEL_LOOP.busy_seconds())
-        self.beat = {"at": time.time_ns() // 1_000_000, "time": self.as_of, "busy": busy}
+        self.beat = {**self._watch.beat(), "at": wall_ms(), "busy": busy}
 
     @property
     def as_of(self) -> str:
@@ -178,7 +197,7 @@ class Panel(anywidget.AnyWidget):
         for live in self._lives:
             if live.errors:
                 raise live.errors[-1]
-        return next((stale_reason(live) for live in self._needed if live.stale), "")
+        return next((stale_reason(live) for live in self._needed if live.stale), "") or self._watch.silence()
 
     def _show_error(self, error: BaseException) -> None:
         self.problem = str(error) or type(error).__name__
@@ -194,29 +213,70 @@ class Panel(anywidget.AnyWidget):
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict):
             return
-        if content.get("do") == "hello":  # a view has just been displayed
-            self._beaten = 0.0
-            REFRESHER.request(self)
+        if content.get("do") in ("hello", "bye"):
+            self._count_views(1 if content["do"] == "hello" else -1)
             return
         command = self._commands().get(str(content.get("do")))
         if command is None:
             return
-        arguments = {name: value for name, value in content.items() if name != "do"}
+        arguments = {name: value for name, value in content.items() if name not in ("do", "by")}
+        by_ms = content.get("by", 0)
         try:
-            command(**arguments)
+            if by_ms and wall_ms() > by_ms:
+                self._refuse_late((wall_ms() - by_ms) // 1000)
+            else:
+                command(**arguments)
         except Exception as error:
             self._show_error(error)
+        finally:
+            # A press that waited in a stopped kernel is answered too: the page says that it was refused.
+            self.answered = max(self.answered, int(by_ms))
+
+    def _count_views(self, change: int) -> None:
+        """Follow the data while there is a view; a panel whose last view is gone rests until it is displayed again."""
+        self._views += change
+        self._beaten = 0.0
+        if self._views <= 0:
+            REFRESHER.remove(self)
+        elif not self._stopped:
+            REFRESHER.add(self)
+            REFRESHER.request(self)
+
+    def _refuse_late(self, seconds: int) -> None:
+        """Refuse a press that was meant for what the page showed long ago."""
+        message = f"a press reached the kernel {seconds} s after its deadline, so nothing was signed; press again"
+        raise LimitReached(message, limit="late")
 
     def stop(self) -> None:
         """Close the live objects; what is shown stays, marked as closed. Stopping again does nothing."""
         if self._stopped:
             return
+        with contextlib.suppress(Exception):  # the picture before stays
+            if self.loaded:
+                self._take_picture()
         self._stopped = True
         REFRESHER.remove(self)
         Panel.open_panels.pop(self, None)
         self._unfollow(*self._lives)
-        if self.comm is not None:
+        self._watch.leave(self)
+        with self._guard:
             self.lock = "closed"
+
+    def detach(self) -> None:
+        """Send nothing to pages until it is shown on its own: a dashboard shows it."""
+        comm: Any = vars(self)["_trait_values"].get("comm")
+        if comm is not None:
+            _instances.pop(comm.comm_id, None)
+            comm.close()
+            self.set_trait("comm", None)
+
+    @property
+    def model_id(self) -> str | None:
+        """Id of its model on the page, which is made again for a panel that a dashboard has shown only."""
+        if vars(self)["_trait_values"].get("comm") is None and not self._stopped:
+            self.open()
+        found: str | None = super().model_id
+        return found
 
     def close(self) -> None:
         """Stop, and remove the panel from the page."""
@@ -233,14 +293,18 @@ class Panel(anywidget.AnyWidget):
         lines = self._lines() if self.loaded else ("not loaded",)
         return "\n".join([f"{type(self).__name__} {self._subject}".strip(), *lines])
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def snapshot(self) -> str:
+        """Return what it shows now as HTML, with its time."""
         self._await_data()
         self.refresh()
+        inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
+        return page(inner, self.lock, self.colors, self.as_of)
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        html = self.snapshot()
         bundle: Any = super()._repr_mimebundle_()
         # anywidget returns data and metadata, or None where widgets can't be displayed.
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
-        html = page(inner, self.lock, self.colors, self.as_of)
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
 
 
@@ -261,7 +325,7 @@ def _awaits_data(live: Any) -> bool:
 def stale_reason(live: Any) -> str:
     """Return why the data of a live object is not reliable."""
     name, state = live.subject.split(".")[0], live.state
-    if state in LIVE:
+    if state in LIVE and not live.damaged:
         return f"{name} has had no data yet" if live.age_ms is None else f"{name} has been quiet for longer than usual"
     return f"{name} is {state}" + (f": {live.reason}" if live.reason not in ("", state) else "")
 
@@ -299,11 +363,18 @@ def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
 
 INTERVAL = 0.08
 """Shortest time between two refreshes of one panel in seconds (about 12 a second)."""
-HEARTBEAT = 1.0
+HEARTBEAT = 0.6
 """Longest time between two refreshes in seconds. A panel must show that its data has become stale."""
 STOP_SECONDS = 5.0
+PICTURE_SECONDS = 3.0
 BUSY_SECONDS = 3.0
 """After this time without a reaction the kernel counts as busy: presses would wait for the running cell."""
+
+
+def pictures(box: Box) -> str | None:
+    """Return the snapshots of the panels in a container, for a saved notebook; None without any."""
+    found = [one.snapshot() if hasattr(one, "snapshot") else pictures(one) for one in getattr(box, "children", ())]
+    return f"<div>{''.join(filter(None, found))}</div>" if any(found) else None
 
 
 class KernelLoop:
@@ -317,6 +388,7 @@ class KernelLoop:
         ipython = sys.modules.get("IPython")
         if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
             return
+        ipython.get_ipython().display_formatter.formatters["text/html"].for_type(Box, pictures)
         with contextlib.suppress(RuntimeError):
             self._loop, self._asked = asyncio.get_running_loop(), None
 

@@ -18,7 +18,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   const typedLabel = h("label", { for: `${id}-typed` });
   const typedField = h("div", { class: "tk-field" }, typedLabel, typed);
   const sign = h("button", { type: "button", class: "tk-go tk-sign" }, "Sign and send");
-  const leave = () => model.send({ do: "back" });
+  const leave = () => sendPress(model, { do: "back" });
   const back = smallButton("Back", leave, { class: "tk-plain" });
   const preview = h("dl", { class: "tk-pairs tk-preview" });
   const element = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question`, hidden: true });
@@ -34,15 +34,11 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   sign.fresh = true;
   sign.addEventListener("click", () => {
     if (!allowed()) return;
+    if (!sendPress(model, { do: "confirm", token, typed: typed.value }, review().expiry)) return;
     sent = token;
     setOff(sign, true);
-    model.send({ do: "confirm", token, typed: typed.value });
   });
-  element.addEventListener("keydown", (event) => {
-    // Otherwise Jupyter takes keys for its shortcuts.
-    event.stopPropagation();
-    if (event.key === "Escape") leave();
-  });
+  element.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   return {
     element,
     /** Draw the review, if there is one, and return whether there is. */

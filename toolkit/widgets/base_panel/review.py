@@ -13,6 +13,7 @@ import traitlets
 from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
 from ...orders import Order
 from .panel import Panel, can_sign
+from .watch import News
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -35,6 +36,8 @@ class ReviewedPanel(Panel):
         self._prepared: Prepared | None = None
         self._token = 0
         self._question: dict[str, Any] = {}
+        self._begun: Any = None
+        """The last of the news when the review began."""
         super().__init__(session, subject, **traits)
 
     @property
@@ -74,11 +77,19 @@ class ReviewedPanel(Panel):
         """Prepare a request and show it. `verb` labels the button; `symbol` is what Mainnet asks to type."""
         self._prepared = self._session.intents.prepare(request)
         self._token += 1
+        self._begun = len(self._watch.news) and self._watch.news[-1]
         self._question = {"question": question, "verb": verb, "symbol": symbol}
         self.set_trait("phase", "review")
         self.problem = ""
         self.refresh()
         return self._prepared
+
+    def _lock_reason(self) -> str:
+        return super()._lock_reason() or self._watch.agent_trouble()
+
+    def _refuse_late(self, seconds: int) -> None:
+        self._end_review()
+        super()._refuse_late(seconds)
 
     def _start_review(self) -> None:
         """End the review before, and raise unless a request may be signed."""
@@ -156,6 +167,9 @@ class ReviewedPanel(Panel):
             return None
         if prepared is None:
             return None
+        if news := self._outdating(prepared):
+            self._end_review(f"the review was ended, nothing was signed: {news.text}")
+            return None
         explained = prepared.explain()
         return {
             "token": self._token,
@@ -170,6 +184,17 @@ class ReviewedPanel(Panel):
             "real": self._session.environment.is_mainnet,
             **self._question,
         }
+
+    def _outdating(self, prepared: Prepared) -> News | None:
+        """Return what has happened since the review began that it did not know of."""
+        since: list[News] = []
+        for one in reversed(self._watch.news):
+            if one is self._begun:
+                break
+            since.append(one)
+        payload = prepared.payload
+        orders = {str(item.get("ordId")) for item in (payload, *payload.get("cancels", ())) if item.get("ordId")}
+        return next((one for one in since if one.ends(self._question["symbol"], orders)), None)
 
     def _review_commands(self) -> Mapping[str, Callable[..., Any]]:
         return {"back": self.back, "confirm": self._clicked_confirm}

@@ -18,24 +18,32 @@ function dataTable(title, columns, { actions = null, empty = "", buttons = [] } 
   const last = actions ? h("th", { scope: "col", class: "tk-act" }, h("span", { class: "tk-hidden" }, "Action")) : null;
   const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, title), h("thead", {}, h("tr", {}, ...heads, last)), body);
   const count = h("span", { class: "tk-count" });
-  const copyShown = async () => {
+  const csvText = () => {
     const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const lines = [columns.map((one) => cell(one.name)), ...shown.map((row) => columns.map((one) => cell(plainText(row[one.key], one.num))))];
-    const text = lines.map((line) => line.join(",")).join("\n") + "\n";
-    const done = await copyText(text, copy);
+    return lines.map((line) => line.join(",")).join("\n") + "\n";
+  };
+  const copyShown = async () => {
+    const done = await copyText(csvText(), copy);
     setText(copy, done ? "Copied" : "Not copied");
     setTimeout(() => setText(copy, "Copy CSV"), 1500);
   };
   const copy = smallButton("Copy CSV", copyShown, { class: "tk-small tk-quiet", "aria-label": `Copy ${title.toLowerCase()} as CSV` });
+  const saveShown = () => {
+    const url = URL.createObjectURL(new Blob([csvText()], { type: "text/csv" }));
+    h("a", { href: url, download: `${title.toLowerCase().replaceAll(" ", "-")}.csv` }).click();
+    URL.revokeObjectURL(url);
+  };
+  const save = smallButton("Save CSV", saveShown, { class: "tk-small tk-quiet", "aria-label": `Save ${title.toLowerCase()} as a CSV file` });
   const note = h("p", { class: "tk-empty" });
-  const head = h("div", { class: "tk-sub" }, h("h4", {}, title), count, h("span", { class: "tk-tail" }, ...buttons, copy));
+  const head = h("div", { class: "tk-sub" }, h("h4", {}, title), count, h("span", { class: "tk-tail", "data-rove": true }, ...buttons, copy, save));
   const make = (one) => {
     const row = h("tr", {}, ...columns.map((column) => h("td", column.num ? { class: "tk-num" } : {})));
     if (actions) row.append(h("td", { class: "tk-act" }, ...actions.make(row, one)));
     return row;
   };
   return {
-    parts: [head, h("div", { class: "tk-wide", tabindex: "0", role: "region", "aria-label": title }, table), note],
+    part: h("div", { class: "tk-part" }, head, h("div", { class: "tk-wide", role: "region", "aria-label": title, "data-rove": true }, table), note),
     filter: (text) => (filter = text.trim().toLowerCase()),
     draw(rows, loaded) {
       redraw = () => this.draw(rows, loaded);
@@ -46,6 +54,7 @@ function dataTable(title, columns, { actions = null, empty = "", buttons = [] } 
       setVisible(note, !shown.length);
       setVisible(table, shown.length);
       setVisible(copy, shown.length);
+      setVisible(save, shown.length);
       drawKeyed(body, shown, (one) => one.id || one.symbol, make, (cells, one, row) => {
         columns.forEach((column, index) => (column.signed ? setSignedText : setText)(cells[index], one[column.key]));
         if (actions) actions.draw(row, one);

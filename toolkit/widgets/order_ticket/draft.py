@@ -212,6 +212,11 @@ def in_base(quantity: str, label: str = "") -> Choice:
     return Choice(label or quantity, {"quantity": quantity, "quantity_as": "base"})
 
 
+def quoted(text: str) -> str:
+    """Return what was typed as it was typed; a `repr` would show a narrow space as an escape of Python's."""
+    return f"'{text}'"
+
+
 def meant(name: str, text: str) -> tuple[Choice, ...]:
     """Return the numbers that a text such as "1.000,5" may mean, as choices for a field."""
     return tuple(Choice(number, {name: number}) for number in meanings(text))

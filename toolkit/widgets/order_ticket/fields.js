@@ -43,7 +43,6 @@ function text(model, name, id) {
     timer = setTimeout(send, TYPING_PAUSE_MS);
   });
   input.addEventListener("change", send);
-  keepKeys(input);
   return {
     input,
     send,

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
+from ...exposure import bankruptcy_ticks
 from ...products import Product
 from ..base_panel.number_format import in_units, money, percent, signed, trimmed
 from .draft import DEFAULT_LEVERAGE, ZERO, Draft, Holdings, PriceLevel, TicketInputs, walk
@@ -146,7 +147,10 @@ def _reducing(orders: Iterable[Row], side: str) -> Decimal:
 def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> dict[str, Any]:
     """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names."""
     draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
-    sign = draft.sign
+    sign, mark = draft.sign, market.mark or worst
+    bound = _bankruptcy_price(inputs, mark)
+    bound = bound if bound is not None and (worst - bound) * sign > 0 else None
+    worst = worst if bound is None else bound
     levels = market.opposite(sign)
     taken, value = walk(levels, quantity, worst, sign)
     rests = draft.effective_tif in ("GTC", "POST_ONLY") and not draft.market
@@ -155,11 +159,11 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     notional = value + (filled - taken) * worst
     fee = value * holdings.taker + (filled - taken) * worst * (holdings.maker if rests else holdings.taker)
     after = _position_after(draft, holdings, filled, notional)
-    mark = market.mark or worst
     preview: dict[str, Any] = {
         "notional": notional,
         "price": notional / filled if filled else worst,
         "worst_price": worst if draft.market else None,
+        "bankruptcy_price": bound,
         "fills_now": taken,
         "fills": filled,
         "fee": fee,
@@ -181,6 +185,17 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     if holdings.known:
         preview["liquidation_price"] = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
     return preview
+
+
+def _bankruptcy_price(inputs: TicketInputs, mark: Decimal) -> Decimal | None:
+    """Return the price beyond which the venue closes nothing, because it would use up the equity; None: no closing."""
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
+    size = holdings.reducible(draft.sign) if draft.reduce_only or not holdings.hedge else ZERO
+    if not size or not holdings.known:
+        return None
+    micro = round((holdings.assigned + holdings.pnl(mark) if holdings.isolated else holdings.cross_equity) * 10**6)
+    steps, mark_ticks = round(size / product.step_size), round(mark / product.tick_size)
+    return bankruptcy_ticks(draft.sign, steps, mark_ticks, product.unit, micro) * product.tick_size
 
 
 def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
@@ -272,6 +287,8 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     if preview["worst_price"] is not None:
         worst = f"at worst {in_units(preview['worst_price'], tick)}"
         rows.append(["Price (est.)", in_units(preview["price"], tick), worst])
+    if preview["bankruptcy_price"] is not None:
+        rows.append(["Bankruptcy price", in_units(preview["bankruptcy_price"], tick), "nothing closes beyond it"])
     if preview["fills_now"]:
         rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
     tier = f"taker {percent(preview['taker'], 3)}, maker {percent(preview['maker'], 3)}"

@@ -15,7 +15,19 @@ from ...orders import MAX_SLICES, Bracket, Order, Twap, scale, twap
 from ...products import Product
 from ..base_panel.number_format import WIDE, trimmed
 from ..order_ticket import validation as rules
-from .draft import ZERO, Draft, FormField, FormRow, KindRules, Problem, TicketFields, TicketInputs, Validation, in_base
+from .draft import (
+    ZERO,
+    Draft,
+    FormField,
+    FormRow,
+    KindRules,
+    Problem,
+    TicketFields,
+    TicketInputs,
+    Validation,
+    in_base,
+    quoted,
+)
 from .holdings import preview_order
 from .order_tracker import OrderTracker, TwapTracker
 
@@ -282,7 +294,7 @@ class Several(OrderKind):
         text = draft.count
         count = int(text) if text.isdecimal() and text.isascii() and len(text) < 5 else 0
         if not 2 <= count <= self.most:
-            return Problem("count", "orders", f"the number of orders {text!r} must be 2 to {self.most}")
+            return Problem("count", "orders", f"the number of orders {quoted(text)} must be 2 to {self.most}")
         for name in ("take_profit", "stop_loss"):
             if getattr(draft, name):
                 words = f"a {self.name.lower()} has no {name.replace('_', ' ')}; leave it empty"
@@ -311,7 +323,7 @@ class ScaleKind(Several):
         if not last:
             return rules.missing("last_price", "a last price is needed")
         if plain_decimal(last) is None:
-            return Problem("last_price", "decimal text", f"last price {last!r} is not a plain decimal text")
+            return Problem("last_price", "decimal text", f"last price {quoted(last)} is not a plain decimal text")
         legs = scale(
             product, draft.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
             tif=entry.tif, reduce_only=entry.reduce_only,

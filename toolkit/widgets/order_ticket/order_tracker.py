@@ -54,7 +54,7 @@ class OrderTracker:
         """Name of its entry in `session.intents()`."""
         from ...client.orders.intents import intent_id
 
-        return intent_id(self.prepared.environment.name, self.prepared.signer, self.prepared.nonce)
+        return intent_id(self.prepared.environment.label, self.prepared.signer, self.prepared.nonce)
 
     def send(self, session: Any, prepared: Prepared) -> Receipt:
         """Send the request."""

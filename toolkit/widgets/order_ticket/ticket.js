@@ -7,10 +7,10 @@ function render({ model, el }) {
     let edited = "";
     const form = () => model.get("form") || {};
     const banner = h("p", { class: "tk-banner", role: "note", hidden: true });
-    const quotes = h("div", { class: "tk-quotes" });
+    const quotes = h("div", { class: "tk-quotes", role: "group", "aria-label": "Quotes", "data-rove": true });
     const quoteButtons = ["bid", "ask", "mark", "last"].map((name) => {
       const value = h("strong");
-      const pick = () => button.dataset.price && form().picksPrice && setTrait(model, "price", button.dataset.price);
+      const pick = () => button.dataset.price && setTrait(model, "price", button.dataset.price);
       const button = h("button", { type: "button", class: "tk-quote", on: { click: pick } }, h("span", {}, name), value);
       quotes.append(button);
       return { name, button, value };
@@ -23,17 +23,16 @@ function render({ model, el }) {
 
     // The settings of the product. Each is reviewed and signed like an order.
     const leverage = h("input", { type: "text", inputmode: "decimal", id: `${id}-leverage`, autocomplete: "off" });
-    const setLeverage = smallButton("Set", () => model.send({ do: "leverage", leverage: leverage.value }));
+    const setLeverage = smallButton("Set", () => sendPress(model, { do: "leverage", leverage: leverage.value }));
     leverage.addEventListener("keydown", (event) => {
-      event.stopPropagation();
       if (event.key === "Enter") {
         event.preventDefault();
         setLeverage.click();
       }
     });
-    const mode = smallButton("", () => model.send({ do: "marginMode", mode: model.get("view").isolated ? "CROSS" : "ISOLATED" }));
+    const mode = smallButton("", () => sendPress(model, { do: "marginMode", mode: model.get("view").isolated ? "CROSS" : "ISOLATED" }));
     const settings = h("div", { class: "tk-settings" }, h("label", { for: leverage.id }, "Leverage"), leverage, setLeverage, mode);
-    const slid = { input: () => setText(shareText, `${share.value} %`), change: () => model.send({ do: "share", percent: Number(share.value) }) };
+    const slid = { input: () => setText(shareText, `${share.value} %`), change: () => sendPress(model, { do: "share", percent: Number(share.value) }) };
     const share = h("input", { type: "range", min: "0", max: "100", step: "5", value: "0", id: `${id}-share`, "aria-label": "Share of what is available, in percent", on: slid });
     const shareText = h("output", { for: share.id, class: "tk-note" }, "");
     // Fields are made when a kind of order first shows them, and kept: what was typed is there when they are shown again.
@@ -73,7 +72,7 @@ function render({ model, el }) {
       }
       for (const one of list.flat()) if (one) made(one).draw(one);
     };
-    const formElement = h("form", { class: "tk-form", novalidate: true, "aria-label": "Order" }, side.group, type.group, settings, rows, more, messages.other);
+    const formElement = h("form", { class: "tk-form", novalidate: true, "aria-labelledby": `${id}-title` }, side.group, type.group, settings, rows, more, messages.other);
 
     const preview = h("dl", { class: "tk-pairs tk-preview" });
     const reviewButton = h("button", { type: "submit", class: "tk-go" }, "Review order");
@@ -81,7 +80,7 @@ function render({ model, el }) {
     const submit = () => {
       const typed = Object.fromEntries(texts().map((one) => [one.name, one.input.value]));
       texts().forEach((one) => one.send());
-      model.send({ do: "submit", fields: typed });
+      sendPress(model, { do: "submit", fields: typed });
     };
     formElement.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -103,7 +102,7 @@ function render({ model, el }) {
     const outcome = h("p", { class: "tk-outcome", role: "status", "aria-live": "polite" }, outcomeHead, outcomeRest);
     const summary = h("p", { class: "tk-note" });
     const children = h("ul", { class: "tk-children" });
-    const ask = smallButton("Ask the venue", () => model.send({ do: "ask" }));
+    const ask = smallButton("Ask the venue", () => sendPress(model, { do: "ask" }));
     const tracker = h("div", { class: "tk-tracker", tabindex: "-1", role: "group", "aria-label": "Last order", hidden: true }, summary, steps, outcome, children, ask);
     body.append(banner, quotes, formElement, review.element, tracker);
 
@@ -135,7 +134,7 @@ function render({ model, el }) {
     const chip = (line) => {
       const take = ({ currentTarget: button }) => {
         const { field, rule } = line.problem;
-        model.send({ do: "take", field, rule, label: button.textContent, place: [...line.children].indexOf(button) - 1 });
+        sendPress(model, { do: "take", field, rule, label: button.textContent, place: [...line.children].indexOf(button) - 1 });
       };
       return smallButton("", take, { class: "tk-chip" });
     };
@@ -160,7 +159,7 @@ function render({ model, el }) {
       toggleClass(root, "tk-buys", buys);
       toggleClass(root, "tk-sells", !buys);
       toggleClass(root, "tk-real", view.mainnet);
-      setText(note, `${view.account || ""} · ${view.environment || ""}`);
+      setText(note, `${view.environment || ""} · ${view.account || ""}`);
       setText(banner, view.mainnet ? "⚠ MAINNET: real money" : view.readOnly || "");
       setVisible(banner, view.mainnet || view.readOnly);
       for (const one of quoteButtons) {

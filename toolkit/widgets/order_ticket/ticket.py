@@ -141,9 +141,10 @@ class OrderTicket(ReviewedPanel):
     def preview(self) -> dict[str, Any]:
         """Return what the order would do, amounts as Decimal in USDC; empty while price or quantity are invalid.
 
-        notional, price (mean price expected), worst_price (bound of a market order), fills_now and fills (base units),
-        fee, margin (taken from the available margin, fees included), available, leverage, realized_pnl,
-        size_before, size_after, entry_after, effect (in words), liquidation_price (estimated, after the whole fill).
+        notional, price (mean price expected), worst_price (bound of a market order), bankruptcy_price (where it bounds
+        what closes), fills_now and fills (base units), fee, margin (taken from the available margin, fees included),
+        available, leverage, realized_pnl, size_before, size_after, entry_after, effect (in words), liquidation_price
+        (estimated, after the whole fill).
         """
         return dict(self._validate().preview)
 
@@ -300,7 +301,9 @@ class OrderTicket(ReviewedPanel):
             return self._validation
 
     def _inputs(self) -> TicketInputs:
-        product = self._product
+        # Its listing and its limits change while the ticket is open.
+        known = self._session._catalogue.known
+        self._product = product = self._product if known is None else known.get(self.symbol, self._product)
         self._holdings = self._account.holdings(product) if self._account else no_holdings(product)
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 

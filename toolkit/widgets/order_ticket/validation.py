@@ -20,7 +20,7 @@ from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
-from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, walk
+from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
 
 FIELDS = {
     "ordPx": "price",
@@ -103,7 +103,8 @@ def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Probl
     choices = [Choice(value, {name: value, **unit}) for value in failure.nearest]
     if failure.rule == "decimal text":
         choices += meant(name, str(getattr(draft, name, "")))
-    return Problem(name, failure.rule, failure.message, tuple(choices))
+    typed = str(getattr(draft, name, ""))
+    return Problem(name, failure.rule, failure.message.replace(repr(typed), quoted(typed)), tuple(choices))
 
 
 def client_id_problems(inputs: TicketInputs) -> list[Problem]:
@@ -113,7 +114,7 @@ def client_id_problems(inputs: TicketInputs) -> list[Problem]:
         return []
     number = _client_number(text)
     if not 0 < number <= MAX_CLIENT_ID:
-        return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
+        return [Problem("client_id", "int64", f"client id {quoted(text)} must be a whole number from 1 to 2^63 - 1")]
     if number not in holdings.client_ids:
         return []
     free = str(next(one for one in itertools.count(number) if one not in holdings.client_ids))
@@ -138,7 +139,9 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
     number = plain_decimal(text)
     if number is None or number <= 0:
         what = "amount" if unit == "notional" else "share"
-        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", meant("quantity", text))
+        return Problem(
+            "quantity", "decimal text", f"{what} {quoted(text)} is not a number above 0", meant("quantity", text)
+        )
     if unit == "share" and number > 100:
         message = f"share {text} % is above 100 %"
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
@@ -211,7 +214,7 @@ def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[Ti
             continue
         prices[name] = ""
         number = plain_decimal(text)
-        what = f"{name.replace('_', ' ')} {text!r}"
+        what = f"{name.replace('_', ' ')} {quoted(text)}"
         if number is None or number <= 0:
             problems.append(Problem(name, "decimal text", f"{what} is not a number above 0", meant(name, text)))
         elif not reference or (draft.exit_as == "pnl" and not quantity):

@@ -9,7 +9,7 @@ function render({ model, el }) {
     /** The buttons of each row: { label, name, off, shown } with `ask` and `send` for one that asks first, with `press` for another. */
     const actionsOf = (...acts) => ({
       make: (row) => (row.buttons = acts.map(({ label, ask, send, press }) => (ask
-        ? confirmButton(label, () => ask(row.item), () => model.send({ ...send(row.item), confirmed: true }))
+        ? confirmButton(label, () => ask(row.item), () => sendPress(model, { ...send(row.item), confirmed: true }))
         : smallButton(label, (event) => press(event.currentTarget, row.item))))),
       draw: (row, one) => acts.forEach((act, index) => {
         const button = row.buttons[index];
@@ -30,7 +30,9 @@ function render({ model, el }) {
         { label: "Close", name: (one) => `Close the ${one.symbol} position at market`, ask: (one) => `Close ${one.size} at market?`, send: (one) => ({ do: "close", symbol: one.symbol, size: one.size }) },
       ),
     });
-    const all = confirmButton("Cancel all", () => "Cancel all?", () => model.send({ do: "cancelAll", confirmed: true }));
+    const all = confirmButton("Cancel all", () => "Cancel all?", () => sendPress(model, { do: "cancelAll", confirmed: true }));
+    const closeAll = smallButton("Close all", () => sendPress(model, { do: "closeAll" }));
+    positions.part.querySelector(".tk-tail").prepend(closeAll);
     const orderWords = (one) => `order ${one.id}: ${one.side.slice(2)} ${one.quantity} ${one.symbol} at ${one.price}`;
     const orders = dataTable("Open orders", [text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("price", "Price"), num("quantity", "Remaining / total")], {
       empty: "No open orders.",
@@ -51,48 +53,76 @@ function render({ model, el }) {
       ),
     });
     const histories = {
-      fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),
-      orders: dataTable("Order history", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), text("order", "Order"), text("status", "Status"), num("price", "Price"), num("quantity", "Quantity"), text("what", "Fill or reason")], { empty: "No orders yet." }),
+      fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),
+      orders: dataTable("Order history", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), text("order", "Order"), text("status", "Status"), num("price", "Price"), num("quantity", "Quantity"), text("what", "Fill or reason")], { empty: "No orders yet." }),
       funding: dataTable("Funding", [text("time", "Time"), text("symbol", "Product"), text("side", "Side"), num("size", "Size"), num("rate", "Rate"), num("amount", "Amount", true)], { empty: "No funding yet." }),
     };
     const filter = h("input", { type: "text", id: `${id}-filter`, placeholder: "Filter", "aria-label": "Filter all tables", autocomplete: "off" });
-    keepKeys(filter);
     filter.addEventListener("input", () => {
       for (const one of [positions, orders, parents, ...Object.values(histories)]) one.filter(filter.value);
       drawTables();
     });
-    const tabs = switchGroup("History", (label) => setTrait(model, "history", HISTORIES[label]));
+    const tabs = switchGroup("Tables", (label) => {
+      const name = label.replace(/ \d+$/, "");
+      if (HISTORIES[name]) model.set("history", HISTORIES[name]);
+      setTrait(model, "tab", HISTORIES[name] ? "history" : name.toLowerCase());
+    });
+    const sound = switchGroup("Notice", () => setTrait(model, "sound", !model.get("sound")));
+    let heard;
     const editor = makeEditor(model, id);
     const review = reviewPart(model, id, root, () => editor.focus(), () => (editor.close(), true));
     const notice = h("p", { class: "tk-notice", role: "status", "aria-live": "polite" });
-    const boxes = Object.fromEntries(Object.entries(histories).map(([name, one]) => [name, h("div", {}, ...one.parts)]));
-    const parentBox = h("div", { class: "tk-part" }, ...parents.parts);
-    body.append(filter, review.element, editor.element, ...positions.parts, ...orders.parts, parentBox, tabs.group, ...Object.values(boxes), notice);
+    const boxes = Object.fromEntries(Object.entries(histories).map(([name, one]) => [name, h("div", {}, one.part)]));
+    const parentBox = parents.part;
+    body.append(tabs.group, filter, sound.group, review.element, editor.element, positions.part, orders.part, parentBox, ...Object.values(boxes), notice);
 
     const drawTables = () => {
       const view = model.get("view");
       positions.draw(view.positions || [], view.loaded);
       orders.draw(view.orders || [], view.loaded);
       parents.draw(view.parents || [], view.loaded);
-      setVisible(parentBox, (view.parents || []).length);
+      const tab = model.get("tab") || "all";
+      const on = (name) => tab === "all" || tab === name;
+      setVisible(positions.part, on("positions"));
+      setVisible(orders.part, on("orders"));
+      setVisible(parentBox, on("orders") && (view.parents || []).length);
       const shown = view.history || "fills";
       histories[shown].draw({ fills: view.fills, orders: view.events, funding: view.funding }[shown] || [], view.loaded);
-      for (const [name, box] of Object.entries(boxes)) setVisible(box, name === shown);
-      const labels = Object.keys(HISTORIES);
-      tabs.draw(labels, labels.filter((label) => HISTORIES[label] === shown));
+      for (const [name, box] of Object.entries(boxes)) setVisible(box, on("history") && name === shown);
+      const counted = { Positions: view.positions, Orders: view.orders, Fills: view.fills };
+      const names = ["All", "Positions", "Orders", ...Object.keys(HISTORIES)];
+      const labels = names.map((name) => ((counted[name] || []).length ? `${name} ${counted[name].length}` : name));
+      tabs.draw(labels, labels.filter((_, at) => (tab === "history" ? HISTORIES[names[at]] === shown : names[at].toLowerCase() === tab)));
     };
     return (view, lock) => {
       off = Boolean(lock) || view.readOnly;
+      sound.draw(["Sound at a fill"], model.get("sound") ? ["Sound at a fill"] : []);
+      const [when, kind, what] = ((model.get("beat") || {}).news || [])[0] || [];
+      // What had happened before the page was drawn is no news.
+      const before = heard;
+      heard = `${when} ${what}`;
+      if (before !== undefined && before !== heard && kind === "filled" && model.get("sound")) beep();
       setText(note, view.mainnet ? "real money" : "");
       toggleClass(note, "tk-danger", view.mainnet);
       setVisible(all, (view.orders || []).length > 1);
       setOff(all, off);
+      setVisible(closeAll, (view.positions || []).length > 1);
+      setOff(closeAll, off);
       drawTables();
       review.draw(view, off);
       setVisible(editor.element, editor.isOpen() && review.element.hidden);
       setText(notice, view.notice ? `✓ ${view.notice}` : "");
     };
   });
+}
+
+function beep() {
+  const context = new AudioContext();
+  const tone = context.createOscillator();
+  tone.connect(context.destination);
+  tone.onended = () => context.close();
+  tone.start();
+  tone.stop(context.currentTime + 0.12);
 }
 
 /** The form that edits one row; each of its buttons asks Python for a request to review. */
@@ -114,10 +144,7 @@ function makeEditor(model, id) {
     input.addEventListener("keydown", (event) => event.key === "Enter" && send(input.value.trim()));
     return h("div", { class: "tk-edit-line" }, h("label", { for: input.id }, label), input, press);
   };
-  element.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (event.key === "Escape") close();
-  });
+  element.addEventListener("keydown", (event) => event.key === "Escape" && close());
   return {
     element,
     close: () => (from ? close() : undefined),
@@ -128,15 +155,15 @@ function makeEditor(model, id) {
       if (kind === "order") {
         setText(title, `Order ${one.id}: ${one.side} ${one.symbol}, ${one.kind}`);
         fields.replaceChildren(
-          line("price", one.price.includes("when") ? "Trigger price" : "Price", one.move, "Change", (price) => model.send({ do: "amend", order_id: one.id, price })),
-          ...(one.total ? [line("quantity", "Quantity", one.total, "Change", (quantity) => model.send({ do: "amend", order_id: one.id, quantity }))] : []),
+          line("price", one.price.includes("when") ? "Trigger price" : "Price", one.move, "Change", (price) => sendPress(model, { do: "amend", order_id: one.id, price })),
+          ...(one.total ? [line("quantity", "Quantity", one.total, "Change", (quantity) => sendPress(model, { do: "amend", order_id: one.id, quantity }))] : []),
         );
       } else {
         setText(title, `${one.symbol} ${one.side} ${one.size}`);
-        const shares = [25, 50, 75].map((share) => smallButton(`Close ${share} %`, () => model.send({ do: "reduce", symbol: one.symbol, share })));
-        const exit = (name, label) => line(name, label, one[name], "Set", (price) => model.send({ do: "setExit", symbol: one.symbol, kind: name, price }));
+        const shares = [25, 50, 75].map((share) => smallButton(`Close ${share} %`, () => sendPress(model, { do: "reduce", symbol: one.symbol, share })));
+        const exit = (name, label) => line(name, label, one[name], "Set", (price) => sendPress(model, { do: "setExit", symbol: one.symbol, kind: name, price }));
         fields.replaceChildren(
-          h("div", { class: "tk-edit-line" }, ...shares), line("part", "Quantity to close", "", "Close this much", (quantity) => model.send({ do: "reduce", symbol: one.symbol, quantity })),
+          h("div", { class: "tk-edit-line" }, ...shares, smallButton("Reverse", () => sendPress(model, { do: "reverse", symbol: one.symbol }))), line("part", "Quantity to close", "", "Close this much", (quantity) => sendPress(model, { do: "reduce", symbol: one.symbol, quantity })),
           exit("take_profit", "Take profit at"), exit("stop_loss", "Stop loss at"),
         );
       }

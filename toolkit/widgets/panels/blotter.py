@@ -12,10 +12,12 @@ import traitlets
 
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
+from ...products import decimal_text
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
 from ..base_panel.panel import can_sign, confirmed, module
 from ..base_panel.review import ReviewedPanel, order_row
+from ..base_panel.watch import EVERY
 from ..order_ticket.holdings import UNTRIGGERED, AccountStreams, net_size, pnl_of, row_of
 
 if TYPE_CHECKING:
@@ -39,7 +41,54 @@ _KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "R
 _TICK = Decimal("0.0001")
 
 
-class Blotter(ReviewedPanel):
+class PositionPanel(ReviewedPanel):
+    """A panel with the account's live positions and orders."""
+
+    _account: Any = None
+
+    def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
+        """Start the review of a position's take_profit or stop_loss at the trigger `price`; "" cancels it.
+
+        One that waits is changed, otherwise one of the whole position is placed. Raises InputError without a position,
+        CheckFailed when it breaks a rule, and as `session.prepare` does.
+        """
+        self._start_review()
+        row, size = self._single(symbol)
+        if kind not in _MAKERS:
+            raise InputError(f"kind {kind!r} is not known", field="kind", rule="known", nearest=tuple(_MAKERS))
+        product, words, mark = self._session.product(symbol), kind.replace("_", " "), row["mark_price"]
+        if price and mark and kind != exit_kind(decimal_text(price, kind), mark, size):
+            where = "above" if Decimal(price) < mark else "below"
+            message = f"a {words} at {price} would trigger immediately: it must be {where} the mark price {mark}"
+            raise InputError(message, field=kind, rule="trigger", value=price)
+        waiting = exits_of(symbol, self._account.orders.rows()).get(kind)
+        if waiting is None and not price:
+            raise InputError(f"give the trigger price of the {words}", field=kind, rule="required", value=price)
+        if waiting is None:
+            side = ("SELL" if size > 0 else "BUY") + ("_CLOSE_HEDGE" if row["position_mode"] == "HEDGE" else "")
+            order: Order = _MAKERS[kind](symbol, side, price)
+            return self._begin_review(order.check(product), f"Place {order.describe()}", "place", symbol)
+        if price:
+            return self._review_replacement(product, waiting[0], price=price)
+        item = {"symbolCode": str(product.code), "ordId": waiting[0]}
+        text = f"Cancel the {words} of {symbol} at {waiting[1]}"
+        return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
+
+    def _position(self, symbol: str) -> tuple[Any, list[Decimal]]:
+        """Return a position with the sizes of its legs, none without a position."""
+        row = row_of(self._account.positions.rows(), symbol)
+        return row, [] if row is None else legs(row)
+
+    def _single(self, symbol: str) -> tuple[Mapping[str, Any], Decimal]:
+        """Return a position of one leg, and its size."""
+        row, sizes = self._position(symbol)
+        if len(sizes) != 1:
+            which = "no position" if not sizes else "a long and a short position"
+            raise InputError(f"there is {which} in {symbol}", field="symbol", rule="position", value=symbol)
+        return row, sizes[0]
+
+
+class Blotter(PositionPanel):
     """Open positions and orders of the account, with buttons to close and cancel, and its histories.
 
     A button asks for confirmation before anything is signed; what changes an order or a part of a position is reviewed
@@ -52,6 +101,10 @@ class Blotter(ReviewedPanel):
 
     history = traitlets.Enum(("fills", "orders", "funding"), "fills").tag(sync=True)
     """The history that is shown."""
+    tab = traitlets.Enum(("all", "positions", "orders", "history"), "all").tag(sync=True)
+    """What is shown: everything, or one of them."""
+    sound = traitlets.Bool(False).tag(sync=True)
+    """Whether a short tone is played when an order is filled."""
 
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
         self._only = None if symbol is None else session.product(symbol).symbol
@@ -106,6 +159,34 @@ class Blotter(ReviewedPanel):
         orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
         return [self._sign_and_send(order, f"closed {trimmed(abs(one))} {symbol}") for order, one in orders]
 
+    def close_all(self) -> Prepared:
+        """Start the review of closing all shown positions at market, reduce-only, in one request.
+
+        Raises InputError without any, and as `session.prepare` does.
+        """
+        self._start_review()
+        held = [(one, size) for one in self._shown(self.positions.rows()) for size in legs(one)]
+        if not held:
+            message = f"there is no position to close: {self._subject}"
+            raise InputError(message, field="symbol", rule="position", value=self._only)
+        orders = [close_position(one["symbol"], size, hedge=one["position_mode"] == "HEDGE") for one, size in held]
+        words = ", ".join(f"{trimmed(size)} {one['symbol']}" for one, size in held)
+        return self._begin_review(orders, f"Close all positions at market: {words}", "close", EVERY)
+
+    def reverse(self, symbol: str) -> Prepared:
+        """Start the review of turning a position into one of the same size in the other direction, at market.
+
+        Raises InputError in hedge mode and without a position of one leg, and as `session.prepare` does.
+        """
+        self._start_review()
+        row, size = self._single(symbol)
+        if row["position_mode"] == "HEDGE":
+            message = f"{symbol} is in hedge mode: close the position and open the other leg"
+            raise InputError(message, field="symbol", rule="one-way", value=symbol)
+        order = Order(symbol, "SELL" if size > 0 else "BUY", format(2 * abs(size), "f"), tif="IOC")
+        words = f"Reverse the {symbol} position: {trimmed(size)} → {trimmed(-size)}"
+        return self._begin_review(order, words, "reverse", symbol)
+
     def amend(self, order_id: int | str, price: str = "", quantity: str = "") -> Prepared:
         """Start the review of a change of an open order's price (of a trigger order: its trigger) or quantity.
 
@@ -137,43 +218,6 @@ class Blotter(ReviewedPanel):
         order = close_position(symbol, part if size > 0 else -part, hedge=row["position_mode"] == "HEDGE")
         return self._begin_review(order, f"Close {quantity} of the {whole} {symbol}", "close", symbol)
 
-    def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
-        """Start the review of a position's take_profit or stop_loss at the trigger `price`; "" cancels it.
-
-        One that waits is changed, otherwise one of the whole position is placed. Raises InputError without a position,
-        CheckFailed when it breaks a rule, and as `session.prepare` does.
-        """
-        self._start_review()
-        row, size = self._single(symbol)
-        if kind not in _MAKERS:
-            raise InputError(f"kind {kind!r} is not known", field="kind", rule="known", nearest=tuple(_MAKERS))
-        product, words = self._products.find(symbol), kind.replace("_", " ")
-        waiting = exits_of(symbol, self.orders.rows()).get(kind)
-        if waiting is None and not price:
-            raise InputError(f"give the trigger price of the {words}", field=kind, rule="required", value=price)
-        if waiting is None:
-            side = ("SELL" if size > 0 else "BUY") + ("_CLOSE_HEDGE" if row["position_mode"] == "HEDGE" else "")
-            order: Order = _MAKERS[kind](symbol, side, price)
-            return self._begin_review(order.check(product), f"Place {order.describe()}", "place", symbol)
-        if price:
-            return self._review_replacement(product, waiting[0], price=price)
-        item = {"symbolCode": str(product.code), "ordId": waiting[0]}
-        text = f"Cancel the {words} of {symbol} at {waiting[1]}"
-        return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
-
-    def _position(self, symbol: str) -> tuple[Any, list[Decimal]]:
-        """Return a position with the sizes of its legs, none without a position."""
-        row = row_of(self.positions.rows(), symbol)
-        return row, [] if row is None else legs(row)
-
-    def _single(self, symbol: str) -> tuple[Mapping[str, Any], Decimal]:
-        """Return a position of one leg, and its size."""
-        row, sizes = self._position(symbol)
-        if len(sizes) != 1:
-            which = "no position" if not sizes else "a long and a short position"
-            raise InputError(f"there is {which} in {symbol}", field="symbol", rule="position", value=symbol)
-        return row, sizes[0]
-
     def _on_receipt(self, receipt: Receipt) -> None:
         self.notice, self.problem = f"{self._question['verb']}: {receipt.state.lower()}", ""
 
@@ -197,6 +241,8 @@ class Blotter(ReviewedPanel):
             "cancelAll": confirmed(self.cancel_all),
             "parent": confirmed(self._act_on_parent),
             "close": confirmed(self.close_position),
+            "closeAll": self.close_all,
+            "reverse": self.reverse,
             "amend": self.amend,
             "reduce": self.reduce,
             "setExit": self.set_exit,
@@ -233,6 +279,9 @@ class Blotter(ReviewedPanel):
         histories: dict[str, list[Any]] = {"fills": [], "events": [], "funding": []}
         name, make, count = _HISTORIES[self.history]
         latest = self._shown(self._histories[self.history].rows())
+        if name == "fills":  # the feed as published leaves out what a fill has realised
+            found = self._watch.results
+            latest = [{**one, "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"])} for one in latest]
         # With its place in the history, which is part of its id.
         histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
@@ -299,16 +348,21 @@ def legs(row: Row) -> list[Decimal]:
     return [one for one in (row["long_size"], -abs(row["short_size"])) if one]
 
 
-def size_text(row: Row) -> str:
-    """Return the size of a position, of hedged ones both legs."""
-    return " / ".join(map(trimmed, legs(row))) or trimmed(Decimal(0))
-
-
 def exits_of(symbol: str, orders: Iterable[Row]) -> dict[str, tuple[str, str]]:
     """Return order id and trigger price of the waiting take-profit and stop-loss of a position."""
     own = [one for one in orders if one["symbol"] == symbol and is_untriggered(one)]
     named = ((EXITS.get(str(one["reduce_only"])), one) for one in own)
     return {name: (str(one["order_id"]), format(one["trigger_price"], "f")) for name, one in named if name}
+
+
+def exit_kind(price: Decimal | str, mark: Decimal, size: Decimal) -> str:
+    """Return what an exit of a position at a price is: a take_profit on the side where it gains, else a stop_loss."""
+    return "take_profit" if (Decimal(price) > mark) == (size > 0) else "stop_loss"
+
+
+def size_text(row: Row) -> str:
+    """Return the size of a position, of hedged ones both legs."""
+    return " / ".join(map(trimmed, legs(row))) or trimmed(Decimal(0))
 
 
 def open_order_row(row: Row) -> dict[str, Any]:
@@ -319,7 +373,7 @@ def open_order_row(row: Row) -> dict[str, Any]:
     if trigger and option:
         words = [option, "limit" if row["price"] else ""]
     else:
-        words = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").lower().replace("_", " "), option]
+        words = [kind_text(row["type"]), str(row["tif"] or "").lower().replace("_", " "), option]
     price = grouped(row["price"]) if row["price"] else "" if trigger else "market"
     if trigger:
         price = f"{price} when {grouped(trigger)}".strip()
@@ -357,13 +411,19 @@ def parent_row(plan: Any, status: str) -> dict[str, Any]:
     }
 
 
+def kind_text(kind: Any) -> str:
+    """Return the type of an order in words: "liquidation" is what the venue did, not a sell of one's own."""
+    return str(kind or "").lower().replace("_", " ")
+
+
 def fill_row(_: int, row: Row) -> dict[str, Any]:
     """Return a fill."""
     fee = (row["open_fee"] or _ZERO) + (row["close_fee"] or _ZERO)
     return {
-        "time": f"{row['time']:%H:%M:%S}",
+        "time": f"{row['time']:%m-%d %H:%M:%S}",
         "symbol": row["symbol"],
         "side": side_text(row["side"]),
+        "kind": kind_text(row["type"]),
         "price": grouped(row["price"]),
         "quantity": trimmed(row["quantity"]),
         "fee": money(fee, 4),
@@ -377,9 +437,10 @@ def event_row(place: int, row: Row) -> dict[str, Any]:
     filled = row.get("fill_quantity")
     what = f"{trimmed(filled)} at {grouped(row['fill_price'])}" if filled else str(row.get("reason") or "")
     return {
-        "time": f"{row['time']:%H:%M:%S}" if row["time"] else "",
+        "time": f"{row['time']:%m-%d %H:%M:%S}" if row["time"] else "",
         "symbol": row["symbol"],
         "side": side_text(row["side"]),
+        "kind": kind_text(row["type"]),
         "order": str(row["order_id"]),
         "status": str(row["status"]).removeprefix("ORDER_STATUS_").lower().replace("_", " "),
         "price": grouped(row["price"]) if row["price"] else "market",

@@ -8,7 +8,9 @@ function render({ model, el }) {
     const [mid, spread, mark] = [h("strong"), h("span", { class: "tk-note" }), h("span", { class: "tk-note" })];
     const middle = h("div", { class: "tk-mid" }, mid, spread, mark);
     const bids = h("div", { class: "tk-bids", role: "list", "aria-label": "Bids, highest first" });
-    body.append(h("div", { class: "tk-book" }, head, asks, middle, bids));
+    const widths = () => model.get("view").groups || [];
+    const group = switchGroup("Price step", (text) => setTrait(model, "group", (widths().find((one) => one[1] === text) || [1])[0]));
+    body.append(group.group, h("div", { class: "tk-book", "data-rove": true }, head, asks, middle, bids));
 
     const make = (side) => () => {
       const row = h(
@@ -17,7 +19,7 @@ function render({ model, el }) {
       );
       const pick = () => {
         if (model.get("view").pick && row.dataset.price && !model.get("lock") && !body.disabled) {
-          model.send({ do: "pick", price: row.dataset.price });
+          sendPress(model, { do: "pick", price: row.dataset.price });
         }
       };
       row.addEventListener("click", pick);
@@ -37,7 +39,6 @@ function render({ model, el }) {
         toggleClass(row, "tk-void", !level);
         row.dataset.price = level ? level[4] : "";
         toggleClass(row, "tk-pick", view.pick);
-        if (view.pick) row.tabIndex = 0;
         if (!level) return;
         setText(price, `${sign} ${level[0]}`);
         setText(quantity, level[1]);
@@ -48,6 +49,7 @@ function render({ model, el }) {
       });
     };
     return (view) => {
+      group.draw(widths().map((one) => one[1]), widths().filter((one) => one[0] === model.get("group")).map((one) => one[1]));
       const depth = view.depth || 0;
       const padded = (levels) => [...(levels || []), ...Array(Math.max(0, depth - (levels || []).length)).fill(null)];
       fill(asks, padded(view.asks).reverse(), "tk-ask", "▼", view);

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
 
+import traitlets
+
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, grouped, in_units, percent, side_text, trimmed
+from ..base_panel.number_format import MISSING, grouped, in_units, money, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from ...session import Session
 
 SHOWN_TRADES = 40
+DEEP = 200
+"""Levels a side that a grouped book follows."""
+GROUPS = (1, 10, 100, 1000)
+"""Ticks of a row that can be chosen."""
 
 
 class _MarketPanel(Panel):
@@ -42,6 +48,9 @@ class OrderBook(_MarketPanel):
 
     _esm = module("base_panel/common.js", "panels/book.js")
 
+    group = traitlets.Int(1, min=1).tag(sync=True)
+    """Ticks that one row brings together; 1 shows every level."""
+
     def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
         super().__init__(session, symbol)
         self._depth = depth
@@ -49,7 +58,24 @@ class OrderBook(_MarketPanel):
         self.live = session.stream.order_book(self._product.symbol, depth)
         self.prices = session.stream.ticker(self._product.symbol)
         self._follow(self.live, self.prices)
+        self.observe(self._on_group, "group")
         self.refresh()
+
+    def _on_group(self, _: Any) -> None:
+        """Follow as many levels as the rows need."""
+        with self._guard:
+            self._unfollow(self.live)
+            self.live = self._session.stream.order_book(self._product.symbol, self._depth if self.group == 1 else DEEP)
+            self._follow(self.live)
+        self.refresh()
+
+    def _grouped(self, levels: list[tuple[Decimal, Decimal]], rounding: str) -> list[tuple[Decimal, Decimal]]:
+        """Return the best rows of a side: bids rounded down, asks up, so that no row is better than its levels."""
+        width, rows = self._product.tick_size * self.group, dict[Decimal, Decimal]()
+        for price, quantity in levels:
+            at = (price / width).to_integral_value(rounding) * width
+            rows[at] = rows.get(at, Decimal(0)) + quantity
+        return list(rows.items())[: self._depth]
 
     def _commands(self) -> dict[str, Any]:
         return {"pick": self._clicked_price}
@@ -59,7 +85,9 @@ class OrderBook(_MarketPanel):
             self._on_pick(price)
 
     def _make_view(self) -> dict[str, Any]:
-        bids, asks = self.live.bids(self._depth), self.live.asks(self._depth)
+        levels = self._depth if self.group == 1 else DEEP
+        bids = self._grouped(self.live.bids(levels), ROUND_FLOOR)
+        asks = self._grouped(self.live.asks(levels), ROUND_CEILING)
         # At least 1, so that the bars of an empty book divide by something.
         deepest = max(sum((q for _, q in side), Decimal(0)) for side in (bids, asks)) or Decimal(1)
         mid, spread = self.live.mid, self.live.spread
@@ -68,6 +96,7 @@ class OrderBook(_MarketPanel):
             "base": self._product.base_currency,
             "depth": self._depth,
             "pick": self._on_pick is not None,
+            "groups": [[one, f"{self._product.tick_size * one:f}"] for one in GROUPS],
             "bids": _ladder(self._product, bids, deepest),
             "asks": _ladder(self._product, asks, deepest),
             "mid": MISSING if mid is None else grouped(mid),
@@ -149,7 +178,8 @@ class Depth(_MarketPanel):
         totals = {name: sum((quantity for _, quantity in levels), Decimal(0)) for name, levels in sides.items()}
         tick, step, base = product.tick_size, product.step_size, product.base_currency
         words = [
-            f"{in_units(totals[name], step)} {base} {reaches} to {in_units(sides[name][-1][0], tick)}"
+            f"{in_units(totals[name], step)} {base} ({money(sum(p * q for p, q in sides[name]), 0)} USDC) {reaches} to "
+            f"{in_units(sides[name][-1][0], tick)}"
             for name, reaches in (("bids", "bid down"), ("asks", "asked up"))
         ]
         return {
@@ -157,6 +187,7 @@ class Depth(_MarketPanel):
             "mid": in_units(mid, tick),
             "most": float(max(totals.values())),
             **{name: _steps_from(levels, mid, reach) for name, levels in sides.items()},
+            "scale": [f"{in_units(max(totals.values()) * part, step)} {base}" for part in (1, Decimal("0.5"))],
             "edges": [in_units(price, tick) for price in (mid - reach, mid, mid + reach)],
             "words": ", ".join(words),
         }

@@ -9,18 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
 from ...client.reads.conversion import seconds
 from ...errors import InputError, ToolkitError
+from ...numerals import Span, span_ns, unit_text
+from ...orders import Order
+from ...products import exact
 from ..base_panel import static_view
 from ..base_panel.number_format import change, grouped, in_units, side_text, signed, trimmed
 from ..base_panel.panel import can_sign, module
-from ..base_panel.review import ReviewedPanel
 from ..order_ticket.holdings import AccountStreams, net_size, pnl_of, row_of
-from .blotter import EXITS, is_untriggered
+from .blotter import EXITS, PositionPanel, exit_kind, is_untriggered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,15 +43,15 @@ SETTLED_SECONDS = 3600
 INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
 
 
-class Candles(ReviewedPanel):
-    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
+class Candles(PositionPanel):
+    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or a timedelta.
 
     It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
     prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
-    liquidation price are lines and marks; an order's line can be dragged, which prepares a replacement to review and
-    sign. Mark and index price are lines from when the chart was made; from 1 h on also through the settlements of
-    funding, as the venue publishes no other history of them. `frame()` returns the live candles as a DataFrame,
-    `older()` loads earlier ones.
+    liquidation price are lines and marks, and words at the edge where a line is off the chart. An order's line can be
+    dragged, and a click places an order or an exit (`move`, `place`, `exit_at`): each begins a review. Mark and index
+    price are lines from when the chart was made; from 1 h on also through the settlements of funding, as the venue
+    publishes no other history of them. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
     """
 
     _esm = module(
@@ -65,17 +67,17 @@ class Candles(ReviewedPanel):
     """For the front end: the candles before those of `view`, and their indicators."""
 
     def __init__(
-        self, session: Session, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()
+        self, session: Session, symbol: str | int, interval: Span = "1m", *, indicators: Iterable[str] = ()
     ) -> None:
         self._product = session.product(symbol)
         self._data = ChartData()
         self._base = 0
         self._complete = False
         super().__init__(session, self._product.symbol)
-        self.interval = str(interval)
+        self.interval = unit_text(span_ns(interval, "interval"))
         self.indicators = list(indicators)
         stream = session.stream
-        self.live = stream.candles(self._product.symbol, interval)
+        self.live = stream.candles(self._product.symbol, self.interval)
         self._ticker = stream.ticker(self._product.symbol)
         self._account = None if session.account is None else AccountStreams(session, session._product_table())
         if self._account is not None:
@@ -110,9 +112,31 @@ class Candles(ReviewedPanel):
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
         self._start_review()
-        product = self._product
-        rounded = max(product.round_price(Decimal(price), "nearest"), product.tick_size)
-        return self._review_replacement(product, order, price=format(rounded, "f"))
+        return self._review_replacement(self._product, order, price=format(self._tick(price), "f"))
+
+    def place(self, price: str, quantity: str) -> Prepared:
+        """Start the review of a limit order at the tick nearest to `price`: a buy below the last price, else a sell.
+
+        Raises InputError for another price or quantity, CheckFailed when it breaks a rule, and as `session.prepare`.
+        """
+        self._start_review()
+        at, last = self._tick(price), self.live.last
+        side: Literal["BUY", "SELL"] = "BUY" if last is None or at < last["close"] else "SELL"
+        order = Order(self._product.symbol, side, quantity.strip(), format(at, "f")).check(self._product)
+        return self._begin_review(order, order.describe(), side.lower(), self._product.symbol)
+
+    def exit_at(self, price: str) -> Prepared:
+        """Start the review of an exit of the position at the tick nearest to `price`, see `set_exit`.
+
+        On the side of the mark price where the position gains it is the take-profit, on the other one the stop-loss.
+        """
+        row, size = self._single(self._product.symbol)
+        at = self._tick(price)
+        return self.set_exit(row["symbol"], exit_kind(at, row["mark_price"] or at, size), format(at, "f"))
+
+    def _tick(self, price: str) -> Decimal:
+        """Return a price of the page in whole ticks."""
+        return max(self._product.round_price(exact(price, "price"), "nearest"), self._product.tick_size)
 
     def _load(self) -> None:
         try:
@@ -177,7 +201,8 @@ class Candles(ReviewedPanel):
         self.refresh()
 
     def _commands(self) -> dict[str, Any]:
-        return {**self._review_commands(), "older": self.older, "move": self.move}
+        own = {"older": self.older, "move": self.move, "place": self.place, "exit": self.exit_at}
+        return {**self._review_commands(), **own}
 
     def _make_view(self) -> dict[str, Any]:
         data = self._data
@@ -197,6 +222,7 @@ class Candles(ReviewedPanel):
             "places": self._product.price_precision,
             "last": grouped(last),
             "change": change((last - first) / first) if first and last is not None else "",
+            "window": span_text(len(shown) * seconds(self.interval)),
             "rows": data.rows[self._base :],
             "studies": data.studies(self._base),
             "prices": self._trail.closes(data.rows, self._base),
@@ -225,7 +251,9 @@ class Candles(ReviewedPanel):
     def _snapshot(self) -> str:
         view, names = self.view, ("open", "high", "low", "close")
         rows = [(f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in names)) for one in self.live.rows(6)]
-        head = static_view.heading(f"{view['symbol']} {view['interval']}", f"{view['last']} {view['change']}")
+        head = static_view.heading(
+            f"{view['symbol']} {view['interval']}", f"{view['last']} {view['change']} in {view['window']}"
+        )
         return head + static_view.table(("time (UTC)", *names), rows[::-1], "no candles yet")
 
 
@@ -327,6 +355,12 @@ class PriceTrail:
             for name, price in zip(found, prices, strict=True):
                 found[name].append(None if price is None else float(price))
         return found
+
+
+def span_text(span_s: int) -> str:
+    """Return a span of time in its largest unit: "2 h", "5 d"."""
+    unit, name = next(((one, name) for one, name in ((86400, "d"), (3600, "h")) if span_s >= one), (60, "min"))
+    return f"{round(span_s / unit)} {name}"
 
 
 def candle_of(row: Mapping[Any, Any], time_s: int) -> Candle:

@@ -2,6 +2,8 @@ const GRAB_PIXELS = 6;
 const REDRAW_MS = 250;
 const ATTACH_MS = 50;
 const EDGE_BARS = 20;
+const EDGE_LINES = 3;
+const LABEL_PIXELS = 16;
 const BAR_PIXELS = 6;
 const RIGHT_BARS = 14;
 const TABLE_ROWS = 60;
@@ -20,11 +22,12 @@ function render({ model, el }) {
     const numbers = ["Open", "High", "Low", "Close", "Volume"].map((name) => ({ name, num: true }));
     const { table, draw: drawRows } = makeTable("Latest candles, newest first", [{ name: "Time (UTC)", head: true }, ...numbers]);
     details.append(h("div", { class: "tk-scroll", tabindex: "0", role: "region", "aria-label": "Candles" }, table));
-    const main = h("div", {}, bar, readout, host, details);
+    const edges = h("div", { class: "tk-edges" }, h("p"), h("p"));
+    const main = h("div", {}, bar, readout, h("div", { class: "tk-frame" }, host, edges), details);
     const review = reviewPart(model, id, root, () => host.focus(), () => (host.focus(), true));
     body.append(review.element, main);
 
-    const drawing = makeChart(host, colors, model, () => !body.disabled && !model.get("lock") && !model.get("view").readOnly);
+    const drawing = makeChart(host, edges, colors, model, () => !body.disabled && !model.get("lock") && !model.get("view").readOnly);
     ends.push(drawing.stop, colors.watch(() => drawing.paint()));
     const intervals = switchGroup("Length of a candle", (name) => setTrait(model, "interval", name));
     const studies = switchGroup("Indicators", (name) => {
@@ -32,10 +35,26 @@ function render({ model, el }) {
       setTrait(model, "indicators", chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
     });
     const zoom = switchGroup("View").group;
-    for (const [text, name, call] of [["−", "Zoom out", () => drawing.zoom(1.5)], ["+", "Zoom in", () => drawing.zoom(1 / 1.5)], ["⇥", "Latest candle", () => drawing.latest()]]) {
+    for (const [text, name, call] of [["−", "Zoom out", () => drawing.zoom(1.5)], ["+", "Zoom in", () => drawing.zoom(1 / 1.5)], ["⇥", "Latest candle", () => drawing.latest()], ["Full", "Full screen", () => (document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen())]]) {
       zoom.append(smallButton(text, call, { "aria-label": name, title: name }));
     }
-    bar.append(intervals.group, studies.group, zoom);
+    // A click on the chart begins the review of an order, or of an exit of the position, at its price.
+    const quantity = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "quantity", "aria-label": "Quantity of the order" });
+    const placing = switchGroup("Place by a click on the chart", (name) => arm(name === armed ? "" : name));
+    let armed = "";
+    const arm = (name) => {
+      armed = name;
+      placing.draw(["Order", "TP / SL"], [armed]);
+      setVisible(quantity, armed === "Order");
+      if (armed === "Order") quantity.focus();
+      drawing.onPick(armed && ((price) => {
+        sendPress(model, armed === "Order" ? { do: "place", price, quantity: quantity.value } : { do: "exit", price });
+        arm("");
+      }));
+    };
+    arm("");
+    main.addEventListener("keydown", (event) => event.key === "Escape" && arm(""));
+    bar.append(intervals.group, studies.group, zoom, placing.group, quantity);
     let picked = null;
     host.addEventListener("keydown", (event) => {
       const last = drawing.rows().length - 1;
@@ -43,7 +62,6 @@ function render({ model, el }) {
       const other = { "+": () => drawing.zoom(1 / 1.5), "-": () => drawing.zoom(1.5), End: () => drawing.latest() }[event.key];
       if ((!step && !other) || last < 0) return;
       event.preventDefault();
-      event.stopPropagation();
       if (other) return other();
       picked = Math.min(last, Math.max(0, (picked === null ? last + 1 : picked) + step));
       setAttribute(readout, "aria-live", "polite");
@@ -60,7 +78,9 @@ function render({ model, el }) {
       const one = rows[picked === null ? drawing.hovered() : picked] || rows[rows.length - 1];
       const places = model.get("view").places || 0;
       const text = (value) => priceText(value, places);
-      setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
+      const fills = (model.get("view").fills || []).filter((fill) => one && fill[0] === one[0]);
+      const did = fills.length > 1 ? `  ${fills.length} fills` : fills.length ? `  ${fills[0][3]}` : "";
+      setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}${did}` : "No candles yet.");
     };
     drawing.onHover(drawReadout);
     const drawTable = () => {
@@ -72,7 +92,7 @@ function render({ model, el }) {
     let lastDrawn = -REDRAW_MS;
     let later = 0;
     const drawPanel = (view, lock) => {
-      setText(note, `${view.last || ""} ${view.change || ""}`);
+      setText(note, `${view.last || ""} ${view.change || ""}${view.change ? ` in ${view.window}` : ""}`);
       colourBy(note, view.change);
       intervals.draw(view.intervals || [], [model.get("interval")]);
       const chosen = model.get("indicators") || [];
@@ -116,7 +136,7 @@ function clock(seconds) {
 }
 
 /** Make the chart in `host`. Its prices are numbers to draw; what is sent to Python is rounded to ticks there. */
-function makeChart(host, colors, model, mayMove) {
+function makeChart(host, edges, colors, model, mayMove) {
   const library = window.LightweightCharts;
   const inside = h("div", { style: "position:absolute;inset:0" });
   // In a shadow tree: notebooks restyle every table of their page, and the library draws in one.
@@ -135,7 +155,7 @@ function makeChart(host, colors, model, mayMove) {
   const plain = { lineWidth: 1, priceLineVisible: false, crosshairMarkerVisible: false };
   const followers = { mark: chart.addSeries(library.LineSeries, { ...plain, title: "mark", lineStyle: 0 }), index: chart.addSeries(library.LineSeries, { ...plain, title: "index", lineStyle: 1 }) };
   const marks = library.createSeriesMarkers(candles, []);
-  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, loading: false, fills: "", view: {}, drag: null, placed: false };
+  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, loading: false, fills: "", view: {}, drag: null, pick: null, placed: false };
 
   const bars = (row) => ({ time: row[0], open: row[1], high: row[2], low: row[3], close: row[4] });
   const volumes = (row) => ({ time: row[0], value: row[5], color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
@@ -238,7 +258,7 @@ function makeChart(host, colors, model, mayMove) {
       line.one = one;
       if (line.key === key) continue;
       line.key = key;
-      line.made.applyOptions({ price: held, color: inkOf(one), lineWidth: 1, lineStyle: one.kind === "entry" ? 0 : 2, axisLabelVisible: true, title: one.text });
+      line.made.applyOptions({ price: held, color: inkOf(one), lineWidth: 1, lineStyle: one.kind === "entry" ? 0 : 2 });
     }
     for (const id of known) {
       candles.removePriceLine(state.lines.get(id).made);
@@ -247,8 +267,8 @@ function makeChart(host, colors, model, mayMove) {
     const key = JSON.stringify(view.fills || []);
     if (key !== state.fills) {
       state.fills = key;
-      marks.setMarkers((view.fills || []).filter((one) => state.rows.length && one[0] >= state.rows[0][0]).map(([time, buys, price, text]) => ({
-        time, price, position: buys ? "belowBar" : "aboveBar", shape: buys ? "arrowUp" : "arrowDown", color: buys ? state.shades.up : state.shades.down, text: state.rows.length > 400 ? "" : text,
+      marks.setMarkers((view.fills || []).filter((one) => state.rows.length && one[0] >= state.rows[0][0]).map(([time, buys, price]) => ({
+        time, price, position: buys ? "belowBar" : "aboveBar", shape: buys ? "arrowUp" : "arrowDown", color: buys ? state.shades.up : state.shades.down,
       })));
     }
     // Where a line stands is known once the chart has drawn itself.
@@ -258,12 +278,46 @@ function makeChart(host, colors, model, mayMove) {
   const noteLines = () => {
     const heights = JSON.stringify([...state.lines.values()].map(({ one }) => [one.id, one.kind, Math.round(candles.priceToCoordinate(one.price) || -1)]));
     if (host.dataset.lines !== heights) host.dataset.lines = heights;
+    drawLabels();
+    drawEdges();
+  };
+  /** Label the lines: the first of several orders of a kind that lie too close for labels of their own counts the others. */
+  const drawLabels = () => {
+    let first = null;
+    const sorted = [...state.lines.values()].sort((line, other) => other.one.price - line.one.price);
+    for (const line of sorted) {
+      const y = candles.priceToCoordinate(line.one.price);
+      const joins = first && line.one.moves && first.one.kind === line.one.kind && first.one.up === line.one.up && y - first.y < LABEL_PIXELS;
+      if (joins) first.others += 1;
+      else first = Object.assign(line, { y, others: 0 });
+      line.joins = joins;
+    }
+    for (const line of sorted) {
+      const title = line.joins ? "" : line.one.text + (line.others ? ` +${line.others}` : "");
+      if (line.title !== title) line.made.applyOptions({ title, axisLabelVisible: !line.joins });
+      line.title = title;
+    }
+    host.dataset.labels = JSON.stringify(sorted.map((line) => line.title).filter(Boolean));
+  };
+  /** Name the lines that are off the chart at the edge that they are beyond, the nearest first. */
+  const drawEdges = () => {
+    const [pane] = chart.panes();
+    if (!pane) return; // a frame that was asked for before the chart was removed
+    const height = pane.getHeight();
+    const away = [...state.lines.values()].map(({ one }) => [one, candles.priceToCoordinate(one.price)]).filter(([, y]) => y !== null && (y < 0 || y > height));
+    ["↑", "↓"].forEach((arrow, below) => {
+      const own = away.filter(([, y]) => (y > 0) === Boolean(below)).sort(([, y], [, other]) => Math.abs(y) - Math.abs(other));
+      const rest = own.length > EDGE_LINES ? ` and ${own.length - EDGE_LINES} more` : "";
+      const words = own.slice(0, EDGE_LINES).map(([one]) => `${arrow} ${one.text} at ${one.shown}`);
+      setText(edges.children[below], words.join("   ") + rest);
+    });
+    edges.style.height = `${height}px`;
   };
 
   // Dragging a line asks Python for a replacement, which is reviewed and signed as any order.
   const at = (event) => event.clientY - host.getBoundingClientRect().top;
   const near = (event) => {
-    if (!mayMove()) return null;
+    if (!mayMove() || state.pick) return null;
     let best = null;
     for (const { one } of state.lines.values()) {
       const distance = Math.abs((candles.priceToCoordinate(one.price) ?? -99) - at(event));
@@ -280,7 +334,7 @@ function makeChart(host, colors, model, mayMove) {
   }, true);
   host.addEventListener("pointermove", (event) => {
     if (!state.drag) {
-      host.style.cursor = near(event) ? "ns-resize" : "";
+      host.style.cursor = state.pick ? "copy" : near(event) ? "ns-resize" : "";
       return;
     }
     const price = candles.coordinateToPrice(at(event));
@@ -293,7 +347,7 @@ function makeChart(host, colors, model, mayMove) {
     state.drag = null;
     chart.applyOptions({ handleScroll: true, handleScale: true });
     const line = state.lines.get(drag.id);
-    if (send && line && mayMove() && drag.price !== line.one.price) model.send({ do: "move", order: drag.id, price: drag.price.toFixed(state.view.places || 0) });
+    if (send && line && mayMove() && drag.price !== line.one.price) sendPress(model, { do: "move", order: drag.id, price: drag.price.toFixed(state.view.places || 0) });
     drawAccount(state.view);
   };
   host.addEventListener("pointerup", () => drop(true));
@@ -303,7 +357,12 @@ function makeChart(host, colors, model, mayMove) {
   chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
     if (!range || !state.placed || state.loading || !state.history || state.history.complete || range.from > EDGE_BARS) return;
     state.loading = true;
-    model.send({ do: "older" });
+    sendPress(model, { do: "older" });
+  });
+  chart.timeScale().subscribeVisibleLogicalRangeChange(() => requestAnimationFrame(noteLines));
+  chart.subscribeClick(({ point, paneIndex }) => {
+    const price = point && candles.coordinateToPrice(point.y);
+    if (state.pick && mayMove() && paneIndex === 0 && price > 0) state.pick(price.toFixed(state.view.places || 0));
   });
   chart.subscribeCrosshairMove((event) => {
     state.hovered = event.logical === undefined ? null : event.logical;
@@ -314,6 +373,7 @@ function makeChart(host, colors, model, mayMove) {
     rows: () => state.rows,
     hovered: () => state.hovered,
     onHover: (call) => (state.hover = call),
+    onPick: (call) => (state.pick = call),
     draw: (view, history) => {
       state.view = view;
       if (!state.shades) paint();

@@ -14,7 +14,9 @@ function render({ model, el }) {
     const sides = { bids: make("path", { class: "tk-depth-bids" }), asks: make("path", { class: "tk-depth-asks" }) };
     picture.append(sides.bids, sides.asks);
     const foot = h("div", { class: "tk-depth-foot tk-note" }, h("span"), h("span"), h("span"));
-    body.append(picture, foot);
+    const scale = h("div", { class: "tk-depth-scale tk-note" }, h("span"), h("span"));
+    const words = h("p", { class: "tk-note" });
+    body.append(h("div", { class: "tk-depth-box" }, picture, scale), foot, words);
     return (view) => {
       const most = view.most || 1;
       const x = (at) => (WIDE * at).toFixed(1);
@@ -33,6 +35,8 @@ function render({ model, el }) {
       }
       setText(note, view.mid ? `mid ${view.mid}` : "");
       (view.edges || []).forEach((text, index) => setText(foot.children[index], text));
+      (view.scale || []).forEach((text, index) => setText(scale.children[index], text));
+      setText(words, view.words);
       picture.setAttribute("aria-label", view.words || "No depth yet.");
     };
   });

@@ -4,10 +4,11 @@ function render({ model, el }) {
     const table = dataTable("Students by return", [
       num("rank", "Rank"), { key: "name", name: "Name" }, num("equity", "Equity USDC"), { ...num("return", "Return"), signed: true },
       num("drawdown", "Drawdown"), num("fees", "Fees USDC"), num("trades", "Trades"),
+      num("left_out", "Left out USDC"),
     ], { empty: "No students." });
     const heading = h("h4", {}, "News");
     const list = h("ul", { class: "tk-news" });
-    body.append(...table.parts, heading, list);
+    body.append(table.part, heading, list);
     return (view) => {
       setText(note, view.time);
       table.draw(view.rows || [], view.loaded);

@@ -101,12 +101,13 @@ class Leaderboard(Panel):
     def frame(self) -> pd.DataFrame:
         """Return the leaderboard, best first.
 
-        Columns: rank, name, equity and fees (USDC), return and drawdown (ratios: 0.1 is 10 %), trades.
+        Columns: rank, name, equity and fees (USDC), return and drawdown (ratios: 0.1 is 10 %), trades, left_out (USDC:
+        what others paid without a trade, which the return does not count).
         """
         import pandas as pd
 
-        numbers = {"equity": "float64", "return": "float64", "drawdown": "float64", "fees": "float64"}
-        columns = ["rank", "name", *numbers, "trades"]
+        numbers = dict.fromkeys(("equity", "return", "drawdown", "fees", "left_out"), "float64")
+        columns = ["rank", "name", "equity", "return", "drawdown", "fees", "trades", "left_out"]
         frame = pd.DataFrame(self.live.rows, columns=columns)
         return frame.astype({"rank": "int64", "name": "string", "trades": "int64", **numbers})
 
@@ -122,12 +123,13 @@ class Leaderboard(Panel):
 
     def _snapshot(self) -> str:
         columns = {"rank": "", "name": "", "equity": "equity USDC", "return": "", "drawdown": ""}
-        columns |= {"fees": "fees USDC", "trades": ""}
+        columns |= {"fees": "fees USDC", "trades": "", "left_out": "left out USDC"}
         head = static_view.heading("Leaderboard", self.view["time"])
         return head + static_view.records(columns, self.view["rows"], "no students")
 
 
-_SHOWN: Any = {"rank": str, "equity": money, "return": change, "drawdown": percent, "fees": money, "trades": str}
+_SHOWN: Any = {"rank": str, "equity": money, "return": change, "drawdown": percent, "fees": money, "trades": str,
+               "left_out": money}  # fmt: skip
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

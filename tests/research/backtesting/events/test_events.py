@@ -240,7 +240,7 @@ def test_measured_latency_is_interpolated() -> None:
 
 def test_a_run_repeats_itself_and_the_shared_books_stay_as_they_are() -> None:
     events = random_market(1)
-    first, again = (run(events, (1, "0.002", "59999.5", MAKER), latency=2) for _ in range(2))
+    first, again = (run(events, (1, "0.002", "59999.5", MAKER), latency="2ms") for _ in range(2))
     pd.testing.assert_frame_equal(first.fills, again.fills)
     pd.testing.assert_frame_equal(first.equity, again.equity)
 
@@ -263,7 +263,7 @@ def test_a_finer_recording_than_the_venue_sets_the_steps() -> None:
 
 def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> None:
     events = events_of(*BOOK, END)
-    settings = run(events, latency=("10ms", 5), queue="log").settings
+    settings = run(events, latency=("10ms", "5ms"), queue="log").settings
     assert (settings["latency"], settings["queue"], settings["feed_latency"]) == ("(10 ms, 5 ms)", "log", "recorded")
     for wrong, text in (
         ({"queue": "first"}, "give risk-averse, power:2, log"),
@@ -271,10 +271,10 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
         ({"queue": None}, "give risk-averse"),
         ({"slippage": 0.001}, "slippage is a setting of runs on bars"),
         ({"interval": "1m"}, "interval is a setting of runs on bars"),
-        ({"impact": "soon"}, 'give ms or text like "10ms"$'),
-        ({"latency": ("10ms", None)}, "latency None is no span"),
-        ({"latency": ("10ms", "soon")}, "is no span"),
-        ({"latency": -1}, "must not be negative"),
+        ({"impact": "soon"}, "or give a timedelta$"),
+        ({"latency": ("10ms", None)}, "latency None is not a span"),
+        ({"latency": ("10ms", "soon")}, "is not a span"),
+        ({"latency": -1}, "is not a span"),
         ({"latency": pd.DataFrame({"sent": [1]})}, "lacks arrived, answered"),
     ):
         with pytest.raises(InputError, match=text):
@@ -320,3 +320,97 @@ def test_orders_of_which_one_cancels_the_other_do_so_and_all_legs_of_a_bracket_a
     first = result.orders.sort_values("order_id").head(3)
     assert sorted(first["status"]) == ["CANCELED", "CANCELED", "FILLED"]
     assert result.records["open"].tolist()[:3] == [6, 3, 3], "the entry of the bracket with its two legs stays"
+
+
+@pytest.mark.parametrize(
+    ("change", "filled_at"),
+    [({"quantity": "0.005"}, 100), ({"quantity": "0.02"}, 200), ({"price": "59999"}, 300), ({"price": "60001"}, 40)],
+)
+def test_a_changed_order_keeps_its_place_only_at_the_same_price_with_no_more_quantity(
+    change: dict[str, str], filled_at: int
+) -> None:
+    before = (12, DEPTH, 1, 60000.0, 0.15)  # 0.1 came behind the order, before it was changed
+    trades = [(100, TRADE, -1, 60000.0, 0.06), (101, DEPTH, 1, 60000.0, 0.1), (200, TRADE, -1, 60000.0, 0.2)]
+    rows = [*BOOK, before, *trades, (300, TRADE, -1, 59990.0, 0.01), END]
+
+    class Change(Strategy):
+        timer_ms = 30
+
+        def on_start(self, ctx: Any) -> None:
+            self.order = ctx.buy("BTCUSDC", "0.01", "60000")
+
+        def on_timer(self, ctx: Any) -> None:
+            if ctx.now == START // MS + 30:
+                ctx.modify(self.order, **change)
+            ctx.record(price=float(self.order.order.price), quantity=float(self.order.order.quantity))
+
+    result = backtest(Change(), {"BTCUSDC": events_of(*rows)}, latency=("10ms", "45ms"), funding=None)
+    [(time, _, _, quantity)] = fills_of(result)
+    assert (time, quantity) == (filled_at, float(change.get("quantity", "0.01")))
+    assert len(result.orders) == 1
+    known = [float(change.get(name, start)) for name, start in (("price", "60000"), ("quantity", "0.01"))]
+    assert [tuple(row) for row in result.records.to_numpy()[[1, 2]]] == [(60000.0, 0.01), tuple(known)]
+
+
+def test_a_change_that_is_refused_leaves_the_order_and_is_noted() -> None:
+    class Change(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            self.order = ctx.buy("BTCUSDC", "0.01", "60000")
+            ctx.modify(self.order, quantity="0.0000001")
+            with pytest.raises(InputError, match="price"):
+                ctx.modify(self.order, price="high")
+
+        def on_timer(self, ctx: Any) -> None:
+            assert (self.order.state, self.order.order.quantity) == ("NEW", "0.01")
+            ctx.modify(self.order)
+
+    result = backtest(Change(), {"BTCUSDC": events_of(*BOOK, END)}, funding=None)
+    assert result.orders["status"].tolist() == ["NEW"]
+    assert list(result.events["kind"]) == ["REJECTED"]
+    assert "stays as it is" in result.events["text"].iloc[0]
+
+
+def test_at_one_instant_the_exchange_comes_first_then_answers_then_the_feed_then_timers() -> None:
+    seen: list[str] = []
+
+    class Ties(Strategy):
+        timer_ms = 10
+
+        def on_start(self, ctx: Any) -> None:
+            ctx.buy("BTCUSDC", "0.01", "60000")  # arrives at 10 ms, with the trade, which is before it
+
+        def on_timer(self, ctx: Any) -> None:
+            seen.append(f"{ctx.now - START // MS} timer, {ctx.orders()[0].state if ctx.orders() else 'none'}")
+
+        def on_trade(self, ctx: Any, trade: Trade) -> None:
+            seen.append(f"{ctx.now - START // MS} trade")
+
+        def on_fill(self, ctx: Any, fill: Any) -> None:
+            seen.append(f"{ctx.now - START // MS} fill of {fill.time - START // MS}")
+
+    trades = [(ms, TRADE, -1, 59999.0, 0.001) for ms in (10, 20, 30)]
+    events = events_of(*BOOK, *trades, (35, DEPTH, 1, 50000.0, 1.0))
+    backtest(Ties(), {"BTCUSDC": events}, latency=("10ms", "10ms"), funding=None)
+    assert seen == ["10 trade", "10 timer, SENT", "20 trade", "20 timer, NEW", "30 fill of 20", "30 trade",
+                    "30 timer, none"]  # fmt: skip
+
+
+def test_requests_and_answers_keep_their_order_where_the_latency_falls() -> None:
+    times = pd.to_datetime([START // MS, START // MS + 20], unit="ms", utc=True)
+    table = pd.DataFrame({"sent": times, "arrived": times + pd.to_timedelta([50, 1], unit="ms")})
+    table["answered"] = table["arrived"]  # a cancellation sent at 11 ms would take 23 ms, the order 50 ms
+
+    class Two(Strategy):
+        timer_ms = 11
+
+        def on_start(self, ctx: Any) -> None:
+            self.first = ctx.buy("BTCUSDC", "0.01", "59999")
+
+        def on_timer(self, ctx: Any) -> None:
+            if ctx.now == START // MS + 11:
+                ctx.cancel(self.first)
+
+    result = backtest(Two(), {"BTCUSDC": events_of(*BOOK, END)}, latency=table, funding=None)
+    assert result.orders["status"].tolist() == ["CANCELED"]
+    with pytest.raises(InputError, match="arrives before"):
+        backtest(Two(), {"BTCUSDC": events_of(*BOOK, END)}, latency=table.assign(answered=times), funding=None)

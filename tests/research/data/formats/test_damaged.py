@@ -234,3 +234,11 @@ def test_damaged_rows_of_tables_are_left_out_on_request_and_the_first_is_named(t
     with pytest.raises(InputError, match=r"cut.csv.gz, line \d+: expected more data"):
         data.load(cut, format="tardis")
     assert "cut off" in data.load(cut, format="tardis", damaged="skip").notes[0]
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_last_line_without_an_end_is_said(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "candles.csv"
+    path.write_text(f"time,open,high,low,close,volume\n{MS},1,2,1,2,30\n{MS + 60_000},1,2,1,2,300{end}")
+    notes = data.check(data.load(path, format="csv"))["detail"].tolist()
+    assert any("has no line end" in note for note in notes) is (end == "")

@@ -25,8 +25,12 @@ from ..models import BarModels
 from .recorded_market import HistoricalMarket, Resting
 from .request_latency import RequestLatency
 
-Happening = tuple[int, int, str, Any]
-"""Something that takes place at a time: (Unix ns, number, kind, payload); numbers order those of one time."""
+Happening = tuple[int, int, int, str, Any]
+"""Something that takes place at a time: (Unix ns, turn, number, kind, payload). Numbers order those of one turn."""
+TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "event": 2, "funding": 2, "timer": 4}
+"""The order of what takes place at one instant, after the recorded trades and settlements: marks of the exchange,
+requests that reach it, answers that reach the strategy, the feed (FEED_TURN), timers."""
+FEED_TURN = 3
 
 
 class Impact:
@@ -85,6 +89,7 @@ class EventBroker(SimulatedBroker):
         self.happenings: list[Happening] = []
         self.numbers = count()
         self.now_ns = self.local_ns = 0
+        self.last_arrivals = [0, 0]  # of requests at the exchange, of answers at the strategy
         self.resting: dict[int, Resting] = {}
         self.known_steps = dict.fromkeys(self.by_code, 0)
         for state in states:
@@ -109,8 +114,8 @@ class EventBroker(SimulatedBroker):
         market, recorded = state.market, self.markets[state.code]
         last, (mark, index) = recorded.last_trade(rank), recorded.marks_at(rank)
         state.price = mark or last
+        self.core.risk_index.moved.setdefault(state.code, market.mark)
         market.mark, market.oracle, market.last = state.price, index or state.price, last or state.price
-        self.core.risk_index.moved.add(state.code)
 
     def _offer(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
         """Quote the recorded levels that an order of `side` for `steps` can reach; `withdraw` removes them."""
@@ -164,11 +169,13 @@ class EventBroker(SimulatedBroker):
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
         """Let something take place at a time."""
-        heappush(self.happenings, (time_ns, next(self.numbers), kind, payload))
+        heappush(self.happenings, (time_ns, TURNS[kind], next(self.numbers), kind, payload))
 
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Send a request, which arrives after the order latency."""
-        self.schedule(self.local_ns + self.requests.order(self.local_ns), kind, (state, payload))
+        """Send a request, which arrives after the order latency and never before one that was sent earlier."""
+        arrives = self.local_ns + self.requests.order(self.local_ns)
+        self.last_arrivals[0] = max(arrives, self.last_arrivals[0])
+        self.schedule(self.last_arrivals[0], kind, (state, payload))
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
         """Process a request that has arrived, with the recorded last price; see `SimulatedBroker`."""
@@ -194,9 +201,14 @@ class EventBroker(SimulatedBroker):
         """Put the orders that have come into the book into their queues, and forget those that have left it."""
         orders, resting = self.account.orders, self.resting
         for order in orders.values():
-            if order.priority and order.id not in resting:
+            if not order.priority:
+                continue
+            entry = resting.get(order.id)
+            if entry is not None and entry.priority == order.priority:
+                entry.leaves = order.leaves
+            else:  # it is new, or was changed so that it lost its place
                 market = self.markets[order.product]
-                entry = resting[order.id] = Resting(order.side, order.price, order.leaves)
+                entry = resting[order.id] = Resting(order.side, order.price, order.leaves, order.priority)
                 market.join(entry, market.rank_at(self.now_ns))
         if len(resting) > len(orders) or any(key not in orders for key in resting):
             self.resting = {key: entry for key, entry in resting.items() if key in orders}
@@ -226,7 +238,6 @@ class EventBroker(SimulatedBroker):
         self.core.open_step()
         self.house.hit(order.product, -order.side, order.price, steps)
         state.market.last = last
-        entry.leaves = order.leaves
         self.stale = True
         self.settle_changes()
         self.join_queues()
@@ -240,7 +251,7 @@ class EventBroker(SimulatedBroker):
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         if self._delivered_events == len(events) and self._delivered_payments == len(payments):
             return
-        arrives = now_ns + self.requests.answer(now_ns)
+        arrives = self.last_arrivals[1] = max(now_ns + self.requests.answer(now_ns), self.last_arrivals[1])
         for number in events[self._delivered_events :]:
             self.schedule(arrives, "event", history.order_events.records[number])
         for number in payments[self._delivered_payments :]:

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from ....errors import InputError
+from ....numerals import span_ns
 from ....venue.engine.core import Core
 from ....venue.model.genesis import default_products
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
-from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind
+from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind, refuse_inverse
 from ...data.events import Events
 from ...data.order_books import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
@@ -28,9 +29,9 @@ from ..broker import RunSettings
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..listing import make_core
 from ..run_source import build_results
-from .event_broker import EventBroker, Impact
+from .event_broker import FEED_TURN, EventBroker, Impact
 from .recorded_market import FAR, HistoricalMarket
-from .request_latency import request_latency, to_ns
+from .request_latency import request_latency
 
 EXACT = "exact"
 POINTS = 10_000
@@ -46,7 +47,7 @@ class EventSettings(TypedDict, total=False):
     """Settings of a backtest that only events have."""
 
     feed_latency: str | float | None
-    """Delay of books and trades (ms, or text like "10ms"), in place of the recorded one."""
+    """Delay of books and trades (a span like "10ms"), in place of the recorded one."""
     queue: str | QueueModel
     """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model; of
     events of single orders "exact"."""
@@ -82,7 +83,7 @@ def backtest_events(
     """Run a strategy on events and return its Results.
 
     The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
-    recorded delay. A request takes the first part of `latency`, its answer the second: a pair of ms or text like
+    recorded delay. A request takes the first part of `latency`, its answer the second: a pair of spans like
     "10ms", one of these for both ways, a frame of measured requests (sent, arrived, answered), which is interpolated,
     "feed" (the recorded delay of the feed each way), or a Latency model. Prices for margin, liquidation and funding are
     the recorded mark and index, else the mid, each 3 s. Mids value the equity curve.
@@ -97,7 +98,7 @@ def backtest_events(
             field="strategy",
         )
     _check_queue(queue, data)
-    feed_ns = None if feed_latency is None else to_ns(feed_latency, "feed_latency")
+    feed_ns = None if feed_latency is None else span_ns(feed_latency, "feed_latency")
     spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
     start = min(int(span.opened[0]) for span in spans.values())
     core = make_core(spans, _products(data, settings.products), settings.seed, start)
@@ -109,7 +110,7 @@ def backtest_events(
         markets[code] = _market(state, events, feed_ns).for_run(model)
     requests = request_latency(latency, next(iter(data.values())), Random(settings.seed))
     half_life = "10s" if impact is True else impact
-    recovery = Impact(None if half_life is None or half_life is False else to_ns(half_life, "impact"))
+    recovery = Impact(None if half_life is None or half_life is False else span_ns(half_life, "impact"))
     broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
     broker.settlements = funding_schedule(core, spans, _funding(core, data, settings.funding))
     run = _EventRun(broker)
@@ -165,7 +166,7 @@ class _EventRun:
             form = "{l_bar}{bar}| {elapsed}<{remaining}"
             bar = tqdm(desc="backtest", total=self.end_ns - self.start_ns, bar_format=form)
         while not ctx.stopped:
-            due, received = happenings[0][0] if happenings else FAR, message[0]
+            due, received = happenings[0][0], message[0]  # the next mark is always among them
             time = min(due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns)
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
@@ -178,12 +179,13 @@ class _EventRun:
                 break
             if settlements and settlements[-1].time * MS <= time:
                 self._settle(settlements.pop())
+            elif due <= time and happenings[0] < (received, FEED_TURN):
+                _, _, _, kind, payload = heappop(happenings)
+                self._process(due, kind, payload)
             elif received <= time:
                 self._at(received)
                 self._deliver(*message)
                 message = next(feed, LAST)
-            elif due <= time:
-                self._process(*heappop(happenings))
             else:
                 self._see_trade(time)
             if bar is not None:
@@ -206,7 +208,7 @@ class _EventRun:
     def _at(self, time_ns: int) -> None:
         self.broker.local_ns, self.ctx.now = time_ns, time_ns // MS
 
-    def _process(self, time_ns: int, number: int, kind: str, payload: Any) -> None:
+    def _process(self, time_ns: int, kind: str, payload: Any) -> None:
         broker = self.broker
         if kind == "timer":
             self._at(time_ns)
@@ -290,6 +292,7 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
 
 def _span(symbol: str, events: Events) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
+    refuse_inverse(events.symbol or symbol, events.exchange)
     array = events.array
     if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
         text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"

@@ -8,7 +8,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from ....venue.simulation.queues import QueueEntry, QueueModel
+from ....venue.simulation.queues import QueueEntry, QueueModel, reached_steps
 from ...data.event_array import EventArray, Kind, whole_units_of
 from ...data.order_books import BookCursor, BookUpdates, Levels, OrderFills, feed_times
 
@@ -20,12 +20,13 @@ class Resting:
     """An order in the recorded book: its place in the queue, and how far the recording was looked through for it."""
 
     __slots__ = (
-        "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "message", "price", "seen", "side",
-        "trade",
+        "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "message", "price", "priority",
+        "seen", "side", "trade",
     )  # fmt: skip
 
-    def __init__(self, side: int, price: int, leaves: int) -> None:
+    def __init__(self, side: int, price: int, leaves: int, priority: int) -> None:
         self.side = side
+        self.priority = priority
         self.price = price
         self.leaves = leaves
         self.entry = QueueEntry(0.0)
@@ -249,10 +250,8 @@ class HistoricalMarket:
                 found = rank, resting.leaves
                 break
             if beyond == 0:
-                queue.on_trade(entry, steps)
-                reached = round(-entry.front)
-                if reached > 0:
-                    entry.front = 0.0
+                reached = reached_steps(queue, entry, steps)
+                if reached:
                     found = rank, min(reached, resting.leaves) if partial else resting.leaves
                     break
         resting.trade, resting.depth = trade, depth

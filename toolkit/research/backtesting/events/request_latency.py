@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ....errors import InputError
+from ....numerals import span_ns
 from ...data.event_array import MS
 from ...data.events import Events
 from ...data.order_books import feed_times
@@ -19,7 +21,7 @@ Times = NDArray[np.int64]
 
 
 class RequestLatency(NamedTuple):
-    """How long a request (`order`) and its answer (`answer`) take, ns, when they are sent at a time (Unix ns)."""
+    """How long a request (`order`) and its answer (`answer`) take, ns, when each is sent at a time (Unix ns)."""
 
     order: Callable[[int], int]
     answer: Callable[[int], int]
@@ -32,14 +34,15 @@ class RequestLatency(NamedTuple):
 def request_latency(given: Any, events: Events, random: Random) -> RequestLatency:
     """Return the latency that a setting describes.
 
-    `given` is a pair (order there, answer back) of ms or text like "10ms"; one of these, for both ways; a Latency
+    `given` is a pair (order there, answer back) of spans like "10ms"; one of these, for both ways; a Latency
     model; a DataFrame of measured requests with the columns sent, arrived and answered (times), which is interpolated;
     "feed", for the recorded delay of the feed each way; or None, for no time at all.
     """
     if isinstance(given, str) and given == "feed":
         times = feed_times(events)
         delays = times - events.array["exchange_ns"]
-        return _interpolated(times, delays, delays)
+        way = _interpolated(times, delays)
+        return RequestLatency(way, way, f"measured ({len(times):,} points)")
     if isinstance(given, pd.DataFrame):
         return _measured(given)
     if hasattr(given, "delay"):
@@ -50,37 +53,30 @@ def request_latency(given: Any, events: Events, random: Random) -> RequestLatenc
         return RequestLatency(drawn, drawn, repr(given))
     pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2:
-        raise _wrong(given)
-    order_ns, answer_ns = (0, 0) if given is None else (to_ns(one, "latency") for one in pair)
+        text = f"latency is {given!r}; give a span such as '10ms', or a pair (order there, answer back)"
+        raise InputError(text, field="latency", value=str(given))
+    order_ns, answer_ns = (0, 0) if given is None else (span_ns(one, "latency") for one in pair)
     return RequestLatency(
         lambda sent_ns: order_ns, lambda sent_ns: answer_ns, f"({order_ns / MS:g} ms, {answer_ns / MS:g} ms)"
     )
 
 
-def _interpolated(times_ns: Times, order_ns: Times, answer_ns: Times) -> RequestLatency:
-    """Return delays between measured ones; before the first and after the last, those."""
-    first, rows = int(times_ns.min()), np.argsort(times_ns, kind="stable")
-    times = (times_ns[rows] - first).astype("f8")
+def _interpolated(times_ns: Times, delays_ns: Times) -> Callable[[int], int]:
+    """Return delays between measured ones, by the time at which they begin; before the first and after the last, those.
 
-    def between(delays_ns: Times) -> Callable[[int], int]:
-        sorted_ns = delays_ns[rows].astype("f8")
-        return lambda sent_ns: int(np.interp(sent_ns - first, times, sorted_ns))
+    The change since the last point is cut to whole ns, as hftbacktest does.
+    """
+    rows = np.argsort(times_ns, kind="stable")
+    times, delays = times_ns[rows].tolist(), delays_ns[rows].tolist()
 
-    return RequestLatency(between(order_ns), between(answer_ns), f"measured ({len(times):,} points)")
+    def delay(at_ns: int) -> int:
+        row = bisect_right(times, at_ns) - 1
+        if not 0 <= row < len(times) - 1:
+            return int(delays[max(row, 0)])
+        slope = (delays[row + 1] - delays[row]) / (times[row + 1] - times[row])
+        return int(delays[row] + int(slope * (at_ns - times[row])))
 
-
-def to_ns(given: Any, field: str) -> int:
-    """Return a span (ms, text like "10ms", timedelta) in ns. Raises InputError for what is none, or below 0."""
-    try:
-        numeric = isinstance(given, int | float | np.number)
-        span = round(float(given) * MS) if numeric else int(pd.Timedelta(given).as_unit("ns").value)
-    except (ValueError, TypeError, OverflowError):
-        raise _wrong(given, field) from None
-    if given is None or given is pd.NaT:
-        raise _wrong(given, field)
-    if span < 0:
-        raise InputError(f"{field} is {given}; it must not be negative", field=field, rule="not negative", value=given)
-    return span
+    return delay
 
 
 def _measured(table: pd.DataFrame) -> RequestLatency:
@@ -96,9 +92,5 @@ def _measured(table: pd.DataFrame) -> RequestLatency:
     )
     if (arrived < sent).any() or (answered < arrived).any():
         raise InputError("a measured request arrives before it was sent", field="latency", rule="not negative")
-    return _interpolated(sent, arrived - sent, answered - arrived)
-
-
-def _wrong(given: Any, field: str = "latency") -> InputError:
-    pair = ", or a pair (order there, answer back)" if field == "latency" else ""
-    return InputError(f'{field} {given!r} is no span; give ms or text like "10ms"{pair}', field=field, value=str(given))
+    ways = _interpolated(sent, arrived - sent), _interpolated(arrived, answered - arrived)
+    return RequestLatency(*ways, f"measured ({len(sent):,} points)")

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ....errors import InputError
 from ....extras import need
+from ....numerals import epoch_ns
 from ....progress import Progress
 
 SHOWN = 80
@@ -38,6 +39,9 @@ A_TIME = "a time, as ISO text or a number since 1970"
 LAST_NS = 2**63 - 1
 DAY = r"(19|20)\d\d[01]\d[0-3]\d"
 """A day without separators; as s since 1970 it would be one of that year."""
+
+
+CUT = "the last line has no line end; if the file was cut off, its last value may be too"
 
 
 class TextFile:
@@ -73,13 +77,21 @@ class TextFile:
                     yield number, line.rstrip(b"\r")
             read += len(whole)
         if rest and not rest.isspace() and not self._broken:
+            self._note_cut(cut=read > 0)
             yield read + 1, rest.rstrip(b"\r")
         self.close_notes()
 
     def read(self) -> bytes:
         """Return the whole text, decompressed; of a damaged file that may be skipped, its lines up to there."""
         text = b"".join(self._parts())
-        return text[: text.rfind(b"\n") + 1] if self._broken else text
+        whole = text.rfind(b"\n") + 1
+        self._note_cut(cut=0 < whole < len(text) and not self._broken)
+        return text[:whole] if self._broken else text
+
+    def _note_cut(self, *, cut: bool) -> None:
+        """Say in `notes` that the last line has no end: a file that was cut off there shows it in no other way."""
+        if cut and CUT not in self.notes:
+            self.notes.append(CUT)
 
     def _parts(self) -> Iterator[bytes]:
         """Yield the decompressed text in parts, up to where the file is damaged."""
@@ -338,8 +350,4 @@ def to_ns(text: int | str) -> int:
             scale = to_ns(whole) // int(whole)
             return int(whole) * scale + round(float(f"0.{rest}") * scale)
         return int(pd.Timestamp(text, tz="UTC").as_unit("ns").value)
-    number = int(text)
-    for scale in (1_000_000_000, 1_000_000, 1_000, 1):
-        if 10**17 <= number * scale < 2**63:
-            return number * scale
-    raise ValueError(f"{number} is no time since 1970")
+    return epoch_ns(int(text))

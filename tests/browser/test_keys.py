@@ -1,0 +1,151 @@
+"""Keys act on what has the focus, and never on the notebook around it; each table is one Tab stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import toolkit
+from tests.browser.host import until
+from tests.browser.test_widgets import Open, host, session, show, venue
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["host", "session", "show", "venue"]
+
+SHORTCUTS = [
+    *"abcdfhijklmnoprtuvxyz0123456", *"ABCDFHIJKLMOPRVXYZ", "ArrowUp", "ArrowDown", "ArrowLeft",
+    "ArrowRight", "Home", "End", "PageUp", "PageDown", "Enter", " ", "Escape", "Delete", "Backspace", "Tab",
+]  # fmt: skip
+"""Keys that JupyterLab and Notebook 7 have bound in command mode, alone or with Ctrl, Shift and Alt."""
+CONTROLS = ".tk :is(button, input, select, summary, [tabindex])"
+FOCUSABLE = f"[...document.querySelectorAll('{CONTROLS}')].filter((one) => one.offsetParent)"
+
+
+@pytest.fixture
+def full(show: Open, session: Session, venue: LocalVenue) -> Page:
+    """A page with every panel that has something to press."""
+    venue.advance("10m")
+    for price in ("50000", "50001"):
+        session.buy("BTCUSDC", "0.01", price=price)
+    session.buy("BTCUSDC", "0.05")
+    widgets = toolkit.widgets
+    page = show(session.dashboard("BTCUSDC"), widgets.Permissions(session), widgets.Funding(session, "BTCUSDC"))
+    page.locator(".tk-status", has_text="live").first.wait_for()
+    page.get_by_role("button", name="Close the BTCUSDC position").wait_for()
+    page.get_by_role("button", name="Edit the BTCUSDC position").click()
+    return page
+
+
+def test_no_key_pressed_in_a_panel_reaches_the_notebook_except_to_save(full: Page) -> None:
+    full.evaluate("window.shortcuts = []")
+    tried = full.evaluate(
+        """(keys) => {
+          const all = FOCUSABLE;
+          const modifiers = [{}, { ctrlKey: true }, { shiftKey: true }, { altKey: true }];
+          for (const one of all) for (const key of keys) for (const held of modifiers) {
+            if (!one.isConnected || one.matches('input') && key === 'Enter') continue;
+            one.dispatchEvent(new KeyboardEvent('keydown', { key, ...held, bubbles: true, cancelable: true }));
+          }
+          return all.length;
+        }""".replace("FOCUSABLE", FOCUSABLE),
+        SHORTCUTS,
+    )
+    assert tried > 60
+    assert full.evaluate("window.shortcuts") == []
+    for held in ("Control", "Meta"):
+        full.get_by_role("button", name="bid").first.focus()
+        full.evaluate("window.shortcuts = []")
+        full.keyboard.press(f"{held}+s")
+        assert full.evaluate("window.shortcuts.filter((key) => key === 's')") == ["s", "s"]
+
+
+@pytest.mark.parametrize(
+    ("label", "key", "field", "value"),
+    [
+        ("▲ Buy", "ArrowRight", "side", "SELL"),
+        ("Limit", "ArrowDown", "order_type", "MARKET"),
+        ("Time in force", "ArrowDown", "tif", "GTC"),
+        ("Unit of quantity", "ArrowDown", "quantity_as", "notional"),
+        ("Share of what is available, in percent", "ArrowRight", "quantity", "0."),
+        ("Reduce only", " ", "reduce_only", True),
+    ],
+)
+def test_arrow_keys_change_the_control_that_has_the_focus(
+    show: Open, session: Session, label: str, key: str, field: str, value: Any
+) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000")
+    page = show(ticket)
+    page.locator(".tk-status", has_text="live").wait_for()
+    page.get_by_label(label, exact=True).focus()
+    page.keyboard.press(key)
+    until(page, lambda: str(getattr(ticket, field)).startswith(str(value)))
+    assert page.evaluate("window.shortcuts") == []
+
+
+def stops(page: Page) -> list[str]:
+    """Return what Tab leads to, from the first to the last."""
+    page.evaluate("document.activeElement.blur()")
+    found: list[str] = []
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        here = page.evaluate(
+            "document.activeElement.closest('.tk') ? document.activeElement.outerHTML.slice(0, 90) : ''"
+        )
+        if not here:
+            break
+        found.append(here)
+    return found
+
+
+def test_each_table_and_group_of_buttons_is_one_tab_stop(show: Open, session: Session, venue: LocalVenue) -> None:
+    venue.advance("10m")
+    session.buy("BTCUSDC", "0.05")
+    session.buy("BTCUSDC", "0.01", price="50000")
+    page = show(session.dashboard("BTCUSDC"))
+    page.get_by_role("button", name="Cancel order").wait_for()
+    assert len(stops(page)) <= 36
+    lists = (
+        "[...document.querySelectorAll('[data-rove]')].map((one) => one.querySelectorAll('[tabindex=\"0\"]').length)"
+    )
+    assert max(page.evaluate(lists)) == 1
+
+
+def test_arrow_keys_lead_through_a_table_and_the_last_place_is_kept(show: Open, session: Session) -> None:
+    for price in ("50000", "50001"):
+        session.buy("BTCUSDC", "0.01", price=price)
+    page = show(toolkit.widgets.Blotter(session))
+    focused = "document.activeElement.ariaLabel || document.activeElement.textContent"
+    page.get_by_role("button", name="Cancel order").first.wait_for()
+    page.get_by_role("button", name="Amend order").first.focus()
+    first = page.evaluate(focused)
+    for key, words in (("ArrowRight", "Cancel order"), ("ArrowDown", "Cancel order"), ("ArrowLeft", "Amend order")):
+        page.keyboard.press(key)
+        assert words in page.evaluate(focused)
+    assert page.evaluate(focused) != first
+    for key in ("ArrowUp", "ArrowUp", "Home"):
+        page.keyboard.press(key)
+    assert page.evaluate(focused) == "Product"
+    page.keyboard.press("End")
+    kept = page.evaluate(focused)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(focused) == kept
+
+
+def test_whatever_has_the_focus_has_a_visible_ring(full: Page) -> None:
+    full.keyboard.press("Tab")
+    bare = full.evaluate(
+        """FOCUSABLE.filter((one) => {
+          one.focus();
+          if (document.activeElement !== one) return false;
+          const shown = one.type === 'radio' ? one.nextElementSibling : one;
+          const { outlineStyle, outlineWidth } = getComputedStyle(shown);
+          return outlineStyle === 'none' || parseFloat(outlineWidth) < 2;
+        }).map((one) => one.outerHTML.slice(0, 80))""".replace("FOCUSABLE", FOCUSABLE)
+    )
+    assert bare == []

@@ -1,0 +1,137 @@
+"""Any layout: each panel has its width and shows its text, in any container, a narrow column, and on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import pytest
+
+import toolkit
+from tests.browser.lab import lab, notebook
+from tests.browser.test_lab import _run_first_cell
+from tests.browser.test_widgets import Open, host, session, show, venue
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+from toolkit.widgets.base_panel.panel import pictures
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+__all__ = ["host", "session", "show", "venue"]
+
+LEAST = 240
+CUT = """[...document.querySelectorAll('.tk-head, .tk-truth, .tk-quote, .tk-radios label, .tk-go, dt, dd')]
+  .filter((one) => one.offsetParent && one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.className + ': ' + one.textContent)"""
+"""Texts that do not fit into their place."""
+
+
+def widths(page: Page) -> list[float]:
+    """Return the widths of all panels that are shown; each of them shows more than its title."""
+    page.locator(".tk-status", has_text="live").first.wait_for()
+    shown = page.locator(".tk:visible")
+    assert all(len(one.strip().splitlines()) > 3 for one in shown.all_inner_texts())
+    assert page.evaluate(CUT) == []
+    return [box["width"] for one in shown.all() if (box := one.bounding_box()) is not None]
+
+
+def every_panel(session: Session) -> list[Any]:
+    widgets, symbol = toolkit.widgets, "BTCUSDC"
+    of_market = [kind(session, symbol) for kind in (widgets.OrderBook, widgets.Trades, widgets.Depth, widgets.Candles)]
+    of_account = [
+        kind(session) for kind in (widgets.Account, widgets.Blotter, widgets.LiquidationMap, widgets.Permissions)
+    ]
+    return [session.ticket(symbol), widgets.Funding(session, symbol), *of_market, *of_account]
+
+
+@pytest.mark.parametrize("width", [1400, 500, 390, 320])
+def test_every_panel_has_the_width_of_a_narrow_page(
+    show: Open, page: Page, session: Session, venue: LocalVenue, width: int
+) -> None:
+    venue.advance("10m")
+    session.buy("BTCUSDC", "0.05")
+    page.set_viewport_size({"width": width, "height": 900})
+    show(*every_panel(session), session.dashboard("BTCUSDC"))
+    assert min(widths(page)) >= min(LEAST, width - 50)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("box", [ipywidgets.HBox, ipywidgets.VBox])
+def test_a_panel_in_a_box_is_as_wide_as_it_needs(show: Open, session: Session, box: Any) -> None:
+    page = show(
+        box([session.ticket("BTCUSDC"), session.ticket("BTCUSDC")]), *(box([one]) for one in every_panel(session))
+    )
+    assert min(widths(page)) >= LEAST
+
+
+def test_one_screen_shows_chart_book_ticket_and_blotter(show: Open, page: Page, session: Session) -> None:
+    session.buy("BTCUSDC", "0.05")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    show(session.dashboard("BTCUSDC"))
+    page.get_by_role("button", name="Close the BTCUSDC position").wait_for()
+    for name in ("Review buy order", "Close the BTCUSDC position", "Latest candle"):
+        box = page.get_by_role("button", name=name).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900
+    last = page.locator(".tk-bid").last.bounding_box()
+    assert last is not None
+    assert last["y"] <= 900
+
+
+def test_a_saved_box_keeps_the_pictures_of_its_panels(session: Session) -> None:
+    inner = ipywidgets.VBox([session.ticket("BTCUSDC"), ipywidgets.Button()])
+    assert str(pictures(ipywidgets.HBox([inner, session.dashboard("BTCUSDC")]))).count("as of 2026-01-01") == 8
+    assert pictures(ipywidgets.VBox([ipywidgets.Button()])) is None
+
+
+CELL = """
+import ipywidgets as w
+import toolkit
+session = toolkit.connect(clock="manual")
+session.venue.advance("30m")
+made = lambda: session.ticket("BTCUSDC")
+out = w.Output()
+with out:
+    display(made())
+grid = w.GridBox([made(), made()], layout=w.Layout(grid_template_columns="1fr 1fr"))
+tabs, folds = w.Tab([made()], titles=["one"]), w.Accordion([made()], titles=["one"], selected_index=0)
+column = w.VBox([made()], layout=w.Layout(width="500px"))
+w.VBox([w.HBox([made(), made()]), grid, tabs, folds, out, column, session.dashboard("BTCUSDC")])
+"""
+
+
+@pytest.mark.timeout(180)
+def test_in_jupyterlab_every_container_gives_its_panels_room(browser: Browser, tmp_path: Path) -> None:
+    notebook(tmp_path / "first.ipynb", CELL.strip())
+    with lab(tmp_path) as address:
+        context = browser.new_context(viewport={"width": 1500, "height": 1000})
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(address.format(name="first.ipynb"))
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+        _run_first_cell(page)
+        page.get_by_role("region", name="Positions and orders").wait_for()
+        assert len(found := widths(page)) == 15
+        assert min(found) >= 240
+        context.close()
+
+
+def test_buttons_on_a_phone_are_large_enough_and_every_form_has_a_name_of_its_own(
+    show: Open, page: Page, session: Session
+) -> None:
+    session.buy("BTCUSDC", "0.05")
+    session.buy("BTCUSDC", "0.01", price="50000")
+    page.set_viewport_size({"width": 390, "height": 844})
+    show(session.dashboard("BTCUSDC"), session.ticket("ETHUSDC", price="1,5"), toolkit.widgets.Permissions(session))
+    page.get_by_role("button", name="Cancel order").first.wait_for()
+    small = page.evaluate(
+        """[...document.querySelectorAll('.tk :is(button, select, summary)')].filter((one) => one.offsetParent)
+        .filter((one) => Math.min(one.offsetHeight, one.offsetWidth) < 24).map((one) => one.outerHTML.slice(0, 90))"""
+    )
+    assert small == []
+    names = page.get_by_role("form").evaluate_all(
+        "(all) => all.map((one) => document.getElementById(one.getAttribute('aria-labelledby')).textContent)"
+    )
+    assert names == ["Order · BTCUSDC", "Order · ETHUSDC"]

@@ -1,0 +1,20 @@
+"""Rows that have all that their record can't do without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkit.protocol.enums import ENUMS
+from toolkit.protocol.reads.rows import Record, RecordField
+
+VALUES = {"price": "1", "quantity": "1", "money": "1", "ratio": "1", "text": "text", "symbol": "BTCUSDC", "key": "1"}
+
+
+def value_of(field: RecordField) -> Any:
+    """Return a value of the field's form."""
+    return ENUMS[field.enum].names[0] if field.enum else VALUES.get(field.kind, 1)
+
+
+def whole(record: Record, **given: Any) -> dict[str, Any]:
+    """Return a row with these fields, and with the others that the record needs."""
+    return {**{field.wire: value_of(field) for field in record.needed}, **given}

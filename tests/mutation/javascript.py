@@ -1,0 +1,165 @@
+"""`python -m tests.mutation.javascript`: plant mistakes in the widgets' front end, and run its tests in a browser.
+
+A mistake is another operator, constant or word, or a call that is left out, in one line. `tests/browser/conftest.py`
+gives the planted text to the widgets; the files stay as they are. `--record` runs the tests once and notes which of
+them run which line: then only those are run for a mistake, which is several times as quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .rooms import ROOT
+from .runner import FLOOR
+
+WIDGETS = ROOT / "toolkit" / "widgets"
+LINES = ROOT / "build" / "javascript-lines.json"
+"""What `--record` has noted: one test in each line."""
+SECONDS = 300
+"""Longest run of the tests of one mistake. A page that hangs fails its test long before."""
+MOST_TESTS = 12
+TESTS = {
+    "common.js": ("mistakes", "keys", "truth", "silence", "accessible", "widgets", "blotter"),
+    "review.js": ("mistakes", "accessible", "widgets", "silence", "blotter", "chart"),
+    "table.js": ("mistakes", "blotter", "keys", "layout"),
+    "ticket.js": ("mistakes", "widgets", "accessible", "truth", "keys"),
+    "fields.js": ("widgets", "keys", "truth", "mistakes", "accessible"),
+    "book.js": ("mistakes", "widgets", "keys", "layout"),
+    "blotter.js": ("blotter", "mistakes", "keys", "widgets", "truth"),
+    "candles.js": ("chart", "keys", "layout"),
+    "chart_colors.js": ("chart", "widgets"),
+    "dashboard.js": ("widgets", "truth", "layout"),
+    "depth.js": ("blotter", "widgets", "layout"),
+    "header.js": ("header", "layout"),
+    "leaderboard.js": ("served",),
+    "permissions.js": ("silence", "accessible", "widgets"),
+    "sheet.js": ("mistakes", "blotter", "widgets", "layout"),
+    "trades.js": ("widgets", "truth", "layout"),
+}
+"""File → the files of tests/browser that notice its mistakes, the quickest first."""
+_CHANGES = (
+    (r"===", "!=="), (r"!==", "==="), (r" && ", " || "), (r" \|\| ", " && "), (r" < ", " >= "), (r" > ", " <= "),
+    (r" >= ", " < "), (r" <= ", " > "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r"\btrue\b", "false"),
+    (r"\bfalse\b", "true"), (r"(?<=[(\s])!(?=[\w(])", ""), (r"(?<=[ (=:])-1\b", "1"), (r"(?<![\w.#%-])0\b(?!\.)", "1"),
+    (r"(?<![\w.#%-])1\b(?!\.)", "0"), (r"\?\s(.+?)\s:\s(.+?)(?=[;,)])", r"? \2 : \1"), (r"\.reverse\(\)", ""),
+    (r"\bfirst(?=ElementChild|Child)", "last"), (r"\bMath\.max\b", "Math.min"), (r"\bMath\.min\b", "Math.max"),
+    (r"^(\s+)(?!return|const|let|if|for|else|[})\]'`\"/*.?:]|case)[\w.]+\(.*\);$", r"\1;"),
+)  # fmt: skip
+"""Pattern of one line → what stands in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A line of a file and what it is changed to."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.old.strip()[:90]}  →  {self.new.strip()[:90]}"
+
+
+def mistakes(file: str, source: str) -> Iterator[Mistake]:
+    """Yield every mistake of a file, one at a time; comments and texts in quotes are left alone."""
+    for number, line in enumerate(source.splitlines(), 1):
+        if re.match(r"\s*(//|/\*|\*)", line):
+            continue
+        quoted = [match.span() for match in re.finditer(r"\"[^\"]*\"|'[^']*'|/(?! ).+?/[gu]?[.,)]", line)]
+        for pattern, put in _CHANGES:
+            for match in re.finditer(pattern, line):
+                inside = any(start <= match.start() < end for start, end in quoted)
+                new = line[: match.start()] + match.expand(put) + line[match.end() :]
+                if not inside and new != line and source.count(line) == 1:
+                    yield Mistake(file, number, line, new)
+
+
+def every_mistake(names: list[str] | None = None) -> list[Mistake]:
+    """Return the mistakes of all front ends, or of files by name."""
+    paths = [path for path in sorted(WIDGETS.glob("*/*.js")) if path.parent.name != "vendored"]
+    chosen = [path for path in paths if names is None or path.name in names]
+    made = [
+        one for path in chosen for one in mistakes(str(path.relative_to(WIDGETS)), path.read_text(encoding="utf-8"))
+    ]
+    return list(dict.fromkeys(made))
+
+
+def tests_of(mistake: Mistake) -> list[str]:
+    """Return the tests that run a mistake's line, the quickest first; without a record those of its file."""
+    files = [f"tests/browser/test_{name}.py" for name in TESTS[Path(mistake.file).name]]
+    if not LINES.exists():
+        return files
+    notes = [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
+    own = [one for one in notes if mistake.old in one["lines"]]
+    # Those of the file's own tests first: they look at what it does, others only pass through it.
+    own.sort(key=lambda one: (one["test"].partition("::")[0] not in files, one["seconds"]))
+    return [one["test"] for one in own][:MOST_TESTS] or files
+
+
+def record() -> int:
+    """Run the tests in the browser, those in JupyterLab apart, and note the lines that each of them runs."""
+    LINES.parent.mkdir(exist_ok=True)
+    LINES.unlink(missing_ok=True)
+    line = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-k", "not jupyterlab and not soak", "tests/browser"]
+    return subprocess.run(line, cwd=ROOT, env={**os.environ, "TOOLKIT_TEST_LINES": str(LINES)}, check=False).returncode
+
+
+def noticed(mistake: Mistake | None, tests: Sequence[str]) -> bool:
+    """Return whether one of these tests fails with a mistake planted."""
+    if not tests:
+        return False
+    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:
+        json.dump(None if mistake is None else [mistake.old, mistake.new], file)
+    options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--timeout", "60", "-k", "not jupyterlab")
+    line = [sys.executable, "-m", "pytest", *options, *tests]
+    environment = {**os.environ, "TOOLKIT_TEST_MISTAKE": file.name, "TOOLKIT_TEST_WAIT": "8"}
+    try:
+        done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        return done.returncode == 1
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        Path(file.name).unlink()
+
+
+def main() -> int:
+    """Return 0 when the share that is noticed reaches the floor."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", help="only these files, such as common.js")
+    parser.add_argument("--record", action="store_true", help="note which test runs which line, and plant nothing")
+    parser.add_argument("--sample", type=int, default=20)
+    parser.add_argument("--spare", type=int, default=0, help="so many more may stay unnoticed: a small sample varies")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=600, help="plant none after this time")
+    given = parser.parse_args()
+    if given.record:
+        return record()
+    chosen = every_mistake(given.files or None)
+    print(f"{len(chosen)} mistakes in all", flush=True)
+    random.Random(given.seed).shuffle(chosen)
+    began, found, tried = time.monotonic(), 0, 0
+    for one in chosen[: given.sample]:
+        if time.monotonic() - began > given.seconds:
+            break
+        tried += 1
+        seen = noticed(one, tests_of(one))
+        found += seen
+        print(f"    {'noticed' if seen else 'NOT NOTICED'}  {one}", flush=True)
+    print(f"{found} of {tried} noticed ({found / max(1, tried):.0%}), {time.monotonic() - began:.0f} s", flush=True)
+    return 0 if found >= FLOOR * tried - given.spare else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

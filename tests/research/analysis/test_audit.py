@@ -1,0 +1,204 @@
+"""An audit finds each fault that is planted in a run, and nothing in a clean one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.research.backtesting.events.recorded import events_of, random_market
+from toolkit.research import Strategy, backtest, vectorised
+from toolkit.research.data.event_array import Kind
+from toolkit.venue.simulation.queues import queue_model
+
+BARS = 400
+
+
+def frame(seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    close = np.round(60_000 * np.exp(np.cumsum(rng.normal(0, 0.002, BARS))), 1)
+    opened = np.concatenate([[60_000.0], close[:-1]])
+    columns = {"open": opened, "high": np.maximum(opened, close), "low": np.minimum(opened, close), "close": close}
+    index = pd.date_range("2026-01-01", periods=BARS, freq="min", tz="UTC", name="time")
+    return pd.DataFrame({**columns, "volume": 100.0}, index=index)
+
+
+class Cross(Strategy):
+    """Changes sides at the crossing of a price and its mean, which it is given by a function."""
+
+    mean: Any = None
+    size = "0.01"
+
+    def on_start(self, ctx: Any) -> None:
+        self.line = self.I(type(self).mean, "close")
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        if self.line.value == self.line.value:
+            ctx.target(bar.symbol, self.size if bar.close > self.line.value else f"-{self.size}")
+
+
+def rolling(close: Any) -> Any:
+    return pd.Series(close).rolling(5).mean().to_numpy()
+
+
+def found(run: Any) -> list[str]:
+    table = run.audit()
+    return list(table.index[table["found"].fillna(False).astype(bool)])
+
+
+def with_mean(function: Any) -> type[Strategy]:
+    return type("Cross", (Cross,), {"mean": staticmethod(function)})
+
+
+def test_a_clean_run_is_clean() -> None:
+    bars = frame()
+    run = backtest(with_mean(rolling)(), {"BTCUSDC": bars})
+    assert "audit" not in repr(run)
+    assert found(run) == []
+    assert repr(run).endswith("audit: nothing found)")
+    assert run.audit().loc["look-ahead", "detail"] == "none at 11 orders"
+
+    def signs(given: Any) -> Any:
+        close = given["BTCUSDC"]["close"]
+        return np.sign(close - close.rolling(5).mean()) * 0.01
+
+    assert found(vectorised({"BTCUSDC": bars}, signs)) == []
+    assert found(vectorised({"BTCUSDC": bars}, signs({"BTCUSDC": bars}).to_numpy())) == []
+    assert vectorised({"BTCUSDC": bars}, signs).equity.equals(
+        vectorised({"BTCUSDC": bars}, signs({"BTCUSDC": bars}).to_numpy()).equity
+    )
+
+
+def closure(bars: pd.DataFrame) -> Any:
+    times = {int(time.value) // 10**6: at for at, time in enumerate(bars.index)}
+
+    def on_bar(ctx: Any, bar: Any) -> None:
+        at = times[bar.time]
+        if at % 7 == 0 and at + 3 < len(bars):
+            ctx.target(bar.symbol, "0.01" if bars["close"].iloc[at + 3] > bars["close"].iloc[at + 2] else "-0.01")
+
+    return on_bar
+
+
+def last_fifth(close: Any) -> Any:
+    mean = rolling(close).copy()
+    late = int(BARS * 0.8)
+    if len(close) == BARS:
+        mean[late:-2] = close[late + 2 :]
+    return mean
+
+
+def filled_back(close: Any) -> Any:
+    holed = pd.Series(close)
+    holed[(np.arange(len(close)) > 300) & (np.arange(len(close)) < 380)] = np.nan
+    return holed.bfill().ffill().rolling(2).mean().to_numpy()
+
+
+@pytest.mark.parametrize("peek", [closure(frame()), with_mean(last_fifth)(), with_mean(filled_back)()],
+                         ids=["closure", "last fifth", "bfill"])  # fmt: skip
+def test_a_peek_is_found_wherever_it_is(peek: Any) -> None:
+    run = backtest(peek, {"BTCUSDC": frame()})
+    assert len(run.fills) > 10
+    assert found(run) == ["look-ahead"]
+
+
+def test_tomorrows_signs_are_found_as_numbers_and_as_a_function() -> None:
+    bars = frame()
+    tomorrow = np.sign(bars["close"].shift(-1) - bars["close"]).fillna(0) * 0.01
+    assert found(vectorised({"BTCUSDC": bars}, tomorrow.to_numpy())) == ["look-ahead"]
+
+    def mixed(given: Any) -> Any:  # too seldom for its luck to show
+        close = given["BTCUSDC"]["close"]
+        return (np.sign(close.shift(-3) - close).fillna(0) * 0.01).where(np.arange(len(close)) % 9 == 0).ffill()
+
+    assert "look-ahead" in found(vectorised({"BTCUSDC": bars}, mixed))
+
+
+def test_a_peek_into_events_is_found() -> None:
+    events = random_market(4, seconds=30)
+    trades = events.of(Kind.TRADE)
+
+    class Peek(Strategy):
+        def on_timer(self, ctx: Any) -> None:
+            if ctx.now // 1000 % 3 == 0 and not ctx.orders():
+                later = self.ahead["price"][np.searchsorted(self.ahead["exchange_ns"], (ctx.now + 2000) * 10**6) - 1]
+                (ctx.buy if later > ctx.price("BTCUSDC") else ctx.sell)("BTCUSDC", "0.001", "60000")
+
+        def on_start(self, ctx: Any) -> None:
+            self.ahead = ctx._broker.markets[1].events.of(Kind.TRADE) if ctx._broker.markets else trades
+
+    assert "look-ahead" in found(backtest(Peek(), {"BTCUSDC": events}, funding=None))
+
+
+class Quotes(Strategy):
+    def on_timer(self, ctx: Any) -> None:
+        book = ctx.book()
+        if len(ctx.orders()) < 2:
+            ctx.buy("BTCUSDC", "0.001", f"{book.bids[0][0]:.1f}", tif="POST_ONLY")
+
+
+def test_a_run_that_hangs_on_its_queue_model_or_on_ties_is_found_and_a_stable_one_is_not() -> None:
+    rows = [(0, Kind.DEPTH, 1, 60000.0, 1.0), (0, Kind.DEPTH, -1, 60001.0, 1.0)]
+    for second in range(1, 9):
+        changes = [(0, 1.0), (500, 3.0), (600, 1.6)]  # what came behind an order leaves again, risk-averse or not
+        rows += [(second * 1000 + ms, Kind.DEPTH, 1, 60000.0, total) for ms, total in changes]
+        rows += [(second * 1000 + 700, Kind.TRADE, -1, 60000.0, 0.8)]
+    table = backtest(Quotes(), {"BTCUSDC": events_of(*rows)}, funding=None).audit()
+    assert table.loc["queue", "found"]
+    assert "fills with power:2" in table.loc["queue", "detail"]
+
+    class Taker(Strategy):
+        def on_timer(self, ctx: Any) -> None:
+            ctx.buy("BTCUSDC", "0.001", "60000.5", tif="IOC")
+
+    gone = [(100 * at + 10, Kind.DEPTH, -1, 60000.5, 0.0 if at % 2 else 1.0) for at in range(1, 40)]
+    back = [(100 * at + 10.000001, Kind.DEPTH, -1, 60000.5, 1.0 if at % 2 else 0.0) for at in range(1, 40)]
+    events = events_of(*sorted([*rows[:2], *gone, *back], key=lambda row: row[0]))
+    table = backtest(Taker(), {"BTCUSDC": events}, latency=("10ms", "1ms"), funding=None).audit()
+    assert table.loc["ties", "found"]
+    trades = [(250 * at, Kind.TRADE, -1, 59990.0, 0.001) for at in range(1, 20)]
+    calm = backtest(Quotes(), {"BTCUSDC": events_of(*rows[:2], *trades)}, latency=("3ms", "2ms"), funding=None)
+    assert len(calm.fills) > 5
+    assert found(calm) == []
+
+
+def test_rejected_orders_gaps_and_fills_beyond_the_volume_are_found() -> None:
+    bars = frame().iloc[:150]
+
+    def refused(ctx: Any, bar: Any) -> None:
+        ctx.buy("BTCUSDC", "50")
+
+    run = backtest(refused, {"BTCUSDC": bars})
+    assert found(run) == ["rejected"]
+    assert "149 of 149 orders" in repr(backtest(refused, {"BTCUSDC": bars}))
+    holed = bars.drop(bars.index[100:110])
+    assert found(backtest(with_mean(rolling)(), {"BTCUSDC": holed})) == ["gaps"]
+    thin = bars.assign(volume=0.005)
+    assert found(backtest(with_mean(rolling)(), {"BTCUSDC": thin})) == ["volume"]
+
+
+def test_a_run_that_was_loaded_says_what_is_not_known(tmp_path: Any) -> None:
+    run = backtest(with_mean(rolling)(), {"BTCUSDC": frame()})
+    run.save(tmp_path / "run")
+    table = type(run).load(tmp_path / "run").audit()
+    assert table["found"].isna().sum() == 5
+
+
+def test_a_run_that_needs_more_data_than_a_cut_leaves_is_not_accused() -> None:
+    def long(close: Any) -> Any:
+        if len(close) < BARS // 2:
+            raise ValueError("too short")
+        return rolling(close)
+
+    table = backtest(with_mean(long)(), {"BTCUSDC": frame()}).audit()
+    assert pd.isna(table.loc["look-ahead", "found"])
+    assert "ValueError: too short" in table.loc["look-ahead", "detail"]
+
+
+def test_events_without_a_mapping_and_a_queue_model_of_ones_own_are_audited() -> None:
+    run = backtest(Quotes(), random_market(2, seconds=4), queue=queue_model("power:3", 0.001), funding=None)
+    table = run.audit()
+    assert table["found"].notna().all()
+    assert table.loc["queue", "detail"].count("fills with") == 4

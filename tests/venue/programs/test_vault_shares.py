@@ -1,0 +1,172 @@
+"""What shares of a vault cost and bring, and whose a vault is: two prices, gains after withdrawals, handovers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.venue.play import BTC, MICRO, Play
+from toolkit.venue.engine.commands import Outcome, Submit, TxCode
+from toolkit.venue.model.constants import DAY
+from toolkit.venue.model.state import Vault
+from toolkit.venue.programs import vaults
+from toolkit.venue.risk.ledger import LP_VAULT
+
+USDC = {"currencyCode": 1}
+
+
+class Led(Play):
+    """Lea leads a vault of 100,000 USDC; zoe and joe have plenty."""
+
+    def __init__(self) -> None:
+        super().__init__(price_interval=DAY)
+        self.oracle(60_000)
+        self.fund(1_000_000, "lea", "joe", "zoe")
+        self.vault = self.create("lea", 100_000)
+
+    def create(self, name: str, amount: int) -> str:
+        answer = self.act(name, type="vaultCreate", name="V", description="", amount=str(amount), **USDC)
+        assert answer.code == 0, answer.message
+        return str(answer.data["vault"]).lower()
+
+    def do(self, name: str, vault: str, /, **action: Any) -> Outcome:
+        """Act for a vault as its leader."""
+        self.nonce += 1
+        return self.watch.apply(Submit(self.now, action, self.address(name), self.nonce, vault=vault))
+
+    def trade_of_vault(self, side: str, quantity: str, price: int) -> None:
+        self.placed("zoe", "SELL" if side == "BUY" else "BUY", quantity, price)
+        item = {
+            "symbolCode": BTC, "ordPx": str(price), "ordQty": quantity, "ordType": "LIMIT", "ordSide": side,
+            "timeInForce": "GTC",
+        }  # fmt: skip
+        answer = self.do("lea", self.vault, type="placeOrder", orders=[item])
+        assert answer.code == 0, answer.message
+
+    def join(self, name: str, amount: int) -> str:
+        answer = self.act(name, type="vaultDeposit", vault=self.vault, amount=str(amount), **USDC)
+        assert answer.code == 0, answer.message
+        return str(answer.data["share"])
+
+    def leave(self, name: str, share: str) -> Outcome:
+        return self.act(name, type="vaultWithdraw", vault=self.vault, share=share, **USDC)
+
+    @property
+    def record(self) -> Vault:
+        return self.core.state.vaults[self.vault]
+
+    def mark(self, price: int) -> None:
+        """Let the mark follow at last."""
+        self.oracle(price)
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+@pytest.mark.parametrize("better", [True, False])
+def test_nobody_gains_by_joining_or_leaving_before_a_mark_that_is_late(side: str, better: bool) -> None:
+    """The book has moved and the mark has not yet: who joins before it, or leaves before it, gets nothing of it."""
+    play = Led()
+    share = play.join("joe", 100_000)
+    play.trade_of_vault(side, "10", 60_000)
+    assert play.core.state.markets[BTC].mark == 600_000
+    moved = 600 if (side == "BUY") == better else -600
+    play.placed("zoe", "BUY", "20", 60_000 + moved - 1)
+    play.placed("zoe", "SELL", "20", 60_000 + moved + 1)
+    before = play.balance("joe")
+    # joe holds half of it; the book has moved by about 6,000 USDC of the vault's
+    if better:
+        other = play.join("joe", 100_000)
+        play.mark(60_000 + moved)
+        assert play.leave("joe", other).code == 0
+        assert before - 700 * MICRO < play.balance("joe") <= before
+    else:
+        assert play.leave("joe", share).code == 0
+        got = play.balance("joe") - before
+        play.mark(60_000 + moved)
+        rest = vaults.value(play.core, play.record) * 100_000 // 100_000
+        assert got <= rest + MICRO, "who stays has as much as who has left"
+        assert got < 98_000 * MICRO
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_steps_that_the_book_can_not_take_count_at_its_last_price_and_own_orders_at_nothing(side: str) -> None:
+    play, sign = Led(), 1 if side == "BUY" else -1
+    play.trade_of_vault(side, "3", 60_000)
+    cash = vaults.value(play.core, play.record)
+    assert vaults.value(play.core, play.record, in_book=True) == cash, "an empty book says nothing"
+    for quantity, away in (("1", 100), ("1", 200)):
+        play.placed("zoe", side, quantity, 60_000 - sign * away)
+    own = [
+        {"symbolCode": BTC, "ordPx": str(60_000 - sign * away), "ordQty": "1", "ordType": "LIMIT", "ordSide": side,
+         "timeInForce": "GTC"}
+        for away in (50, 5_000)
+    ]  # fmt: skip
+    assert play.do("lea", play.vault, type="placeOrder", orders=own).code == 0
+    assert cash - vaults.value(play.core, play.record, in_book=True) == (100 + 200 + 200) * MICRO
+    assert vaults.worth(play.core, play.record, play.record.shares) == cash - 500 * MICRO
+
+
+def test_what_is_shown_of_a_holding_is_what_leaving_would_bring() -> None:
+    play = Led()
+    share = play.join("joe", 50_000)
+    play.trade_of_vault("BUY", "1", 60_000)
+    play.placed("zoe", "BUY", "1", 59_000)
+    shown = vaults.worth(play.core, play.record, play.record.holders[play.address("joe")].shares)
+    before = play.balance("joe")
+    assert play.leave("joe", share).code == 0
+    assert play.balance("joe") - before == shown
+
+
+def test_the_profit_of_a_vault_stays_the_same_when_somebody_leaves() -> None:
+    play = Led()
+    share = play.join("joe", 100_000)
+    play.control("fund", address=play.vault, amount="20000")  # a gain, as trading would bring it
+    profit = vaults.value(play.core, play.record) - play.record.paid_in
+    assert profit == 20_000 * MICRO
+    assert play.leave("joe", share).code == 0
+    left = vaults.value(play.core, play.record) - play.record.paid_in
+    assert left == profit
+
+
+def test_a_deposit_to_the_lp_vault_locks_the_earlier_ones_again() -> None:
+    play = Led()
+    for _ in range(2):
+        assert play.act("joe", type="vaultDeposit", vault=LP_VAULT, amount="1000", **USDC).code == 0
+        play.advance(3 * DAY)
+    leave = {"type": "vaultWithdraw", "vault": LP_VAULT, "share": "1000", **USDC}
+    refused = play.act("joe", **leave)
+    assert refused.data["txCode"] == TxCode.SHARES_LOCKED
+    play.advance(DAY)
+    assert play.act("joe", **leave).code == 0
+
+
+def test_vaults_that_were_closed_or_received_do_not_count_towards_the_five() -> None:
+    play = Led()
+    mine = [play.vault, *(play.create("lea", 100) for _ in range(4))]
+    assert play.act("lea", type="vaultCreate", name="V", description="", amount="100", **USDC).code != 0
+    assert play.do("lea", mine[4], type="vaultClose").code == 0
+    play.create("lea", 100)
+    # five empty vaults that joe hands her block nothing, nor do her own that come back
+    for number in range(5):
+        vault = play.create("joe", 100)
+        assert play.do("joe", vault, type="vaultUpdateOwner", owner=play.address("lea")).code == 0, number
+    assert play.do("lea", mine[3], type="vaultUpdateOwner", owner=play.address("joe")).code == 0
+    play.create("lea", 100)
+    assert play.do("joe", mine[3], type="vaultUpdateOwner", owner=play.address("lea")).code == 0
+    answer = play.act("lea", type="vaultCreate", name="V", description="", amount="100", **USDC)
+    assert answer.data["txCode"] == TxCode.TOO_MANY_VAULTS
+    assert "has opened 5 vaults" in answer.message
+    for _ in range(5):
+        play.create("joe", 100)
+
+
+def test_sub_vaults_follow_their_vault_to_the_new_leader() -> None:
+    play = Led()
+    child = str(play.do("lea", play.vault, type="vaultCreateSubVault").data["vault"]).lower()
+    assert play.do("lea", play.vault, type="vaultUpdateOwner", owner=play.address("joe")).code == 0
+    quiet = {"type": "cancelAll", "symbolCode": BTC, "conditionalOrder": False}
+    for vault in (play.vault, child):
+        assert play.do("joe", vault, **quiet).code == 0
+        assert play.do("lea", vault, **quiet).data["txCode"] == TxCode.NOT_VAULT_OWNER
+    handed = play.do("joe", child, type="vaultUpdateOwner", owner=play.address("lea"))
+    assert handed.data["txCode"] == TxCode.IS_SUB_VAULT

@@ -1,0 +1,280 @@
+"""One client's flood: it is read in slices, waits in its own queue, and costs the others little."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect as open_feed
+
+from tests.venue.quiet import venue  # a fixture
+from tests.venue.served import flooding
+from tests.venue.served.flooding import answer, frame, get, order, post, signed, upgrade
+from tests.venue.wallets import MASTER
+from toolkit.venue.api import info_market
+from toolkit.venue.api.gateway import HttpRequest
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.served import bounded_http
+from toolkit.venue.served.application import LARGE
+from toolkit.venue.served.boundary import ServeSettings
+from toolkit.venue.served.bounded_feed import MAX_PARTS, Share
+from toolkit.venue.served.lanes import FairQueue, Lane, Places
+
+__all__ = ["venue"]
+
+
+def told(port: int, sent: bytes, count: int = 1) -> list[tuple[int, bytes] | None]:
+    """Send bytes on one connection and return the first answers to them."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as wire:
+        file = wire.makefile("rb")
+        with contextlib.suppress(OSError):  # refused before all was sent
+            wire.sendall(sent)
+        return [answer(file) for _ in range(count)]
+
+
+def test_jobs_are_taken_in_turn_from_each_address_and_account() -> None:
+    jobs = FairQueue()
+    for name in ["a1", "a1", "a1", "a2", "b1", "a1", "c9", "c9"]:
+        jobs.put(name[0], name[1], name)  # type: ignore[arg-type]
+    taken = [jobs.get(0) for _ in range(8)]
+    assert taken == ["a1", "b1", "c9", "a2", "c9", "a1", "a1", "a1"]
+    assert (jobs.count, jobs.get(0)) == (0, None)
+
+
+def test_places_are_given_by_key_and_in_order() -> None:
+    done: list[str] = []
+
+    async def client(places: Places, name: str) -> None:
+        async with places.of(name[0]):
+            await asyncio.sleep(0)
+            done.append(name)
+
+    async def run() -> Places:
+        places = Places(1)
+        await asyncio.gather(*(client(places, name) for name in ("a1", "a2", "a3", "b1")))
+        return places
+
+    places = asyncio.run(run())
+    assert done == ["a1", "b1", "a2", "a3"]
+    assert not places._held
+
+
+@pytest.mark.parametrize("connections", [1, 10, 100])
+def test_a_connection_pays_back_the_time_that_it_took(connections: int) -> None:
+    share, now, busy = Share(burst=0.01), 0.0, 0.0
+    while now < 1_000:
+        rest = share.spend(now, now + 0.002, connections)
+        now, busy = now + 0.002 + rest, busy + 0.002
+    assert busy / now == pytest.approx(0.3 / max(10, connections), rel=0.05)
+    assert share.spend(now + 1_000, now + 1_000.002, connections) == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (b"x: " + b"a" * (32_768 - 100) + b"\r\n", 200),
+        (b"x: " + b"a" * (bounded_http.MAX_HEAD + 3 * bounded_http.PIECE), 431),
+        (b"a:b\r\n" * 90, 200),
+        (b"a:b\r\n" * 101, 431),
+        (b"a:b\r\n" * 100_000, 431),
+    ],
+    ids=["large", "too large", "many", "too many", "endless"],
+)
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_head_has_bounds_also_behind_another(venue: LocalVenue, lines: bytes, status: int, before: int) -> None:
+    with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=20) as wire:
+        file = wire.makefile("rb")
+        for head, expected in [(b"", 200)] * before + [(lines, status)]:
+            with contextlib.suppress(OSError):  # refused before all was sent
+                wire.sendall(get("/health")[:-2] + head + b"\r\n")
+            found = answer(file)
+            assert found is not None
+            assert found[0] == expected
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(("size", "status"), [(1 << 20, 400), ((1 << 20) + 1, 413)])
+def test_a_body_of_one_mebibyte_is_taken_and_no_larger_one(
+    venue: LocalVenue, size: int, status: int, chunked: bool
+) -> None:
+    sent = post(b" " * size)
+    if chunked:
+        head, _, body = sent.partition(b"\r\n\r\n")
+        length = head.rindex(b"Content-Length")
+        sent = head[:length] + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % size + body + b"\r\n0\r\n\r\n"
+    with venue.serve() as served:
+        [found] = told(served.port, sent)
+        assert found is not None
+        assert found[0] == status
+
+
+def test_many_requests_sent_at_once_are_answered_in_order(venue: LocalVenue) -> None:
+    with venue.serve() as served:
+        paths = ["/health", "/nothing", "/info/public/product-meta"] * 200
+        answers = told(served.port, b"".join(map(get, paths)), len(paths))
+        assert [found[0] for found in answers if found] == [200, 404, 200] * 200
+
+
+def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"symbolName": "BTCUSDC", "timestamp": number} for number in range(20_000)]
+    monkeypatch.setattr("toolkit.venue.api.info_answers.QUERIES", {"klines": lambda core, values: iter(rows)})
+    pauses: list[None] = []
+    request = get("/info/kline/list?symbol_name=BTCUSDC&interval=60&startTime=0&endTime=1")
+    with venue.serve() as served:
+        [found] = told(served.port, request)
+        assert found is not None
+        assert json.loads(found[1]) == {"code": 0, "message": "success", "data": rows}
+        assert len(found[1]) > 4 * LARGE
+    path, _, query = request.split()[1].decode().partition("?")
+    asked = HttpRequest("GET", path, query, pause=lambda: pauses.append(None))
+    assert venue.host.gateway.handle_many([asked])[0].body == found[1]
+    assert len(pauses) == 80
+    assert info_market.klines  # the real query gives an iterator as well: tests/venue/api
+
+
+def test_connections_that_ask_nothing_make_place_for_one_that_does(venue: LocalVenue) -> None:
+    with venue.serve(settings=ServeSettings(connections_per_ip=4)) as served, contextlib.ExitStack() as held:
+        for begun in (b"", get("/health")[:20], post(b"{" * 70_000)[:-1], b"") * 3:
+            wire = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=20))
+            wire.sendall(begun)
+        for _ in range(3):
+            [found] = told(served.port, get("/health"))
+            assert found is not None
+            assert found[0] == 200
+
+
+def test_the_eleventh_feed_of_an_address_is_refused_by_default(venue: LocalVenue) -> None:
+    with venue.serve() as served, contextlib.ExitStack() as feeds:
+        url = f"{served.ws_url}/ws/dex"
+        for _ in range(10):
+            feed = feeds.enter_context(open_feed(url))
+            feed.send('{"method": "ping"}')
+            assert "pong" in str(feed.recv(timeout=20))
+        with open_feed(url) as refused:
+            assert "an address may have 10" in str(refused.recv(timeout=20))
+
+
+@pytest.mark.parametrize("parts", [MAX_PARTS, MAX_PARTS + 1])
+def test_a_message_in_very_many_parts_ends_the_connection(venue: LocalVenue, parts: int) -> None:
+    text = '{"method": "ping"}'
+    pieces = [text, *[""] * (parts - 2)]  # the client ends a message with an empty part
+    with venue.serve() as served, open_feed(f"{served.ws_url}/ws/dex") as feed:
+        with contextlib.nullcontext() if parts <= MAX_PARTS else pytest.raises(ConnectionClosed) as closed:
+            feed.send(pieces)
+            assert "pong" in str(feed.recv(timeout=20))
+        if closed is not None:
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "a message has at most 64 parts")
+
+
+def test_a_burst_of_messages_is_answered_whole_and_refused_as_published(venue: LocalVenue) -> None:
+    with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=20) as wire:
+        upgrade(wire)
+        wire.sendall(frame(1, b'{"method":"ping"}') * 60)
+        said = b""
+        while said.count(b"}\x81") + 1 < 60:
+            said += wire.recv(65_536)
+        assert (said.count(b"pong"), said.count(b"40220")) == (50, 10)
+
+
+def test_what_is_signed_by_nobody_is_refused_before_the_journal(tmp_path: Path) -> None:
+    with LocalVenue(clock="manual", market=None, accounts=2, journal=tmp_path / "j", sync="os") as venue:
+        journal, handle = venue.host.journal, venue.host.gateway.handle
+        assert journal is not None
+        begun = journal.count
+        forged = handle("POST", "/api/v1/exchange", "", json.dumps(order("BUY")).encode())
+        assert (forged.code, journal.count) == (40204, begun)
+        own = signed(MASTER)().partition(b"\r\n\r\n")[2]
+        assert (handle("POST", "/api/v1/exchange", "", own).code, journal.count) == (0, begun + 1)
+
+
+def test_an_agent_that_is_let_in_by_its_own_group_may_act(venue: LocalVenue) -> None:
+    from tests.venue.wallets import Signer
+    from toolkit.venue import development
+
+    master, agent = Signer(MASTER), development.agent(0)
+    named = {"agentAddress": agent.address, "agentName": "bot", "validitySeconds": 0}
+    approve = {"type": "approveAgent", "dexChain": "Testnet", **named}
+    cancel = Signer(agent).request({"type": "cancelAll", "symbolCode": 1})
+    bodies = [json.dumps(one).encode() for one in (cancel, master.request(approve))]
+    group = [HttpRequest("POST", "/api/v1/exchange", "", body) for body in bodies]
+    assert [found.code for found in venue.host.gateway.handle_many(group)] == [0, 0]
+
+
+def test_a_lane_answers_an_account_between_those_of_many(venue: LocalVenue) -> None:
+    begun, let_go, seen = threading.Event(), threading.Event(), list[str]()
+
+    class Slow:
+        def start(self, request: HttpRequest) -> HttpRequest:
+            begun.set()
+            assert let_go.wait(20)
+            seen.append(request.path)
+            return request
+
+        def finish(self, group: list[HttpRequest]) -> list[HttpRequest]:
+            return group
+
+    async def run() -> None:
+        lane = Lane("test", Slow())  # type: ignore[arg-type]
+        try:
+            tasks = [asyncio.create_task(lane.answer(HttpRequest("GET", f"/{n}", peer="a"), "")) for n in range(20)]
+            await asyncio.to_thread(begun.wait, 20)
+            tasks.append(asyncio.create_task(lane.answer(HttpRequest("GET", "/mine", peer="a"), "0xme")))
+            await asyncio.sleep(0)
+            let_go.set()
+            await asyncio.gather(*tasks)
+        finally:
+            lane.stop()
+
+    asyncio.run(run())
+    assert seen.index("/mine") <= 2
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[int, int]]:
+    """A venue in a process of its own: its port and process id."""
+    command = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--accounts", "2", "--balance", "1000000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            lines = list(iter(process.stdout.readline, "ready\n"))
+            address = next(line for line in lines if line.startswith("Exchange"))
+            yield int(address.rpartition(":")[2]), process.pid
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def megabytes(process: int) -> float:
+    """Return the memory of a process, 0 where that can't be read."""
+    status = Path(f"/proc/{process}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) / 1_000 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", flooding.FLOODS)
+def test_a_neighbours_order_takes_at_most_ten_times_as_long_under_a_flood(kind: str, server: tuple[int, int]) -> None:
+    port, process = server
+    quiet = statistics.median(flooding.latencies(port, 60))
+    command = [sys.executable, "-m", "tests.venue.served.flooding", kind, str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as flood:
+        try:
+            assert flood.stdout is not None
+            assert flood.stdout.readline() == "flooding\n"
+            under = statistics.median(flooding.latencies(port, 100))
+        finally:
+            flood.kill()
+            flood.wait(30)
+    assert under <= 10 * quiet, f"{under * 1000:.1f} ms instead of {quiet * 1000:.1f} ms"
+    assert megabytes(process) < 400

@@ -1,0 +1,172 @@
+"""One market: what nobody reaches changes nothing in it, and a place in a queue is kept as the venue's rules say."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from toolkit.venue.engine.commands import Advance, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.history import OrderEvent
+from toolkit.venue.risk import ledger
+from toolkit.venue.simulation import participants
+
+USERS = ("0x" + "7" * 40, "0x" + "8" * 40)
+
+
+def simulated(seed: int, regime: str = "usual") -> Core:
+    core = Core(Genesis(seed=seed, settings={"market": regime}))
+    core.record_events(False)
+    core.events.clear()
+    for user in USERS:
+        ledger.deposit(core, core.account(user), 10**13)
+    core.apply(Advance(GENESIS_TIME + 60_000))
+    return core
+
+
+def send(core: Core, user: str, **action: object) -> int:
+    nonce = core.state.transactions + 1
+    return core.apply(Submit(core.state.time, dict(action), user, nonce)).code
+
+
+def place(core: Core, user: str, side: int, price: int, steps: int, tif: str = "GTC", code: int = 1) -> int:
+    """Place an order and return its id, 0 if it did not rest."""
+    product = core.products[code]
+    item = {"symbolCode": code, "ordPx": product.price_text(price), "ordQty": str(product.quantity_text(steps))}
+    item |= {"ordType": "LIMIT", "ordSide": "BUY" if side > 0 else "SELL", "timeInForce": tif}
+    assert send(core, user, type="placeOrder", orders=[item]) in (0, 40230)
+    last = core.state.last_order
+    return last if last in core.account(user).orders else 0
+
+
+def scatter(core: Core, rng: random.Random) -> None:
+    """Let users place orders around the market, from inside of the spread to far away, and cancel some again."""
+    for _ in range(rng.randrange(1, 12)):
+        code, side, user = rng.choice((1, 1, 1, 2, 3, 4)), rng.choice((1, -1)), rng.choice(USERS)
+        bid, ask = core.books.top(code)
+        away = rng.choice((-1, 0, 0, 1, 2, rng.randrange(40), rng.randrange(1_000), bid // 3))
+        price = max((bid if side > 0 else ask) - side * away, 1)
+        steps = max(10 * 1_000_000 // (price * core.products[code].unit) + 1, 1) * rng.choice((1, 5, 400))
+        place(core, user, side, price, steps, "POST_ONLY", code)
+        if rng.random() < 0.2:
+            send(core, user, type="cancelAll", symbolCode=code)
+
+
+def others(core: Core) -> bytes:
+    """Return what the market is without its users, as bytes: tape, candles, index, makers, what waits to be booked."""
+    assert core.state.simulation is not None
+    core.books.settle()
+    products = core.state.simulation.products
+    history, kept = core.state.history, {code: sim.fronts for code, sim in products.items()}
+    for sim in products.values():
+        sim.fronts = {}
+    found = msgspec.msgpack.encode((history.trades, history.candles, products))
+    for code, sim in products.items():
+        sim.fronts = kept[code]
+    return found + b"".join(trade.hash.encode() for trades in history.trades.values() for trade in trades[-3:])
+
+
+def reached(core: Core, alone: Core, end: int) -> bool:
+    """Return whether an order traded until `end`, or the makers wanted to quote at its price or beyond."""
+    if any(core.state.history.fills_of(user) for user in USERS):
+        return True
+    resting = [order for user in USERS for order in core.account(user).orders.values()]
+    quotes = participants.quotes_of(alone)
+    assert quotes is not None
+    while alone.state.time < end:
+        alone.apply(Advance(alone.state.time + 1))
+        for order in resting:
+            price = quotes.best_prices(quotes.products[order.product], alone.state.time)[order.side > 0]
+            if (order.price - price) * order.side >= 0:
+                return True
+    return False
+
+
+def compare(seed: int, cases: int) -> int:
+    """Return how many cases of orders that nobody reached left the market as it was; it must be in each of them."""
+    rng, same = random.Random(seed), 0
+    core = simulated(seed, rng.choice(("usual", "stressed")))
+    for _ in range(cases):
+        dump, end = core.dump(), core.state.time + rng.choice((40, 900, 5_000, 20_000, 90_000))
+        with_orders = Core.load(dump)
+        with_orders.record_events(rng.random() < 0.5)
+        scatter(with_orders, rng)
+        for each in (core, with_orders):
+            each.apply(Advance(end))
+        if others(with_orders) == others(core):
+            same += 1
+        else:
+            assert reached(with_orders, Core.load(dump), end), f"seed {seed}, at {end}"
+        assert not with_orders.violations(history=False)
+    return same
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_orders_that_nobody_reaches_leave_tape_and_makers_as_they_were(seed: int) -> None:
+    assert compare(seed, 15) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 118))
+def test_thousands_of_orders_that_nobody_reaches_leave_tape_and_makers_as_they_were(seed: int) -> None:
+    assert compare(seed, 60) > 25
+
+
+def far_orders(core: Core) -> None:
+    for code, market in core.state.markets.items():
+        for side, price in ((1, market.mark // 3), (-1, market.mark * 2)):
+            assert place(core, USERS[0], side, price, 10**9 // (price * core.products[code].unit), code=code)
+
+
+def test_an_hour_beside_far_orders_is_that_hour() -> None:
+    cores = [simulated(5) for _ in range(2)]
+    far_orders(cores[1])
+    for core in cores:
+        core.apply(Advance(core.state.time + 3_600_000))
+    assert others(cores[0]) == others(cores[1])
+    assert len(cores[1].account(USERS[0]).orders) == 8
+
+
+def events(core: Core, user: str) -> list[OrderEvent]:
+    return core.state.history.fills_of(user)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_order_waits_until_the_makers_ahead_of_it_are_taken(side: int) -> None:
+    core = simulated(3)
+    first, taker = USERS
+    best, steps = next(iter(core.books[1].depth(side, 1)))
+    mine = place(core, first, side, best, 100)
+    assert core.books[1].depth(side, 1) == [(best, steps + 100)]
+    place(core, taker, -side, best, steps - 7, "IOC")
+    assert not events(core, first)
+    place(core, taker, -side, best, 7, "IOC")
+    assert not events(core, first)
+    place(core, taker, -side, best, 40, "IOC")
+    assert [fill.fill_quantity for fill in events(core, first)] == [40]
+    core.apply(Advance(core.state.time + 60_000))  # the makers have refilled
+    assert mine in core.account(first).orders or events(core, first)[-1].leaves == 0
+
+
+def test_an_order_at_a_price_that_the_makers_come_to_later_is_ahead_of_them() -> None:
+    core = simulated(4)
+    sim = core.state.simulation.products[1]  # type: ignore[union-attr]
+    book = core.books[1]
+    shown = {price for price, _ in book.depth(1, 50)}
+    between = next(price for price in range(book.bids.best - 1, 0, -1) if price not in shown)
+    mine = place(core, USERS[0], 1, between, 100)
+    core.books.settle()
+    assert mine not in sim.fronts
+    behind = place(core, USERS[1], 1, core.books[1].bids.best, 100)
+    core.books.settle()
+    price, ahead = sim.fronts[behind]
+    assert (price, ahead) == (core.books.top(1)[0], core.books[1].depth(1, 1)[0][1] - 100)
+    while behind in core.account(USERS[1]).orders and sim.fronts:
+        core.apply(Advance(core.state.time + 100))
+        before, ahead = ahead, sim.fronts.get(behind, (0, 0))[1]
+        assert ahead <= before
+        shown_there = dict(core.books[1].depth(1, 50)).get(price, 0)
+        assert ahead <= max(shown_there - 100, 0)

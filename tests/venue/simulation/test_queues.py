@@ -1,0 +1,109 @@
+"""The place of an order in its queue is never below zero, and no trade fills more than it traded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+
+from toolkit.research import Strategy, backtest
+from toolkit.research.data.event_array import Kind
+from toolkit.venue.simulation.queues import QueueEntry, queue_model, reached_steps
+
+from ...research.backtesting.events.recorded import START, events_of, random_market
+
+
+@dataclass
+class Reckless:
+    """A model that puts orders far before the front of their queue."""
+
+    def on_trade(self, entry: QueueEntry, quantity: float) -> None:
+        entry.front -= quantity
+
+    def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
+        entry.front -= 2407
+
+
+MODELS: tuple[Any, ...] = ("risk-averse", "power:0.5", "power:2", "power:3", "log")
+
+
+def check_places(model: Any, seed: int) -> None:
+    """Trade and change one level at random, as recordings do: a trade is often followed by what it left."""
+    random, queue = Random(seed), queue_model(model, 0.001)
+    total = random.randrange(1, 3_000)
+    entry, reached = QueueEntry(float(total)), 0
+    for _ in range(40):
+        if random.random() < 0.4:
+            steps = random.choice((1, random.randrange(1, 500)))
+            front = entry.front
+            found = reached_steps(queue, entry, steps)
+            assert 0 <= found <= steps
+            assert found == max(0, int(steps - front + 0.5)), "what is not ahead reaches the order"
+            reached += found
+        else:
+            before, total = total, random.choice((0, random.randrange(3_000), max(0, total - random.randrange(100))))
+            queue.on_level(entry, before, total)
+            assert 0 <= entry.front <= total
+        assert entry.front >= 0
+
+
+def check_fills(model: Any, seed: int) -> None:
+    """Run orders of many steps through a market of small trades, and hold each fill against its trade."""
+    events = random_market(seed, seconds=3)
+    traded: dict[int, float] = {}
+    for row in events.of(Kind.TRADE):
+        time = (int(row["exchange_ns"]) - START) // 1_000_000
+        traded[time] = traded.get(time, 0) + float(row["quantity"])
+
+    class Quotes(Strategy):
+        timer_ms = 200
+
+        def on_timer(self, ctx: Any) -> None:
+            book = ctx.book("BTCUSDC")
+            for side, (price, _) in (("BUY", book.bids[0]), ("SELL", book.asks[0])):
+                (ctx.buy if side == "BUY" else ctx.sell)("BTCUSDC", "0.1", f"{price:.1f}", tif="POST_ONLY")
+            if len(ctx.orders()) > 8:
+                ctx.cancel_all()
+
+    fills = backtest(Quotes(), {"BTCUSDC": events}, queue=model, partial_fills=True, funding=None).fills
+    fills["total"] = fills.groupby("order_id")["quantity"].cumsum()
+    parts = fills[(fills["role"] == "MAKER") & (fills["total"] < 0.0999)]  # the rest can be filled by a price beyond
+    times = parts["time"].astype("datetime64[ms, UTC]").astype("int64") - START // 1_000_000
+    assert len(parts)
+    for time, quantity in zip(times, parts["quantity"], strict=True):
+        assert quantity <= traded[time] + 1e-9
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_place_is_never_below_zero_and_a_trade_gives_no_more_than_it_has(model: Any) -> None:
+    for seed in range(10):
+        check_places(model, seed)
+    check_fills(model, 1)
+
+
+def test_a_model_of_ones_own_that_leaps_ahead_gets_no_more_than_the_trade() -> None:
+    rows = [(0, Kind.DEPTH, 1, 60000.0, 3.0), (0, Kind.DEPTH, -1, 60001.0, 3.0), (50, Kind.DEPTH, 1, 60000.0, 2.0)]
+    trades = [(100, Kind.TRADE, -1, 60000.0, 0.001), (900, Kind.DEPTH, 1, 50000.0, 1.0)]
+
+    class Once(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            ctx.buy("BTCUSDC", "0.1", "60000", tif="POST_ONLY")
+
+        def on_timer(self, ctx: Any) -> None:
+            """Nothing."""
+
+    events = {"BTCUSDC": events_of(*rows, *trades)}
+    for model in (Reckless(), "power:1"):
+        fills = backtest(Once(), events, queue=model, partial_fills=True, funding=None).fills
+        assert fills["quantity"].sum() <= 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_places_by_the_thousand(model: Any) -> None:
+    for seed in range(1_000):
+        check_places(model, seed)
+    for seed in range(10):
+        check_fills(model, seed)

@@ -1,0 +1,78 @@
+"""What is not shown does not run: a panel without a view rests, and a session whose cell is run again ends."""
+
+from __future__ import annotations
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from toolkit.session import Session
+from toolkit.widgets import OrderBook
+from toolkit.widgets.base_panel.panel import REFRESHER
+
+CONNECT = """import threading, toolkit
+session = toolkit.connect()
+ticket = session.ticket("BTCUSDC")
+ticket"""
+COUNT = "print(threading.active_count(), len(toolkit.widgets.OrderTicket.open_panels))"
+
+
+def say(panel: OrderBook, what: str) -> None:
+    panel._on_message(panel, {"do": what}, [])
+
+
+def test_a_panel_rests_once_its_last_view_is_gone_and_goes_on_when_displayed_again(session: Session) -> None:
+    panel = OrderBook(session, "BTCUSDC")
+    for _ in range(2):
+        say(panel, "hello")
+        say(panel, "hello")
+        say(panel, "bye")
+        assert REFRESHER.running
+        say(panel, "bye")
+        assert not REFRESHER.running
+    panel.stop()
+    say(panel, "hello")
+    assert not REFRESHER.running
+
+
+def run(*cells: str) -> list[str]:
+    """Run cells in a kernel, equal ones as one cell that is run again; return what was printed last by each."""
+    made = {text: nbformat.v4.new_code_cell(text) for text in cells}
+    client = NotebookClient(nbformat.v4.new_notebook(cells=list(made.values())), timeout=60)
+    printed = []
+    with client.setup_kernel():
+        for text in cells:
+            client.execute_cell(made[text], list(made).index(text))
+            printed.append("".join(one.get("text", "") for one in made[text].outputs).strip())
+    return printed
+
+
+def test_nine_runs_of_a_cell_leave_one_session_and_one_ticket() -> None:
+    printed = run(CONNECT, COUNT, *[CONNECT] * 8, COUNT)
+    assert printed[-1] == printed[1]
+    assert printed[-1].endswith(" 1")
+
+
+@pytest.mark.parametrize(
+    ("keep", "closed"),
+    [
+        ("kept = session", False),
+        ("kept = [session]", False),
+        ("kept = session, 1", False),
+        ("import weakref\nkept = weakref.ref(session)", True),
+    ],
+)
+def test_a_session_that_another_name_has_stays(keep: str, closed: bool) -> None:
+    connect = "import toolkit\nsession = toolkit.connect(clock='manual')"
+    look = "\n".join(
+        ["found = kept() if callable(kept) else kept if not isinstance(kept, (list, tuple)) else kept[0]",
+         "print(found is None or found._delivery.closed)"]
+    )  # fmt: skip
+    assert run(connect, keep, connect, look)[-1] == str(closed)
+
+
+def test_a_session_of_another_cell_stays() -> None:
+    first = "import toolkit\nsession = toolkit.connect(clock='manual')\nticket = session.ticket('BTCUSDC')"
+    second = "session = toolkit.connect(clock='manual', seed=2)"
+    assert run(first, second, second, "print(ticket.lock == 'closed')")[-1] == "False"
+    assert run(first, second, first, "print(len(toolkit.widgets.OrderTicket.open_panels))")[-1] == "1"

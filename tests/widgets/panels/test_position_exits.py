@@ -1,0 +1,86 @@
+"""Orders, exits and closing all from panels: each begins a review, and signs nothing before it is confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import toolkit
+from toolkit.errors import CheckFailed, InputError
+from toolkit.session import Session
+
+from .test_panels import press
+
+
+@pytest.mark.parametrize(("price", "side"), [("50000.04", "BUY"), ("70000.06", "SELL")])
+def test_a_price_of_the_chart_becomes_a_limit_order_in_whole_ticks(
+    session: Session, signed: list[bytes], price: str, side: str
+) -> None:
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
+    signed.clear()
+    press(chart, "place", price=price, quantity=" 0.01 ")
+    assert signed == []
+    assert chart.review is not None
+    [order] = chart.review.payload["orders"]
+    assert (order["ordSide"], order["ordQty"]) == (side, "0.01")
+    assert Decimal(order["ordPx"]) == round(Decimal(price), 1)
+    chart.confirm()
+    assert session.orders("BTCUSDC", open=True)["side"].tolist() == [side]
+
+
+@pytest.mark.parametrize(("price", "quantity"), [("nonsense", "1"), ("50000", ""), ("50000", "x"), ("50000", "0")])
+def test_a_wrong_price_or_quantity_of_the_chart_is_refused(session: Session, price: str, quantity: str) -> None:
+    chart = toolkit.widgets.Candles(session, "BTCUSDC")
+    with pytest.raises((InputError, CheckFailed)):
+        chart.place(price, quantity)
+    assert chart.review is None
+
+
+@pytest.mark.parametrize("trade", ["buy", "sell"])
+def test_an_exit_is_of_the_kind_of_its_side_and_the_other_kind_there_is_refused(session: Session, trade: str) -> None:
+    getattr(session, trade)("BTCUSDC", "0.05")
+    chart, blotter = toolkit.widgets.Candles(session, "BTCUSDC"), toolkit.widgets.Blotter(session)
+    gains, loses = ("70000", "50000") if trade == "buy" else ("50000", "70000")
+    for price, kind in ((gains, "TP_FROM_POSITION"), (loses, "SL_FROM_POSITION")):
+        [order] = chart.exit_at(price).payload["orders"]
+        assert (order["reduceOnlyOption"], Decimal(order["triggerPx"])) == (kind, Decimal(price))
+    for kind, price in (("take_profit", loses), ("stop_loss", gains)):
+        with pytest.raises(InputError, match=f"{kind.replace('_', ' ')} at {price} would trigger immediately"):
+            blotter.set_exit("BTCUSDC", kind, price)
+    chart.confirm()
+    assert chart.exit_at("60000" if trade == "buy" else "68000").payload["type"] == "replaceOrder"
+
+
+def test_without_a_position_there_is_no_exit(session: Session) -> None:
+    with pytest.raises(InputError, match="no position in BTCUSDC"):
+        toolkit.widgets.Candles(session, "BTCUSDC").exit_at("70000")
+
+
+def test_all_positions_are_closed_by_one_request_after_a_review(session: Session, signed: list[bytes]) -> None:
+    blotter = toolkit.widgets.Blotter(session)
+    with pytest.raises(InputError, match="no position to close"):
+        blotter.close_all()
+    session.buy("BTCUSDC", "0.05")
+    session.sell("ETHUSDC", "1")
+    blotter.refresh()
+    signed.clear()
+    press(blotter, "closeAll")
+    assert (signed, blotter.phase) == ([], "review")
+    assert blotter.view["review"]["question"] == "Close all positions at market: 0.05 BTCUSDC, −1 ETHUSDC"
+    blotter.confirm()
+    assert len(signed) == 1
+    assert session.positions().empty
+
+
+def test_news_of_any_product_ends_a_review_of_all(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.buy("BTCUSDC", "0.05")
+    blotter = toolkit.widgets.Blotter(session)
+    say: Callable[..., Any] = blotter._watch._say
+    for kind, ended in (("funding", False), ("liquidation", True)):
+        blotter.close_all()
+        say(kind, "ETHUSDC", f"{kind} of ETHUSDC")
+        blotter.refresh()
+        assert (blotter.phase == "edit") is ended

@@ -1,0 +1,286 @@
+"""The jail in which a student's code runs, made by the operating system: bubblewrap, or a container.
+
+Inside there are user, process, network, IPC and host names of its own, read-only binds of what Python needs, small
+tmpfs folders, an emptied environment and no capability. A filter of system calls keeps back what namespaces don't:
+memory that belongs to no process, keyrings, tracing. One bounded message goes in, and one comes out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import psutil
+
+LARGEST_MESSAGE = 32 << 20
+"""Largest report of a notebook, in bytes."""
+PROCESSES = 200
+FILES_MB, SHARED_MB = 256, 64
+"""Size of the working folder and of /dev/shm, in MB."""
+POLL_SECONDS = 0.2
+PACKAGE = Path(__file__).resolve().parent.parent
+REFUSED = (
+    "grading runs students' code and finds no jail for it here{}. Install bubblewrap (apt install bubblewrap, or the "
+    "same with dnf, pacman, zypper), or name an image with --container IMAGE. With --trust-students (trust_students="
+    "True) the notebooks run as you, without any jail: they can read your files, keys and the checks, write, delete, "
+    "and use the network"
+)
+_FORBIDDEN = (
+    "and its trial fails: {}. Where the system forbids user namespaces, its administrator allows them with `sysctl "
+    "-w kernel.unprivileged_userns_clone=1` (Debian), `sysctl -w user.max_user_namespaces=10000`, or on Ubuntu 24.04 "
+    "an AppArmor profile for /usr/bin/bwrap; bubblewrap 0.8 or later is needed"
+)
+# The program is process 1 of its namespace, which no process inside can kill or stop.
+_OPTIONS = (
+    "--unshare-user --unshare-all --disable-userns --die-with-parent --new-session --as-pid-1 --cap-drop ALL "
+    "--uid 1000 --gid 1000 --hostname jail --clearenv"
+)
+_CONTAINER_OPTIONS = (
+    "run --rm --interactive --network none --read-only --cap-drop ALL --security-opt no-new-privileges "
+    "--user 1000:1000 --workdir /tmp"
+)
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
+_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "fonts", "alternatives", "mime.types")
+_DATA = {
+    "/etc/passwd": "student:x:1000:1000::/tmp/home:/bin/sh\n",
+    "/etc/group": "student:x:1000:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+}
+_CALLS = {
+    # machine: (AUDIT_ARCH, memfd_create, memfd_secret, shmget, shmat, ptrace, process_vm_readv and _writev, add_key,
+    # request_key, keyctl, bpf, perf_event_open, userfaultfd, io_uring_setup, _enter and _register, pidfd_getfd)
+    "x86_64": (0xC000003E, 319, 447, 29, 30, 101, 310, 311, 248, 249, 250, 321, 298, 323, 425, 426, 427, 438),
+    "aarch64": (0xC00000B7, 279, 447, 194, 196, 117, 270, 271, 217, 218, 219, 280, 241, 282, 425, 426, 427, 438),
+}
+
+
+class Stopped(Exception):
+    """A process was ended, or ended itself without its message; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jail:
+    """What runs a student's code: `program` is bwrap, docker or podman, "" for none (trusted students)."""
+
+    program: str
+    image: str = ""
+
+    @classmethod
+    def choose(cls, container: str = "", *, trust_students: bool = False) -> Jail:
+        """Return the jail of this system; `container` names an image that has the toolkit with its extra `class`.
+
+        Raises InputError where there is none, unless students are trusted.
+        """
+        if container:
+            program = shutil.which("docker") or shutil.which("podman")
+            if not program:
+                raise InputError("--container needs docker or podman, and neither is installed", field="container")
+            return cls(program, container)
+        if trust_students:
+            return cls("")
+        jail = cls(shutil.which("bwrap") or "")
+        if not jail.program or not sys.platform.startswith("linux"):
+            raise InputError(REFUSED.format(""), field="trust_students", rule="a jail")
+        try:
+            jail.exchange([sys.executable, "-c", "print()"], b"", seconds=30, memory_mb=500)
+        except Stopped as stopped:
+            raise InputError(REFUSED.format(f": bwrap is installed, {_FORBIDDEN.format(stopped)}")) from None
+        return jail
+
+    def exchange(self, command: Sequence[str], message: bytes, *, seconds: float, memory_mb: int) -> bytes:
+        """Run a program inside, give it a message, and return what it writes. Raises Stopped, also at a limit."""
+        with contextlib.ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-grade-")))
+            if not self.program:
+                own = {**_environment(str(folder)), "PATH": os.environ.get("PATH", "")}
+                return exchange(command, message, own, seconds=seconds, memory_mb=memory_mb, cwd=folder)
+            if self.image:
+                name = folder.name
+                stack.callback(subprocess.run, [self.program, "kill", name], capture_output=True, check=False)
+                line = self.container(["python", *command[1:]], name, memory_mb)
+                return exchange(line, message, os.environ, seconds=seconds, memory_mb=memory_mb)
+            files = {path: stack.enter_context(_file(text.encode())) for path, text in _DATA.items()}
+            calls = stack.enter_context(_file(system_call_filter(platform.machine())))
+            line = self.bubblewrap(command, {path: file.fileno() for path, file in files.items()}, calls.fileno())
+            handles = [file.fileno() for file in (*files.values(), calls)]
+            return exchange(line, message, {}, seconds=seconds, memory_mb=memory_mb, handles=handles)
+
+    def bubblewrap(self, command: Sequence[str], data: Mapping[str, int], calls: int) -> list[str]:
+        """Return the command line of bwrap. `data` and `calls` are descriptors: small files, the filter of calls."""
+        line = [self.program, *_OPTIONS.split(), "--size", str(FILES_MB << 20), "--tmpfs", "/tmp", "--dir", "/tmp/work"]
+        python = [
+            sys.prefix,
+            sys.base_prefix,
+            sys.exec_prefix,
+            str(Path(os.path.realpath(sys.executable)).parent.parent),
+        ]
+        python += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+        for path in dict.fromkeys([*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *python, str(PACKAGE)]):
+            line += ["--ro-bind-try", path, path]
+        for path, handle in data.items():
+            line += ["--ro-bind-data", str(handle), path]
+        line += ["--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_MB << 20), "--tmpfs", "/dev/shm"]
+        # Where the grader is root, its jail could write to /proc/sys.
+        line += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work"]
+        for name, value in _environment("/tmp").items():
+            line += ["--setenv", name, value]
+        return [*line, "--seccomp", str(calls), "--", *command]
+
+    def container(self, command: Sequence[str], name: str, memory_mb: int) -> list[str]:
+        """Return the command line of docker or podman."""
+        limits = f"--pids-limit {PROCESSES} --memory {memory_mb}m --memory-swap {memory_mb}m --shm-size {SHARED_MB}m"
+        files = ["--tmpfs", f"/tmp:rw,exec,mode=1777,size={FILES_MB}m", "--entrypoint", command[0]]
+        line = [self.program, *_CONTAINER_OPTIONS.split(), *limits.split(), *files, "--name", name]
+        for variable, value in _environment("/tmp").items():
+            line += [] if variable in ("PATH", "PYTHONPATH") else ["--env", f"{variable}={value}"]
+        return [*line, self.image, *command[1:]]
+
+
+def exchange(
+    command: Sequence[str],
+    message: bytes,
+    environment: Mapping[str, str],
+    *,
+    seconds: float,
+    memory_mb: int,
+    handles: Sequence[int] = (),
+    cwd: Path | None = None,
+) -> bytes:
+    """Run a program, give it a message, return what it writes. Raises Stopped at a limit, or for one that fails.
+
+    The limits are of time, of memory and number of all its processes, and of what it writes.
+    """
+    with _file(message) as given:
+        process = subprocess.Popen(
+            command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(environment), cwd=cwd,
+            pass_fds=handles, start_new_session=os.name == "posix",
+        )  # fmt: skip
+    written, said = bytearray(), bytearray()
+    readers = [
+        threading.Thread(target=_read, args=arguments, daemon=True)
+        for arguments in ((process.stdout, written, False), (process.stderr, said, True))
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        _watch(process, readers[0], time.monotonic() + seconds, memory_mb)
+        if len(written) > LARGEST_MESSAGE:
+            raise Stopped(f"it wrote more than {LARGEST_MESSAGE >> 20} MB")
+        if process.wait(10) or not written:
+            readers[1].join(1)
+            last = said.decode(errors="replace").strip().splitlines()[-1:]
+            raise Stopped(f"the notebook's process ended with code {process.returncode} {' '.join(last)[:500]}".strip())
+        return bytes(written)
+    except subprocess.TimeoutExpired:
+        raise Stopped("its process did not end") from None
+    finally:
+        end_all(process.pid)
+        process.wait(10)
+        for reader in readers:
+            reader.join(5)
+
+
+def _watch(process: subprocess.Popen[bytes], reader: threading.Thread, deadline: float, memory_mb: int) -> None:
+    """Wait until the output has ended. Raises Stopped at a limit."""
+    over = False
+    while reader.is_alive():
+        reader.join(POLL_SECONDS)
+        count, used_mb = use(process.pid)
+        # The worker inside holds the same limits, and reports what is left at them. This is for one that can't, so it
+        # waits for a second look where the first was not far above.
+        before, over = over, used_mb > memory_mb * 1.5 + 200 or count > 2 * PROCESSES
+        if over and (before or count > 10 * PROCESSES or used_mb > 3 * memory_mb):
+            raise Stopped(f"it used more than {memory_mb} MB of memory or {PROCESSES} processes")
+        if time.monotonic() > deadline:
+            raise Stopped("it ran longer than its time")
+
+
+def use(process: int, *, itself: bool = True) -> tuple[int, float]:
+    """Return the number and memory (MB) of all processes below one; `itself` counts that one as well."""
+    import psutil
+
+    used = []
+    for each in _family(process, itself):
+        with contextlib.suppress(psutil.Error):
+            used.append(each.memory_info().rss)
+    return len(used), sum(used) / 2**20
+
+
+def end_all(process: int, *, itself: bool = True) -> None:
+    """End all processes below one."""
+    import psutil
+
+    for each in _family(process, itself):
+        with contextlib.suppress(psutil.Error):
+            each.kill()
+
+
+def _family(process: int, itself: bool) -> list[psutil.Process]:
+    import psutil
+
+    try:
+        parent = psutil.Process(process)
+        below: list[psutil.Process] = parent.children(recursive=True)
+        return [parent, *below] if itself else below
+    except psutil.Error:
+        return []
+
+
+@contextlib.contextmanager
+def _file(content: bytes) -> Iterator[IO[bytes]]:
+    """Give an open temporary file without a name, at its beginning."""
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file
+
+
+def _read(stream: IO[bytes], kept: bytearray, last: bool) -> None:
+    """Read a stream to its end, or to LARGEST_MESSAGE; of one that only its `last` part counts of, all is read."""
+    with stream:
+        while len(kept) <= LARGEST_MESSAGE and (part := os.read(stream.fileno(), 1 << 16)):
+            kept += part
+            del kept[: -10_000 if last else 0]
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Return the variables of the program: none of the grader's but what Python needs to run at all."""
+    home = ("HOME", "USERPROFILE", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR", "TOOLKIT_STATE")
+    single = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # notebooks run side by side
+    fixed = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(PACKAGE.parent)}
+    fixed |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "agg"}
+    fixed |= {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # of Windows
+    fixed |= dict.fromkeys(home, os.path.join(folder, "home")) | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
+    return fixed | dict.fromkeys(single, "1")
+
+
+def system_call_filter(machine: str) -> bytes:
+    """Return the program for seccomp that answers EPERM to the calls of _CALLS, and to those of another machine.
+
+    Raises Stopped for a machine whose numbers are not known here.
+    """
+    if machine not in _CALLS:
+        raise Stopped(f"the numbers of system calls on {machine} are not known here; use --container")
+    load, equal, at_least, result = 0x20, 0x15, 0x35, 0x06
+    architecture, *calls = _CALLS[machine]
+    # One jump for each call to the last instruction but one, which refuses. 0x40000000 begins the calls of x32.
+    tests = [(equal, call) for call in calls] + [(at_least, 0x40000000)]
+    lines = [(load, 0, 0, 4), (equal, 1, 0, architecture), (result, 0, 0, 0x50001), (load, 0, 0, 0)]
+    lines += [(kind, len(tests) - at, 0, number) for at, (kind, number) in enumerate(tests)]
+    lines += [(result, 0, 0, 0x7FFF0000), (result, 0, 0, 0x50001)]
+    return b"".join(struct.pack("HBBI", *line) for line in lines)

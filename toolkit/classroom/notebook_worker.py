@@ -1,0 +1,282 @@
+"""Runs the cells of one notebook in a Jupyter kernel and reads what checks ask for: the program inside the jail.
+
+`python -m toolkit.classroom.notebook_worker` reads a Task and writes a Report, both as JSON. It knows no checks, so
+that a notebook that takes it over learns nothing. It is IPython's own kernel, in a process of its own: magics, widgets,
+plots, `await` and tasks work as in Jupyter. The values are read after each cell, so that a later mistake costs none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from . import jail
+
+LARGEST_VALUE = 1_000_000
+LARGEST_VALUES = 8_000_000
+"""Longest JSON text of one variable, and of all, in characters; longer ones are left out."""
+LARGEST_OUTPUT = 20_000
+MOST_CELLS = 1_000
+START_SECONDS, READ_SECONDS, INTERRUPT_SECONDS = 60.0, 10.0, 2.0
+POLL_SECONDS = 0.05
+LARGEST_FILE = 128 << 20
+GRADED_SEED_VARIABLE = "TOOLKIT_GRADED_SEED"
+"""The seed of the class, where a notebook is graded: it has no network, and `toolkit.join` gives a venue of its own."""
+_VALUES = "application/x-toolkit-values"
+_KERNEL = "import sys; sys.modules['debugpy'] = None; from ipykernel.kernelapp import launch_new_instance as f; f()"
+"""The kernel without the debugger, which takes a second to load."""
+_LEAVE = "__import__('toolkit.classroom.notebook_worker', fromlist=['leave']).leave({names!r})"
+
+
+class Task(msgspec.Struct):
+    """A notebook to run. `names` are the variables to read (None: all), `seed` that of the venue which `join` gives."""
+
+    notebook: bytes
+    names: list[str] | None
+    seconds: float
+    memory_mb: int
+    seed: int
+
+
+class Report(msgspec.Struct):
+    """What came of it: why it could not run at all ("" if it did), the error of each cell, and the values as JSON."""
+
+    failure: str = ""
+    errors: list[str] = []
+    values: dict[str, str] = {}
+    output: str = ""
+    seconds: float = 0.0
+    memory_mb: float = 0.0
+
+
+class Cell(msgspec.Struct):
+    """What counts of a cell of a notebook's file."""
+
+    cell_type: str
+    source: str | list[str]
+
+
+class Notebook(msgspec.Struct):
+    """What counts of a notebook's file."""
+
+    cells: list[Cell]
+
+
+class Ended(Exception):
+    """The kernel is gone; the text says why."""
+
+
+class Kernel:
+    """The process of one notebook."""
+
+    def __init__(self, task: Task, cells: list[str]) -> None:
+        from jupyter_client.blocking.client import BlockingKernelClient
+        from jupyter_client.connect import write_connection_file
+
+        self._task, self._cells, self.report = task, cells, Report()
+        os.makedirs(os.environ["HOME"], exist_ok=True)
+        connection = write_connection_file(os.path.join(os.environ["HOME"], "kernel.json"))[0]
+        self._client: Any = BlockingKernelClient(connection_file=connection)
+        environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid()), GRADED_SEED_VARIABLE: str(task.seed)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _KERNEL, "-f", connection, "--HistoryManager.enabled=False"], env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=os.name == "posix",
+        )  # fmt: skip
+        self._client.load_connection_file()
+        self._client.start_channels()
+        self._watched = 0.0
+        end = time.monotonic() + START_SECONDS
+        while True:  # until the kernel listens: what is sent before is lost
+            with contextlib.suppress(queue.Empty):
+                self._client.kernel_info()
+                self._client.get_iopub_msg(timeout=0.2)
+                return
+            self._watch()
+            if time.monotonic() > end:
+                raise Ended("the kernel did not start")
+
+    def run(self) -> Report:
+        """Execute the cells in order, each also after one that failed, and read the values after each."""
+        began, ended, errors = time.monotonic(), "", self.report.errors
+        for number, source in enumerate(self._cells, 1):
+            left = self._task.seconds - (time.monotonic() - began)
+            if ended or left <= 0:
+                errors.append(f"it did not run: {ended or 'the time of the notebook was over'}")
+                continue
+            try:
+                # A cell may take half of what is left, so that one that never ends leaves time for the others.
+                errors.append(self._execute(source, left if number == len(self._cells) else left / 2))
+                self._execute(_LEAVE.format(names=self._task.names), READ_SECONDS, reading=True)
+            except Ended as error:
+                errors[number - 1 :] = ["; ".join(filter(None, (*errors[number - 1 :], str(error))))]
+                ended = "the notebook's process had ended"
+        self.report.seconds = time.monotonic() - began
+        return self.report
+
+    def _execute(self, source: str, seconds: float, *, reading: bool = False) -> str:
+        """Execute one cell, interrupt it at its limit, and return its error, or "". Raises Ended."""
+        # A kernel that stops on errors also refuses, for a moment, what comes after one: the reading of the variables.
+        request = self._client.execute(source, silent=reading, allow_stdin=False, stop_on_error=False)
+        error, end, limit = "", time.monotonic() + seconds, ""
+        while True:
+            self._watch()
+            if time.monotonic() > end:
+                if limit:
+                    self._end(f"{limit} and could not be interrupted")
+                limit, end = f"it ran longer than {round(seconds, 1):g} s", time.monotonic() + INTERRUPT_SECONDS
+                self._interrupt()
+            try:
+                message = self._client.get_iopub_msg(timeout=POLL_SECONDS)
+                kind, content = message["msg_type"], message["content"]
+                own = message["parent_header"].get("msg_id") == request
+                if kind == "stream":
+                    self._show(content["text"])
+                elif reading and own and kind == "display_data" and _VALUES in content["data"]:
+                    self._keep(content["data"][_VALUES])
+                elif kind in ("execute_result", "display_data"):
+                    self._show(f"{content['data'].get('text/plain', '')}\n")
+                elif own and kind == "error":
+                    error = _clean(f"{content['ename']}: {content['evalue']}")[:2_000]
+                    if content["ename"].endswith("MemoryError"):
+                        error += f" (it wanted more than {self._task.memory_mb} MB of memory)"
+                elif own and kind == "status" and content["execution_state"] == "idle":
+                    return f"{limit} and was interrupted" if limit else error
+            except Exception:
+                continue  # nothing came, or what the notebook itself sent in the kernel's name
+
+    def _keep(self, values: Any) -> None:
+        found = msgspec.convert(values, dict[str, str])
+        if sum(map(len, found.values())) <= LARGEST_VALUES:
+            self.report.values = {_clean(name): _clean(text) for name, text in found.items()}
+
+    def _show(self, text: str) -> None:
+        self.report.output = (self.report.output + _clean(text))[-LARGEST_OUTPUT:]
+
+    def _interrupt(self) -> None:
+        with contextlib.suppress(OSError):
+            if os.name == "posix":
+                os.killpg(self._process.pid, signal.SIGINT)
+
+    def _end(self, why: str) -> None:
+        jail.end_all(os.getpid(), itself=False)
+        raise Ended(why)
+
+    def _watch(self) -> None:
+        """Raise Ended when the kernel has ended, or with all that it started reaches a limit."""
+        now = time.monotonic()
+        if now < self._watched + jail.POLL_SECONDS:  # an endless stream of messages must not be slowed down by this
+            return
+        self._watched = now
+        count, used_mb = jail.use(os.getpid(), itself=False)
+        self.report.memory_mb = max(self.report.memory_mb, used_mb)
+        if self._process.poll() is not None:
+            self._end("the notebook ended its process")
+        if used_mb > self._task.memory_mb:
+            self._end(f"it used more than {self._task.memory_mb} MB of memory")
+        if count > jail.PROCESSES:
+            self._end(f"it started more than {jail.PROCESSES} processes")
+
+
+def cells_of(notebook: bytes) -> list[str]:
+    """Return the code cells of a notebook's file. Raises Ended for one that is none, or has too many."""
+    try:
+        cells = msgspec.convert(json.loads(notebook), Notebook).cells
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Ended(_clean(f"it is not a notebook: {type(error).__name__}: {error}")[:500]) from None
+    found = [_clean("".join(cell.source)) for cell in cells if cell.cell_type == "code"]
+    if len(found) > MOST_CELLS:
+        raise Ended(f"it is not a notebook to grade: it has {len(found)} cells, and at most {MOST_CELLS} are run")
+    return found
+
+
+def _clean(text: str) -> str:
+    """Return a text that can be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def leave(names: list[str] | None) -> None:
+    """Show the variables of the notebook to the worker; called in the kernel."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell: Any = InteractiveShell.instance()
+    shell.display_pub.publish({_VALUES: values(shell.user_ns, names)})
+
+
+def values(variables: dict[str, Any], names: list[str] | None = None) -> dict[str, str]:
+    """Return as JSON the variables of these names that can be written so: plain values, decimals, frames and Series."""
+    if names is None:
+        names = [name for name in variables if not name.startswith("_") and name not in ("In", "Out", "exit", "quit")]
+    found, room = {}, LARGEST_VALUES
+    for name in names:
+        with contextlib.suppress(Exception):
+            text = json.dumps(_plain(variables[name]))
+            if len(text) <= min(LARGEST_VALUE, room):
+                found[name], room = text, room - len(text)
+    return found
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON with its kind, such as {"decimal": "1.5"}. Raises TypeError for what has no such form."""
+    if depth > 8:
+        raise TypeError("nested too deeply")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, dict):
+        return {"dict": [[_plain(key, depth + 1), _plain(inner, depth + 1)] for key, inner in value.items()]}
+    if isinstance(value, list | tuple | set | frozenset):
+        return {"list": [_plain(inner, depth + 1) for inner in value]}
+    kind = type(value).__name__
+    if kind in ("DataFrame", "Series") and hasattr(value, "to_json"):
+        frame = value.to_frame() if kind == "Series" else value
+        return {kind.lower(): json.loads(frame.reset_index().to_json(orient="split", date_format="iso"))}
+    if hasattr(value, "item") and not hasattr(value, "__len__"):  # numbers of numpy
+        return _plain(value.item(), depth + 1)
+    raise TypeError(kind)
+
+
+def _limit(memory_mb: int) -> None:
+    """Limit this process and all that it starts, and keep its own files and memory from them."""
+    if os.name != "posix":
+        return
+    import resource
+
+    limits = {"DATA": memory_mb << 20, "FSIZE": LARGEST_FILE, "NPROC": 4096, "NOFILE": 1024, "CORE": 0}
+    for name, most in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(kind, (most, most) if hard < 0 else (min(most, hard),) * 2)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/1/mem and /proc/1/fd are closed
+
+
+def main() -> None:
+    """Run the task on standard input and write its report to standard output."""
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    _limit(task.memory_mb)
+    try:
+        report = Kernel(task, cells_of(task.notebook)).run()
+    except Ended as error:
+        report = Report(str(error))
+    jail.end_all(os.getpid(), itself=False)
+    sys.stdout.buffer.write(msgspec.json.encode(report))
+    sys.stdout.flush()
+    os._exit(0)  # the sockets to a kernel that was ended must hold nothing up
+
+
+if __name__ == "__main__":
+    main()

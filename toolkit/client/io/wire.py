@@ -1,0 +1,127 @@
+"""The bytes below httpx: a connection with bytes left over is not used again, and a request ends at its deadline.
+
+httpcore uses a connection again after an answer, also where more bytes came than belong to it: the next request would
+read them as its own answer. These streams follow the answers with h11, as httpcore does, and say that they are readable
+after such bytes, from which the pool concludes that the connection is of no more use.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+DEADLINE: ContextVar[float] = ContextVar("DEADLINE", default=float("inf"))
+"""When the request of this context must have ended, on the monotonic clock."""
+_REQUESTS = (b"GET ", b"POST ")
+
+
+def _left(timeout: float | None) -> float | None:
+    """Return what a step may take. Raises TimeoutError after the deadline."""
+    left = min(DEADLINE.get() - time.monotonic(), float("inf") if timeout is None else timeout)
+    if left <= 0:
+        raise TimeoutError("the time of the request is over")
+    return None if left == float("inf") else left
+
+
+class Stream:
+    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline; closing it wakes whoever reads."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._answer: Any = None
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._follow(self._stream.read(max_bytes, _left(timeout)))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._begin(buffer)
+        self._stream.write(buffer, _left(timeout))
+
+    def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> Stream:
+        return Stream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
+
+    def close(self) -> None:
+        with suppress(OSError, AttributeError):
+            self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._stream.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        left_over = info == "is_readable" and self._answer is not None and self._answer.trailing_data[0]
+        return True if left_over else self._stream.get_extra_info(info)
+
+    def _begin(self, written: bytes) -> None:
+        """Expect an answer if these bytes begin a request, and not one to a proxy."""
+        import h11
+
+        if written.startswith(_REQUESTS):
+            self._answer = h11.Connection(h11.CLIENT)
+            self._answer.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
+            self._answer.send(h11.EndOfMessage())
+
+    def _follow(self, data: bytes) -> bytes:
+        import h11
+
+        if data and self._answer is not None:
+            self._answer.receive_data(data)
+            with suppress(h11.RemoteProtocolError):  # the reader of the answer raises it too
+                while self._answer.next_event() not in (h11.NEED_DATA, h11.PAUSED):
+                    pass
+        return data
+
+
+class AsyncStream(Stream):
+    """Its awaited twin; what awaits it is cancelled at the deadline."""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # type: ignore[override]
+        return self._follow(await self._stream.read(max_bytes, timeout))
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # type: ignore[override]
+        self._begin(buffer)
+        await self._stream.write(buffer, timeout)
+
+    async def start_tls(self, *given: Any, **options: Any) -> AsyncStream:  # type: ignore[override]
+        return AsyncStream(await self._stream.start_tls(*given, **options))
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class Backend:
+    """A network backend of httpcore or httpcore2 that makes streams of this kind."""
+
+    def __init__(self, inner: Any, blocking: bool) -> None:
+        wrapped = self._blocking if blocking else self._awaited
+        self.connect_tcp, self.connect_unix_socket = wrapped(inner.connect_tcp), wrapped(inner.connect_unix_socket)
+        self.sleep = inner.sleep
+
+    def _blocking(self, connect: Any) -> Any:
+        return lambda timeout=None, **given: Stream(connect(timeout=_left(timeout), **given))
+
+    def _awaited(self, connect: Any) -> Any:
+        async def connected(**given: Any) -> AsyncStream:
+            return AsyncStream(await connect(**given))
+
+        return connected
+
+
+def guard(client: Any) -> None:
+    """Use these streams in a client's transports, and in those that they are wrapped around, of either library.
+
+    The backend is an argument of a pool, but httpx makes the pools itself; so it is set afterwards.
+    """
+    for transport in _transports([getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()]):
+        pool: Any = getattr(transport, "_pool", None)
+        backend = getattr(pool, "_network_backend", None)
+        if backend is not None and not isinstance(backend, Backend):
+            pool._network_backend = Backend(backend, blocking=hasattr(transport, "handle_request"))
+
+
+def _transports(given: list[Any], depth: int = 3) -> Iterator[Any]:
+    for one in given:
+        if depth and (hasattr(one, "handle_request") or hasattr(one, "handle_async_request")):
+            yield one
+            yield from _transports(list(getattr(one, "__dict__", {}).values()), depth - 1)

@@ -1,0 +1,147 @@
+"""Limits on orders and losses: one class for a strategy's run and a session, and the book that they are checked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from .errors import InputError, LimitReached
+from .exposure import exposed
+
+if TYPE_CHECKING:
+    from .orders import Order
+
+    Orders = Sequence[tuple[Order, float]]
+    """Orders, each with the quantity that is filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits that refuse an order or stop a run. Amounts in USDC; None = no limit.
+
+    Positions are counted with the open orders filled, those whose outcome is unknown too, at the last price: in one-way
+    mode those of one side of each symbol, in hedge mode both legs together. Orders that only reduce always pass.
+
+    Attributes:
+        max_notional: largest sum of position notionals that an order could lead to. Without a price nothing is sent.
+        max_position: largest position of a symbol that an order could lead to, base units: for all, or by symbol.
+        max_order_notional: largest notional of one order.
+        max_loss: largest fall of equity below its value at the start, without transfers.
+        max_daily_loss: largest fall of equity below its last value of the day before (UTC), or at the start.
+        max_orders_per_minute: orders sent in any 60 s.
+        symbols: the only ones in which an order may open a position.
+        max_stale: seconds without a complete answer of the venue. Bars without trades are flat ones, not stale.
+
+    Raises InputError for a limit that is no number above 0, and for symbols that are one text.
+    """
+
+    max_notional: float | None = None
+    max_loss: float | None = None
+    max_daily_loss: float | None = None
+    max_orders_per_minute: int | None = 60
+    max_stale: float | None = 30.0
+    max_position: float | Mapping[str, float] | None = None
+    max_order_notional: float | None = None
+    symbols: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in (item.name for item in fields(self) if item.name != "symbols"):
+            given = getattr(self, name)
+            for value in given.values() if isinstance(given, Mapping) else () if given is None else (given,):
+                if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not value > 0:
+                    text = f"{name} is {value!r}; give a number above 0, or None for no limit"
+                    raise InputError(text, field=name, rule="above 0", value=value)
+        symbols: object = self.symbols
+        if isinstance(symbols, str):
+            text = f"symbols is {symbols!r}; give several, such as ({symbols!r},), or None for all"
+            raise InputError(text, field="symbols", rule="a tuple", value=symbols)
+
+    def check_rate(self, sent: int) -> None:
+        """Raise LimitReached where one more order than those of the last minute is too many."""
+        if self.max_orders_per_minute is not None and sent >= self.max_orders_per_minute:
+            text = f"{sent} orders in the last minute; the limit is {self.max_orders_per_minute}"
+            raise LimitReached(text, limit="max_orders_per_minute")
+
+    def check_order(
+        self, order: Order, books: Mapping[str, Book], resting: Mapping[str, Orders], price: Callable[[str], float]
+    ) -> None:
+        """Raise LimitReached for an order that could lead too far. `resting` are all other open orders, by symbol."""
+        symbol = str(order.symbol)
+        if books[symbol].only_reduces(order):
+            return
+        if self.symbols is not None and symbol not in self.symbols:
+            text = f"{symbol} is not among the allowed symbols: {', '.join(self.symbols)}"
+            raise LimitReached(text, limit="symbols")
+        orders = {**resting, symbol: [*resting[symbol], (order, 0.0)]}
+        size = {name: book.reach(orders[name]) for name, book in books.items()}
+        of_symbol = self.max_position.get(symbol) if isinstance(self.max_position, Mapping) else self.max_position
+        found = [("max_position", of_symbol, size[symbol], "would bring the position to {:f}")]
+        if (most := self.max_order_notional) is not None:
+            value = Decimal(order.quantity) * exact(price(symbol))
+            found.append(("max_order_notional", most, value, "is worth {:,.2f} USDC"))
+        if (most := self.max_notional) is not None:
+            total = sum((held * exact(price(name)) for name, held in size.items() if held), Decimal(0))
+            others = " with open orders filled" if any(resting.values()) else ""
+            found.append(("max_notional", most, total, "would bring positions to {:,.2f} USDC" + others))
+        for name, most, amount, says in found:
+            if most is not None and amount > exact(most):
+                limit = format(most, "" if name == "max_position" else ",.2f")
+                raise LimitReached(f"{order.side} {symbol} {says.format(amount)}; the limit is {limit}", limit=name)
+
+    def check_loss(self, fall: float, fall_of_day: float) -> None:
+        """Raise LimitReached when equity fell too far. NaN, for an equity that is not known yet, passes."""
+        for name, loss, since in (("max_loss", fall, ""), ("max_daily_loss", fall_of_day, " since the day began")):
+            most = getattr(self, name)
+            if most is not None and loss > most:
+                raise LimitReached(f"equity fell by {loss:,.2f} USDC{since}; the limit is {most:,.2f}", limit=name)
+
+
+@dataclass(slots=True)
+class Book:
+    """What is held in one product, in whole steps.
+
+    `hedge` None: the account's mode is not known yet, and positions are counted as if both legs could be opened.
+    """
+
+    step_size: Decimal
+    hedge: bool | None = False
+    longs: int = 0
+    shorts: int = 0
+
+    @property
+    def net(self) -> int:
+        """The signed position, steps."""
+        return self.longs - self.shorts
+
+    def take(self, side: str, steps: int) -> None:
+        """Book a fill: in hedge mode on the leg that its side names."""
+        sign = 1 if side.startswith("BUY") else -1
+        if self.hedge or side.endswith("_CLOSE_HEDGE"):
+            self.hedge = True
+            if (sign > 0) is side.endswith("_CLOSE_HEDGE"):
+                self.shorts -= sign * steps
+            else:
+                self.longs += sign * steps
+            return
+        net = self.net + sign * steps
+        self.longs, self.shorts = max(net, 0), max(-net, 0)
+
+    def only_reduces(self, order: Order) -> bool:
+        """Return whether an order can't open anything."""
+        return bool(order.reduce_only) or (self.hedge is not False and order.side.endswith("_CLOSE_HEDGE"))
+
+    def reach(self, orders: Orders) -> Decimal:
+        """Return the largest position that it could become with these orders, base units."""
+        steps = {True: 0, False: 0}
+        for order, filled in orders:
+            if not self.only_reduces(order):
+                left = Decimal(order.quantity) - exact(filled)
+                steps[order.side.startswith("BUY")] += round(left / self.step_size)
+        return exposed(self.longs, self.shorts, steps[True], steps[False], self.hedge is not False) * self.step_size
+
+
+def exact(value: float | Decimal) -> Decimal:
+    """Return a number as it is written."""
+    return value if isinstance(value, Decimal) else Decimal(str(value))

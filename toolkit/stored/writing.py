@@ -1,0 +1,60 @@
+"""Files that are there whole or not at all; private ones only their owner can read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_file(
+    path: str | os.PathLike[str], data: bytes | bytearray, *, private: bool = False, replace: bool = True
+) -> None:
+    """Write a file under a temporary name, sync it, and give it its name.
+
+    A full disk or an interrupt leaves the file that was there as it was, and nothing else. `private` means mode 0600
+    (on Windows the folder decides); `replace` says whether it may take the place of one that is there. Raises OSError:
+    FileExistsError for a file that is there and stays.
+    """
+    target = Path(os.path.realpath(path))  # a link stays one
+    if target.exists() and not replace:
+        raise FileExistsError(17, "the file exists, and is never overwritten", str(target))
+    if target.exists() and not target.is_file():  # a device or a pipe, which a rename would replace
+        target.write_bytes(data)
+        return
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        try:
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if replace:
+                os.replace(part, target)
+            else:
+                _give_name(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+    except BaseException:
+        part.unlink(missing_ok=True)  # the interrupt may have come in the clean-up
+        raise
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+"""On Windows, a file opened without it has its line ends changed."""
+
+
+def write_private(path: str | os.PathLike[str], text: str, *, replace: bool = False) -> None:
+    """Write a text file that only its owner can read, as `write_file` does."""
+    write_file(path, text.encode(), private=True, replace=replace)
+
+
+def _give_name(part: Path, target: Path) -> None:
+    """Rename a file to a name that is free; a rename alone would replace a file that came meanwhile."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links; on Windows a rename never replaces
+        os.rename(part, target)

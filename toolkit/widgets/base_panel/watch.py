@@ -1,0 +1,256 @@
+"""What all panels of a session must know: whether the venue is heard, its time, and whether the agent may sign."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
+
+from ...environments import LOCAL
+from ...errors import ToolkitError
+from ...numerals import time_text
+from .number_format import grouped, short, signed, trimmed
+
+if TYPE_CHECKING:
+    from ...session import Session
+
+PING_MS = 500
+"""While a panel is open, a ping is sent after so long without a message."""
+QUIET_MS = 2_000
+"""After so long without a message, answers to pings included, nothing may be signed. The page has the same."""
+RETRY_SECONDS = 5.0
+LISTING_SECONDS = 1.0
+EVERY = "ALL"
+"""In place of a symbol: a request for all products. It is also what Mainnet asks to type then."""
+OWN_CANCELS = 50
+"""Latest requests of the session in which the one that cancelled an order is looked for."""
+NEWS = 50
+FORCED = ("LIQUIDATION", "ADL", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF")
+"""Types of orders that the venue places for an account."""
+
+
+class News(NamedTuple):
+    """Something that happened: at a time of the venue (Unix ms), to a product, perhaps to an order."""
+
+    at_ms: int
+    kind: str
+    symbol: str
+    text: str
+    order: str
+
+    def line(self) -> list[str]:
+        """Return time, kind and text, as the page shows them."""
+        return [time_text(self.at_ms)[11:19], self.kind, self.text]
+
+    def ends(self, symbol: str, orders: Container[str]) -> bool:
+        """Return whether a review of a request for a product, or for these orders, is outdated by it."""
+        concerns = symbol in (self.symbol, EVERY) and self.kind not in ("filled", "cancelled", "funding")
+        return self.order in orders or concerns
+
+
+class SessionWatch:
+    """Follows one session for its panels, from the first one to the last."""
+
+    _all: WeakKeyDictionary[Session, SessionWatch] = WeakKeyDictionary()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._panels: WeakSet[Any] = WeakSet()
+        self.agent = ""
+        """The agent and its state, in words; "" without one."""
+        self._approvals: list[Any] | None = None
+        """Approvals of the agent: [active?, when it ends in Unix ms or None, when it was revoked]; None: not read."""
+        self._read_at = 0.0
+        stream = session.stream
+        self._blocks = stream.block_height()
+        self._lives: list[Any] = [self._blocks]
+        self.news: list[News] = []
+        """What has happened to the account and its products since the first panel, oldest first."""
+        self.results: dict[Any, Decimal] = {}
+        """Id of an execution → what it realised in USDC, where the feed leaves that out."""
+        self._entries: dict[str, Decimal] = {}
+        self._unlisted: dict[str, str] = {}
+        self._listed_at = 0.0
+        if session.account is not None:
+            self._positions = stream.positions()
+            named = ((stream.events(), self._on_events), (stream.fills(), self._on_fills))
+            others = ((stream.order_history(), self._on_orders), (stream.funding(), self._on_funding))
+            for live, call in named + others:
+                live.on_update(call)
+                self._lives.append(live)
+            self._lives.append(self._positions)
+        stream.health._watch(PING_MS)
+
+    @classmethod
+    def join(cls, session: Session, panel: Any) -> SessionWatch:
+        """Return the watch of a session, which is made for its first panel."""
+        found = cls._all.get(session)
+        if found is None:
+            found = cls._all[session] = cls(session)
+        found._panels.add(panel)
+        return found
+
+    def leave(self, panel: Any) -> None:
+        """Stop with the last panel."""
+        self._panels.discard(panel)
+        if not self._panels and self._all.get(self._session) is self:
+            del self._all[self._session]
+            for live in self._lives:
+                live.close()
+
+    def refresh(self) -> None:
+        """Read what is due: the approvals of the agent, the venue's time. Errors are those of the next read."""
+        if self.silence():  # a venue that is silent would hold up the panels
+            return
+        wallet, now = self._session.wallet, time.monotonic()
+        if wallet is not None and wallet.agent and self._session.account and now >= self._read_at:
+            self._read_at = now + RETRY_SECONDS
+            try:
+                frame = self._session.info.agents(agent=wallet.agent, exact=True)
+            except ToolkitError:
+                return
+            self._read_at = float("inf")
+            self._approvals = [
+                (one["status"] == "ACTIVE", _ms(one["expires_at"]), _ms(one["revoked_at"]))
+                for one in frame.to_dict("records")
+            ]
+        self._follow_time()
+        self._follow_listing()
+        for row in self._positions.rows() if self._session.account is not None else ():
+            held = row["long_size"] + abs(row["short_size"])
+            if held:
+                self._entries[row["symbol"]] = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
+
+    def silence(self) -> str:
+        """Return why nothing may be signed though the connection is open: nothing has come for a while."""
+        age_ms = self._session.stream.health.age_ms
+        return "" if age_ms is None or age_ms < QUIET_MS else f"nothing has come from the venue for {age_ms // 1000} s"
+
+    def agent_trouble(self) -> str:
+        """Return why the agent may sign no more, "" while it may or nothing is known of its approval."""
+        wallet, now_ms = self._session.wallet, self._session._runtime.now()
+        if wallet is None or not wallet.agent:
+            self.agent = "no agent"
+            return ""
+        name = f"agent {short(wallet.agent)}"
+        known = self._approvals or []
+        ends = [end for active, end, _ in known if active and (end is None or end > now_ms)]
+        if ends or self._approvals is None:
+            until = None if not ends or None in ends else max(ends)
+            self.agent = name + (f" until {time_text(until)[:16]}" if until else "")
+            return ""
+        self.agent = f"{name} may not sign"
+        what = (
+            f"lost its approval at {time_text(max(gone or end for _, end, gone in known))}"
+            if known
+            else "is not approved"
+        )
+        return f"{name} {what}; approve it with session.exchange.approve_agent, or connect anew"
+
+    def beat(self) -> dict[str, Any]:
+        """Return what the page is sent about once a second."""
+        self.agent_trouble()
+        now_ms, expiry_ms = self._session._runtime.now(), self._session._delivery.expiry_ms
+        age_ms = self._session.stream.health.age_ms
+        return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": age_ms or 0, "agent": self.agent,
+                "news": [one.line() for one in self.news[-1:]]}  # fmt: skip
+
+    def _on_events(self, update: Any) -> None:
+        names = {str(one["kind"]) for one in update.items}
+        actions = {str(part.get("actionType")) for one in update.items for part in one["event"] or ()}
+        if "approveAgent" in names | actions and update.kind == "incremental":
+            self._read_at = 0.0
+            self.wake()
+
+    def _follow_time(self) -> None:
+        """Set the session's clock where the venue's time was moved; an answer would show it too late for an order."""
+        clock, value, age_ms = self._session._clock, self._blocks.value, self._blocks.age_ms
+        if clock is None or not value.get("time") or age_ms is None:
+            return
+        clock.follow(int(value["time"].timestamp() * 1000 + age_ms * clock.speed))
+
+    def _follow_listing(self) -> None:
+        """Read the products every few seconds: the feed does not say that trading in one is paused."""
+        now, local = time.monotonic(), self._session.environment.name == LOCAL.name
+        if now < self._listed_at:
+            return
+        self._listed_at = now + (LISTING_SECONDS if local else RETRY_SECONDS)
+        try:
+            table = self._session._driver.run(self._session._catalogue.fetch())
+        except ToolkitError:
+            return
+        unlisted = {one.symbol: one.list_status for one in table.values() if not one.listed}
+        for symbol in unlisted.keys() ^ self._unlisted.keys():
+            kind = unlisted.get(symbol, "resumed")
+            self._say(kind, symbol, f"trading in {symbol} is {kind}")
+        self._unlisted = unlisted
+
+    def _on_fills(self, update: Any) -> None:
+        for one in update.items if update.kind == "incremental" else ():
+            forced = str(one["type"]) in FORCED
+            pnl, sign = one.get("realized_pnl"), 1 if one["side"].startswith("BUY") else -1
+            entry = self._entries.get(one["symbol"])
+            if pnl is None and forced and entry is not None:
+                pnl = self.results[one["exec_id"]] = (entry - one["price"]) * one["quantity"] * sign
+            if forced:
+                kind = str(one["type"]).lower()
+                amount = "" if pnl is None else f", {signed(pnl)} USDC"
+                self._say(kind, one["symbol"], f"{kind}: {_traded(one, one['quantity'], one['price'])}{amount}", one)
+
+    def _on_orders(self, update: Any) -> None:
+        words = {"FILLED": "filled", "CANCELED": "cancelled"}
+        items = update.items if update.kind == "incremental" else ()
+        ended = [one for one in items if str(one["status"]) in words and str(one["type"]) not in FORCED]
+        own = self._own_cancels() if any(one["status"] == "CANCELED" for one in ended) else frozenset()
+        for one in ended:
+            kind, what = words[one["status"]], _traded(one, one["quantity"], one["price"])
+            mine = kind == "filled" or own & {str(one["order_id"]), one["symbol"]}
+            how = kind if mine else f"{kind} {_whence(one['reason'])}"
+            self._say(kind, one["symbol"], f"order {one['order_id']} {how}: {what}", one)
+
+    def _own_cancels(self) -> frozenset[str]:
+        """Return the orders, by their ids, and the products whose cancellation this session has asked for lately."""
+        found: set[str] = set()
+        symbols = {str(one.code): one.symbol for one in (self._session._catalogue.known or {}).values()}
+        for intent in self._session._delivery.ledger.all(newest=OWN_CANCELS):
+            payload = intent.payload
+            found.update(str(one.get("ordId")) for one in (payload, *payload.get("cancels", ())))
+            if payload["type"] == "cancelAll":
+                found.add(symbols.get(str(payload["symbolCode"]), ""))
+        return frozenset(found)
+
+    def _on_funding(self, update: Any) -> None:
+        for one in update.items if update.kind == "incremental" else ():
+            self._say("funding", one["symbol"], f"funding {one['symbol']}: {signed(one['amount'], 4)} USDC", one)
+
+    def _say(self, kind: str, symbol: str, text: str, row: Mapping[str, Any] = MappingProxyType({})) -> None:
+        when = row.get("time")
+        at_ms = self._session._runtime.now() if when is None else int(when.timestamp() * 1000)
+        self.news = [*self.news[1 - NEWS :], News(at_ms, kind, symbol, text, str(row.get("order_id") or ""))]
+        self.wake()
+
+    def wake(self) -> None:
+        """Have all panels refreshed soon."""
+        for panel in list(self._panels):
+            panel._on_change()
+
+
+def _traded(row: Mapping[str, Any], quantity: Any, price: Any) -> str:
+    """Return what an order or a fill is, in words."""
+    verb = "buy" if row["side"].startswith("BUY") else "sell"
+    at = f" at {grouped(price)}" if price else ""
+    return f"{verb} {trimmed(quantity)} {row['symbol']}{at}"
+
+
+def _whence(reason: str | None) -> str:
+    """Return who cancelled an order that this session did not; the feed as published does not say."""
+    by_owner = (reason or "").startswith("cancelled by its owner")
+    return "elsewhere" if by_owner else f"by the venue ({reason})" if reason else "elsewhere or by the venue"
+
+
+def _ms(moment: Any) -> int | None:
+    """Return a time of a frame in Unix ms, None for none; NaT is not equal to itself."""
+    return None if moment is None or moment != moment else int(moment.timestamp() * 1000)
