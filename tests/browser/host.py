@@ -57,6 +57,12 @@ class Host:
         self.wall_ms += 1
         return self.wall_ms
 
+    def fall_silent(self, page: Page, span_ms: int) -> None:
+        """Stop the kernel, and have so much time pass on the page after its last message."""
+        self.silent = True
+        settle(page)
+        pass_time(page, span_ms)
+
     def show(self, *widgets: ipywidgets.Widget) -> None:
         """Set the widgets that the page displays when it connects; one may be given twice."""
         self._roots = [widget.model_id for widget in widgets]
@@ -64,11 +70,11 @@ class Host:
     def out(self, comm_id: str, message: dict[str, Any]) -> None:
         """Send a message of a widget to the page."""
         self.sent.append(message)
-        if message.get("method") != "update" or self.silent:
+        if message.get("method") != "update":
             return
         with self._lock:
             page = self._page
-            if page is not None:
+            if page is not None and not self.silent:
                 try:
                     page.send(json.dumps({"id": comm_id, "method": "update", "state": message["state"]}))
                 except ConnectionClosed:

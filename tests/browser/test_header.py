@@ -156,8 +156,7 @@ def test_after_a_switch_every_panel_goes_on_with_one_view(show: Open, host: Host
     page.get_by_label("Product", exact=True).select_option("ETHUSDC")
     panel(page, "Order · ETHUSDC").locator(".tk-status", has_text="live").wait_for()
     until(page, lambda: [one._views for one in dashboard.panels] == [1] * 7)
-    host.silent = True
-    pass_time(page, 3_000)
+    host.fall_silent(page, 3_000)
     expect(page.locator(".tk-status")).to_have_text(["no kernel"] * 7)
     host.silent = False  # a panel that rests has no kernel from then on
     expect(page.locator(".tk-status")).to_have_text(["live"] * 7)

@@ -27,8 +27,7 @@ def test_a_dead_kernel_veils_every_panel_and_disables_every_button_until_it_is_b
     page = show(session.dashboard("BTCUSDC"))
     page.locator(".tk-status", has_text="live").first.wait_for()
     until(page, lambda: page.locator(ENABLED).count() > 10)
-    host.silent = True
-    pass_time(page, 2_000)
+    host.fall_silent(page, 2_000)
     expect(page.locator(".tk-status")).to_have_text(["quiet"] * page.locator(".tk").count())
     pass_time(page, 1_000)
     page.wait_for_function("document.querySelectorAll('.tk-veiled').length === document.querySelectorAll('.tk').length")
@@ -43,8 +42,7 @@ def test_a_dead_kernel_veils_every_panel_and_disables_every_button_until_it_is_b
 def test_the_focus_waits_at_the_reason_and_returns_with_the_kernel(show: Open, host: Host, session: Session) -> None:
     page = show(session.ticket("BTCUSDC"))
     page.get_by_label("Price (USDC)").focus()
-    host.silent = True
-    pass_time(page, 3_000)
+    host.fall_silent(page, 3_000)
     page.wait_for_function("document.activeElement.className === 'tk-lock'")
     host.silent = False
     page.wait_for_function("document.activeElement.id.endsWith('-price')")

@@ -397,7 +397,8 @@ function makeChart(host, edges, colors, model, mayMove) {
       const width = (range.to - range.from) * factor;
       chart.timeScale().setVisibleLogicalRange({ from: range.to - width, to: range.to });
     },
-    latest: () => chart.timeScale().scrollToRealTime(),
+    // Without an animation: the next candle would stop it half-way.
+    latest: () => chart.timeScale().scrollToPosition(RIGHT_BARS, false),
     point: (index) => (index === null || !state.rows[index] ? chart.clearCrosshairPosition() : chart.setCrosshairPosition(state.rows[index][4], state.rows[index][0], candles)),
     stop: () => chart.remove(),
   };
