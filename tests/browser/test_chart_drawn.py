@@ -23,15 +23,17 @@ __all__ = ["host", "session", "show", "venue"]
 
 DRAWN = """() => {
   const series = chart.panes().map((pane) => pane.getSeries().map((one) => {
-    const { title, color, lastValueVisible, lineStyle, lineWidth, priceLineVisible, crosshairMarkerVisible } = one.options();
-    const options = { title, color, lastValueVisible, lineStyle, lineWidth, priceLineVisible, crosshairMarkerVisible };
-    return { kind: one.seriesType(), data: one.data(), options };
+    const names = ['title', 'lastValueVisible', 'lineStyle', 'priceLineVisible', 'crosshairMarkerVisible'];
+    return { data: one.data(), options: Object.fromEntries(names.map((name) => [name, one.options()[name]])) };
   }));
   const candles = chart.panes()[0].getSeries()[0];
-  const lines = candles.priceLines().map((one) => one.options()).map(
-    ({ price, color, lineStyle, lineWidth, title, axisLabelVisible }) => [price, color, lineStyle, lineWidth, title, axisLabelVisible]);
-  return { series, lines, marks: marks.markers().map(({ time, price, position, shape, color }) => [time, price, position, shape, color]),
-           range: chart.timeScale().getVisibleLogicalRange(), spacing: chart.timeScale().options().barSpacing, format: candles.options().priceFormat };
+  const pick = (one, names) => names.split(' ').map((name) => one[name]);
+  const parts = 'price color lineStyle lineWidth title axisLabelVisible';
+  const lines = candles.priceLines().map((one) => pick(one.options(), parts));
+  const shown = marks.markers().map((one) => pick(one, 'time price position shape color'));
+  const time = chart.timeScale();
+  return { series, lines, marks: shown, range: time.getVisibleLogicalRange(), spacing: time.options().barSpacing,
+           format: candles.options().priceFormat };
 }"""
 UP, DOWN, TEXT, BAD = "rgb(20, 100, 165)", "rgb(152, 62, 0)", "rgb(27, 31, 36)", "rgb(179, 38, 30)"
 AT = "(y) => chart.panes()[0].getSeries()[0].coordinateToPrice(y)"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolkit
-from tests.browser.host import Host, expect, pass_time, until
+from tests.browser.host import Host, expect, until
 from tests.browser.test_widgets import Open, host, panel, session, show, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue

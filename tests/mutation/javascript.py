@@ -31,10 +31,10 @@ SECONDS = 300
 MOST_TESTS = 30
 """Tests of one mistake. A line of the shared code is run by nearly all: the first ones are those of its file."""
 TESTS = {
-    "common.js": ("mistakes", "keys", "truth", "silence", "accessible", "widgets", "blotter"),
+    "common.js": ("page_states", "mistakes", "keys", "truth", "silence", "accessible", "widgets", "blotter"),
     "review.js": ("mistakes", "accessible", "widgets", "silence", "blotter", "chart"),
     "table.js": ("mistakes", "blotter", "keys", "layout"),
-    "ticket.js": ("mistakes", "widgets", "accessible", "truth", "keys"),
+    "ticket.js": ("page_states", "mistakes", "widgets", "accessible", "truth", "keys"),
     "fields.js": ("widgets", "keys", "truth", "mistakes", "accessible"),
     "book.js": ("mistakes", "widgets", "keys", "layout"),
     "blotter.js": ("blotter", "mistakes", "keys", "widgets", "truth"),
