@@ -349,7 +349,8 @@ def test_a_line_is_dragged_only_as_it_is_meant(show: Open, session: Session, ven
     settle(page)
     assert len(sent) == 3
     # While the panel is locked nothing moves, and nothing is placed.
-    chart.lock = "for a test"
+    chart._lock_reason = lambda: "for a test"
+    chart.refresh()
     settle(page)
     assert cursor(*at(lower, 1)) == ""
     drag(lower, 30)
