@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..base_panel import static_view
 from ..base_panel.number_format import change, in_units, money, percent, trimmed
 from ..base_panel.panel import Panel, module
 
@@ -46,6 +45,7 @@ class Header(Panel):
         }
         until = f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}"
         return {
+            "title": product.symbol,
             "symbol": product.symbol,
             "symbols": self._symbols if self._on_symbol is not None else [product.symbol],
             "last": price["last"],
@@ -63,6 +63,3 @@ class Header(Panel):
 
     def _lines(self) -> Iterable[str]:
         return (f"{self._product.symbol}: last {self.view['last']} {self.view['change']} in 24 h",)
-
-    def _snapshot(self) -> str:
-        return static_view.heading(self.view["symbol"], self.view["last"]) + static_view.pairs(self.view["rows"])
