@@ -50,6 +50,7 @@ class Header(Panel):
             "symbols": self._symbols if self._on_symbol is not None else [product.symbol],
             "last": price["last"],
             "change": change(ticker.get("change")),
+            "note": f"{price['last']} {change(ticker.get('change'))} in 24 h",
             "rows": [
                 ["24 h change", change(ticker.get("change"))],
                 ["24 h high / low", f"{price['high']} / {price['low']}"],
@@ -62,4 +63,4 @@ class Header(Panel):
         }
 
     def _lines(self) -> Iterable[str]:
-        return (f"{self._product.symbol}: last {self.view['last']} {self.view['change']} in 24 h",)
+        return (f"{self._product.symbol}: last {self.view['note']}",)
