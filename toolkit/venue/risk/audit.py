@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ...numerals import micro_text
 from ..engine.core import Core
 from ..engine.registry import invariant
-from ..model.accounts import VenueOrder
+from ..model.accounts import VenueAccount, VenueOrder
 from ..model.book import BookSide
 from ..model.constants import (
     CANCELED,
@@ -190,10 +190,24 @@ def liquidations(core: Core) -> Iterator[str]:
     missing = unhealthy - state.liquidations.keys()
     if missing:
         yield f"not being liquidated at a margin ratio of 100 % or more: {sorted(missing)}"
+    flat = [
+        key for key, entry in state.liquidations.items() if not _holds(state.accounts[entry.address], entry.product)
+    ]
+    if flat:
+        yield f"being liquidated without a position: {flat}"
     listed = {entry.address for entry in state.liquidations.values()}
     marked = {address for address, account in state.accounts.items() if account.status == LIQUIDATING}
     if listed != marked:
         yield f"accounts whose status and liquidations differ: {sorted(listed ^ marked)}"
+
+
+def _holds(account: VenueAccount, code: int) -> bool:
+    """Return whether an isolated position (0 = any on cross margin) is open."""
+    return any(
+        position.long.size or position.short.size
+        for position in account.positions.values()
+        if (position.product if position.mode == ISOLATED else 0) == code
+    )
 
 
 @invariant(history=True)
