@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from .books import Account, Order, Position, Refused, down, need, up
 from .matching import Matching
-from .money import OWN
 
 TOP_PRICE = 999_999
 E8 = 10**8
@@ -44,8 +43,6 @@ class Rules(Matching):
         """
         position, product, side = order.position, order.product, order.side
         worse = side * (price - product.mark)
-        if order.account.address in OWN:
-            return steps
         leg = position.leg(-side)
         closing = order.closing if order.account.hedge else bool(leg.size)
         closes = leg.size if closing else 0
