@@ -152,6 +152,27 @@ def test_the_profit_of_a_vault_stays_the_same_when_somebody_leaves() -> None:
     assert left == profit
 
 
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_leaving_in_parts_costs_the_leaders_share_of_all_the_gain(side: str, parts: int) -> None:
+    play = Led()
+    share = play.join("joe", 100_000)
+    play.trade_of_vault(side, "1", 60_000)
+    play.mark(60_000 + (2_000 if side == "BUY" else -2_000))
+    play.placed("zoe", side, "1", 62_000 if side == "BUY" else 58_000)
+    out = "SELL" if side == "BUY" else "BUY"
+    item = {
+        "symbolCode": BTC, "ordPx": "0", "ordQty": "1", "ordType": "MARKET", "ordSide": out, "timeInForce": "IOC",
+    }  # fmt: skip
+    assert play.do("lea", play.vault, type="placeOrder", orders=[item]).code == 0
+    before, lea = play.balance("joe"), play.balance("lea")
+    for _ in range(parts):
+        check(play.leave("joe", str(int(share) // parts)))
+    gain = play.balance("joe") - before - 100_000 * MICRO + play.balance("lea") - lea
+    assert 900 * MICRO < gain < 1_000 * MICRO
+    assert play.balance("lea") - lea == pytest.approx(gain / 10, abs=10)
+
+
 def test_a_deposit_to_the_lp_vault_locks_the_earlier_ones_again() -> None:
     play = Led()
     for _ in range(2):
