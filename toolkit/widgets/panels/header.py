@@ -48,7 +48,6 @@ class Header(Panel):
             "title": product.symbol,
             "symbol": product.symbol,
             "symbols": self._symbols if self._on_symbol is not None else [product.symbol],
-            "last": price["last"],
             "change": change(ticker.get("change")),
             "note": f"{price['last']} {change(ticker.get('change'))} in 24 h",
             "rows": [
