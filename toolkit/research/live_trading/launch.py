@@ -103,7 +103,7 @@ def live(
     run of this name is running.
     """
     if not dry_run:
-        _check_agent(session)
+        check_agent(session)
     journal = None if run is None else RunJournal(session, run)
     options: dict[str, Any] = {"poll": poll, "warm_up": warm_up, "dry_run": dry_run, "max_bar_age": max_bar_age}
     runner = Runner(session, strategy, symbols, interval, limits, journal=journal, adopt=adopt, **options)
@@ -113,7 +113,7 @@ def live(
     return runner
 
 
-def _check_agent(session: Session) -> None:
+def check_agent(session: Session) -> None:
     """Raise WalletError unless the venue lists the session's agent as active for its account, now."""
     agent = session.wallet.agent if session.wallet is not None else None
     if agent is None:

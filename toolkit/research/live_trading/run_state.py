@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from msgspec import structs
 
-from ...errors import ActionRejected, InputError
+from ...errors import InputError
 from ...limits import Book
 from ...products import Product
 from ...returns import CAPITAL_FLOWS
@@ -174,11 +173,8 @@ class RunState:
         """Cancel the open orders of a symbol; of a run with a name only its own."""
         if self.journal is None:
             self.session.cancel_all(symbol)
-            return
-        table = self.session.orders(symbol, open=True, progress=False)
-        if len(own := table[table["client_order_id"].map(self.journal.owns).astype(bool)]):
-            with suppress(ActionRejected):  # some may have ended meanwhile
-                self.session.cancel(own["order_id"].tolist(), symbol=symbol)
+        else:
+            self.journal.run.cancel(symbol)
 
     @property
     def earned(self) -> float:
@@ -201,6 +197,8 @@ class RunState:
     def mark_answered(self) -> None:
         """Note that the venue has answered every query of a poll."""
         self.answered_ms, self._last_transport_note = self.now(), ""
+        if self.journal is not None:
+            self.journal.renew()
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`; a transport error that repeats itself is noted once."""
@@ -289,7 +287,7 @@ class RunState:
     def _own_steps(self, row: Any) -> int:
         """Return how much of a fill is the run's. A liquidation takes what the run with a name holds, at most."""
         steps, book = self._steps(row.symbol, row.quantity), self.books[str(row.symbol)]
-        if self.journal is None or self.journal.owns(row.client_order_id):
+        if self.journal is None or self.journal.run.owns(row.client_order_id):
             return steps
         held = book.longs if str(row.side).startswith("SELL") else book.shorts
         return min(steps, held) if row.type in ("LIQUIDATION", "ADL") else 0
@@ -363,7 +361,7 @@ class RunState:
         table = table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
         if self.journal is None or "client_order_id" not in table:
             return table
-        return table[table["client_order_id"].map(self.journal.owns).astype(bool)]
+        return table[table["client_order_id"].map(self.journal.run.owns).astype(bool)]
 
 
 def _ids(table: pd.DataFrame) -> set[str]:

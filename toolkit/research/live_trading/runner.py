@@ -114,7 +114,7 @@ class Runner:
             until = None if duration is None else self.state.started_ms + span_ms(duration, "duration")
             while not self._stop.is_set():
                 if self.ctx.stopped:
-                    reason, kind = self.ctx.stopped, "STOP"
+                    reason, kind = self.ctx.stopped, self.ctx.stopped_by
                     break
                 if until is not None and self.state.now() >= until:
                     break
@@ -209,7 +209,12 @@ class Runner:
         self.ctx._take_up(journal.kept, journal.handles)
         held = {symbol: self.ctx.position(symbol) for symbol in self.symbols}
         state.read_orders()
-        cancelled = [placed for placed in self.ctx.orders() if not (self._adopt or placed.order.reduce_only)]
+        books = state.books
+        cancelled = [
+            placed
+            for placed in self.ctx.orders()
+            if not self._adopt and not books[str(placed.order.symbol)].only_reduces(placed.order)
+        ]
         for placed in cancelled:
             self.ctx.cancel(placed)
         sizes = dict.fromkeys(self.symbols, 0.0)
@@ -278,6 +283,11 @@ class Runner:
             own, fill = self.state.new_fills.popleft()
             if journal is not None:
                 journal.append(self.state.now(), fill=own)
+            if fill.type in ("LIQUIDATION", "ADL"):
+                text = f"{fill.side} {fill.quantity:g} at {fill.price:g}"
+                self.state.note(fill.type, fill.symbol, text)
+                if fill.type == "LIQUIDATION":
+                    self.ctx.end("LIQUIDATION", f"the account was liquidated in {fill.symbol}: {text}")
             self.strategy.on_fill(self.ctx, fill)
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
@@ -447,7 +457,7 @@ class Runner:
                 self.still_open.append(f"{row.side} {row.size:g} {row.symbol}")
         journal = self.state.journal
         for row in rows_of(self.session.orders(open=True)):
-            if row.symbol in self.symbols and (journal is None or journal.owns(row.client_order_id)):
+            if row.symbol in self.symbols and (journal is None or journal.run.owns(row.client_order_id)):
                 self.still_open.append(f"order {row.order_id} {row.side} {row.remaining:g} {row.symbol}")
         if self.still_open:
             self.state.note("OPEN", "", "; ".join(self.still_open))
