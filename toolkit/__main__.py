@@ -18,7 +18,6 @@ COMMANDS = {
     "class": "serve one venue for a room of students",
     "grade": "run handed-in notebooks in a jail and check them",
     "record": "write a live feed to disk",
-    "watch": "cancel the opening orders of a live run that has died",
     "export": "write a notebook as one HTML page, with the last state of its widgets",
     "sign": "sign unsigned requests, one JSON a line",
     "verify": "print the signer of signed requests, one JSON a line",

@@ -11,13 +11,11 @@ import pytest
 
 import toolkit
 from tests.research.markets import Scripted
-from toolkit.__main__ import main
-from toolkit.errors import InputError, NotSent
+from toolkit.errors import InputError, NotSent, WalletError
 from toolkit.limits import Limits
-from toolkit.research import live
+from toolkit.research import live, watch
 from toolkit.research.live_trading.run_journal import RunJournal, RunName
 from toolkit.research.live_trading.watching import Watcher
-from toolkit.venue.development import agent
 from toolkit.venue.local import LocalVenue
 
 BTC = "BTCUSDC"
@@ -101,23 +99,22 @@ def test_a_run_renews_its_lease_only_while_the_venue_answers(session: Any, monke
     assert renewed == [5, 6, 9, 10]
 
 
-def test_the_command_cancels_over_the_wire(
+def test_a_watcher_cancels_over_the_wire_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
-    with LocalVenue(clock="manual") as venue, venue.serve() as served:
-        with toolkit.connect(base_url=served.base_url, account=1) as session:
-            session.exchange.approve_agent(validity_seconds=86_400)
-            journal = RunJournal(session, "one")
-            session.place(journal.record(toolkit.orders.buy(BTC, "0.01", "30000"), session.clock.now_ms()))
-            journal.close()
-            monkeypatch.setenv("TOOLKIT_AGENT_KEY", "0x" + agent(1).key.hex())
-            watch = ["watch", "one", "--base-url", served.base_url, "--account", str(session.account)]
-            assert main([*watch, "--after", "10ms", "--every", "20ms", "--duration", "40ms"]) == 0
-            assert len(session.orders(open=True)) == 0
-    printed = capsys.readouterr().out
-    assert f"watching run 'one' of {session.account}\nready\n" in printed
-    assert "cancelled 1 orders that may open" in printed
+    served = LocalVenue(clock="manual").serve()
+    with served, toolkit.connect(base_url=served.base_url, account=1) as session:
+        session.exchange.approve_agent(validity_seconds=86_400)
+        journal = RunJournal(session, "one")
+        session.place(journal.record(toolkit.orders.buy(BTC, "0.01", "30000"), session.clock.now_ms()))
+        journal.close()
+        watch(session, "one", after="10ms", every="20ms", duration="40ms")
+        assert len(session.orders(open=True)) == 0
+        assert "not renewed for 0 s, so 1 orders are cancelled" in capsys.readouterr().out
+        session.exchange.revoke_agent()
+        with pytest.raises(WalletError, match="is not approved|no longer approved"):
+            watch(session, "one", duration="1s")
 
 
 def test_a_span_that_is_none_is_refused(session: Any) -> None:
