@@ -28,16 +28,15 @@ def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         state = RunState(session, ["BTCUSDC"], 60_000, mode="live", dry_run=False)
         state.begin()
-        sizes: dict[str, list[int]] = {"fills": [], "orders": []}
-        for name in sizes:
-            read = getattr(session, name)
+        sizes: dict[str, list[int]] = {"fills": [], "order_states": []}
+        read = RunState._rows
 
-            def counted(*args: Any, read: Any = read, name: str = name, **keywords: Any) -> Any:
-                table = read(*args, **keywords)
-                sizes[name].append(len(table))
-                return table
+        def counted(self: RunState, query: str, **given: Any) -> Any:
+            rows = read(self, query, **given)
+            sizes[query].append(len(rows))
+            return rows
 
-            monkeypatch.setattr(session, name, counted)
+        monkeypatch.setattr(RunState, "_rows", counted)
         for minute in range(MINUTES):
             made = orders.buy("BTCUSDC", "0.001", price=50_000 + minute)
             receipt = session.place(made)
@@ -52,7 +51,7 @@ def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> No
         assert state.books["BTCUSDC"].net == MINUTES
         assert len(state.new_fills) == MINUTES
         assert max(sizes["fills"]) <= 3
-        assert max(sizes["orders"]) <= 3
+        assert max(sizes["order_states"]) <= 3
         assert len(state._seen["fills"]) <= 3
 
 
@@ -83,7 +82,7 @@ def test_funding_is_read_on_from_the_last_payment(monkeypatch: pytest.MonkeyPatc
         assert [len(times) for times in paid] == [1, 0] * 6
         assert len(set(times)) == 6
         assert max(sizes) <= 2
-        assert len(state._seen["funding"]) <= 2
+        assert len(state._seen["funding_payments"]) <= 2
 
 
 EIGHT_HOURS = """

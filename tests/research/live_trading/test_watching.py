@@ -15,6 +15,7 @@ from toolkit.errors import InputError, NotSent, WalletError
 from toolkit.limits import Limits
 from toolkit.research import live, watch
 from toolkit.research.live_trading.run_journal import RunJournal, RunName
+from toolkit.research.live_trading.run_state import RunState
 from toolkit.research.live_trading.watching import Watcher
 from toolkit.venue.local import LocalVenue
 
@@ -87,14 +88,14 @@ def test_in_hedge_mode_orders_that_close_a_leg_stay(session: Any, leg: str) -> N
 def test_a_run_renews_its_lease_only_while_the_venue_answers(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     renewed: list[int] = []
     monkeypatch.setattr(RunJournal, "renew", lambda self: renewed.append(session.clock.now_ms() // 60_000 % 60))
-    query = session.wallet_balances
+    query = RunState._read_balance
 
-    def answer() -> Any:
+    def answer(self: RunState) -> Any:
         if session.clock.now_ms() // 60_000 % 60 in (7, 8):
             raise NotSent("no connection")
-        return query()
+        return query(self)
 
-    monkeypatch.setattr(session, "wallet_balances", answer)
+    monkeypatch.setattr(RunState, "_read_balance", answer)
     live(Scripted({}), session, [BTC], duration="5m", limits=Limits(max_stale=None), run="one")
     assert renewed == [5, 6, 9, 10]
 

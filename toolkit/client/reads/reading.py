@@ -279,6 +279,19 @@ class Reader:
         made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         return made
 
+    def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
+        """Send one request; return the rows as they came, in wire names, for a caller that asks again and again.
+
+        Raises BadAnswer unless every row has what its record can't do without.
+        """
+        from ..reads import frames
+
+        endpoint = ENDPOINTS[name]
+        reply = yield from self.fetch(endpoint, (yield from self.query(endpoint, given)))
+        found = rows_of(endpoint, frames.data_of(reply.body))
+        admit(endpoint.path, endpoint.record, found)
+        return found
+
     def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
         """Send one request; return the rows by column, as `frames.values_of` does, and the response."""
         from ..reads import frames

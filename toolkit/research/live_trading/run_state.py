@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,10 @@ NAN = float("nan")
 DAY_MS = 86_400_000
 LATE_MS = 60_000
 """Rows that are shown this much later than others of their time are still read."""
+MOST_CANDLES = 100
+"""Candles that are read as rows, in one request."""
+PAGE = 20
+"""Rows that are read without a frame, in one request."""
 FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
 
 
@@ -107,7 +111,7 @@ class RunState:
         self.fees = 0.0
         self._seen: dict[str, dict[str, int]] = {}
         """Rows that were read, by table, id → time, as far as a further read may show them again."""
-        self._newest_ms = dict.fromkeys(("orders", "fills", "funding", "ledger"), 0)
+        self._newest_ms = dict.fromkeys(("orders", "fills", "funding_payments", "ledger"), 0)
         """Times of the last order change, fill and payment that were read."""
         self._read_from_ms = 0
         """Start of the run that this one continues, 0 for none."""
@@ -231,11 +235,13 @@ class RunState:
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
             "fills": seen,
-            "funding": paid,
+            "funding_payments": paid,
             "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
             "ledger": _ids(self.session.info.ledger(start=begun)),
         }
-        self._seen = {name: dict.fromkeys(self.earlier[name], self.now()) for name in ("fills", "funding", "ledger")}
+        self._seen = {
+            name: dict.fromkeys(self.earlier[name], self.now()) for name in ("fills", "funding_payments", "ledger")
+        }
 
     def read_mode(self) -> None:
         """Read whether the account is in hedge mode; the venue does not show it before the first order."""
@@ -258,21 +264,45 @@ class RunState:
         self._outside = outside
 
     def _read_balance(self) -> float:
-        table = self.session.wallet_balances()
-        if len(table):
-            self.equity, self.balance = float(table["equity"].iloc[0]), float(table["balance"].iloc[0])
+        if rows := self._rows("wallet_balances", include_zero=True):
+            self.equity, self.balance = float(rows[0]["equity"]), float(rows[0]["balance"])
         return self.balance
+
+    def _rows(self, query: str, **given: Any) -> list[Mapping[str, Any]]:
+        """Return rows as they came: a run asks too often for frames, which take five times as long."""
+        return self.session._driver.run(self.session._reader.rows(query, given))
+
+    def read_candles(self, symbol: str, start_ms: int, end_ms: int) -> dict[int, tuple[float, ...]]:
+        """Return the venue's candles from a time on and before another: start → open, high, low, close, volume.
+
+        One that can't be (no number, or a price outside of low and high) is noted as BAD_BAR, and is () instead.
+        """
+        length = pd.Timedelta(self.interval_ms, unit="ms")
+        rows: Iterable[Any]
+        if (end_ms - start_ms) // self.interval_ms <= MOST_CANDLES:
+            asked = {"symbol": symbol, "interval": length, "start": start_ms, "end": end_ms - 1}
+            rows = ((int(row["timestamp"]) * 1000, row) for row in self._rows("klines", **asked))
+        else:
+            table = self.session.klines(symbol, length, utc(start_ms), utc(end_ms - 1), progress=False)
+            rows = zip(map(unix_ms, table.index), table.to_dict("records"), strict=True)
+        found: dict[int, tuple[float, ...]] = {}
+        for opened, row in rows:
+            values = tuple(float(row[name]) for name in ("open", "high", "low", "close", "volume"))
+            open_, high, low, close, volume = values
+            good = 0 < low <= min(open_, close) <= max(open_, close) <= high < float("inf") and volume >= 0
+            found[opened] = values if good else ()
+            if not good:
+                self.note("BAD_BAR", symbol, f"{utc(opened)}: open, high, low, close, volume are {values}; left out")
+        return found
 
     def read_orders(self) -> None:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
             self._settle_unknown()
-            table = self._read_on("orders", partial(self.session.orders, progress=False))
-            rows = {_id_or_zero(row.client_order_id): row for row in table}
+            rows = self._read_order_states()
             for placed in self.placed:
-                row = rows.get(placed.cl_ord_id)
-                if row is not None and not placed.done:
-                    self._update(placed, int(row.order_id), str(row.status), float(row.filled))
+                if placed.cl_ord_id in rows and not placed.done:
+                    self._update(placed, *rows[placed.cl_ord_id])
         for row in self._read_on("fills", partial(self.session.fills, progress=False)):
             steps = self._own_steps(row) if row.symbol in self.books else 0
             if steps:
@@ -283,6 +313,24 @@ class RunState:
                 self.new_fills.append((own, _fill_of(row, str(row.side).startswith("BUY"))))
                 self.fees += float(row.fee)
             self._traded += float(row.realized_pnl) - float(row.fee)
+
+    def _read_order_states(self) -> dict[int, tuple[int, str, float]]:
+        """Return order id, state and filled quantity of the orders that have changed, by client id."""
+        start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms["orders"] - LATE_MS)
+        found: dict[int, tuple[int, str, float]] = {}
+        rows = self._rows("order_states", start=start_ms, page_size=PAGE)
+        if len(rows) < PAGE:
+            times = [int(row["blockTime"]) for row in rows]
+            for row in rows:
+                found[int(row["clOrdId"] or 0)] = int(row["ordId"]), str(row["status"]), float(row["filledQty"])
+        else:
+            table = self.session.orders(start=utc(start_ms), progress=False)
+            times = [unix_ms(table["time"].max())]
+            for each in rows_of(table):
+                number = _id_or_zero(each.client_order_id)
+                found[number] = int(each.order_id), str(each.status), float(each.filled)
+        self._newest_ms["orders"] = max(self._newest_ms["orders"], *times, 0)
+        return found
 
     def _own_steps(self, row: Any) -> int:
         """Return how much of a fill is the run's. A liquidation takes what the run with a name holds, at most."""
@@ -297,14 +345,14 @@ class RunState:
 
         Fills and payments that were yielded before are left out.
         """
+        seen = self._seen[name]
         start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
+        rows = self._rows(name, start=start_ms, page_size=PAGE)
+        if len(rows) < PAGE and all(str(row["id"]) in seen for row in rows):
+            return
         table = read(start=utc(start_ms))
         if len(table):
             self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
-        seen = self._seen.get(name)
-        if seen is None:
-            yield from rows_of(table)
-            return
         self._seen[name] = seen = {key: time for key, time in seen.items() if time >= start_ms}
         for row in rows_of(table):
             if str(row.id) not in seen:
@@ -313,7 +361,7 @@ class RunState:
 
     def read_funding(self) -> Iterator[FundingFee]:
         """Yield the funding payments that were not read before."""
-        for row in self._read_on("funding", self.session.info.funding_payments):
+        for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
             if row.symbol in self.books:
                 yield _funding_fee(row, self.prices.get(str(row.symbol), NAN))
@@ -340,7 +388,10 @@ class RunState:
         )[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)]
         first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
         reasons = {placed.order_id: placed.reason for placed in self.placed}
-        fees = [_funding_fee(row) for row in rows_of(self._own("funding", session.info.funding_payments(start=begun)))]
+        fees = [
+            _funding_fee(row)
+            for row in rows_of(self._own("funding_payments", session.info.funding_payments(start=begun)))
+        ]
         return Results(
             name,
             pd.DataFrame(equity, index=index, columns=list(tables.EQUITY)).astype(tables.EQUITY),

@@ -27,7 +27,7 @@ from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
 from .limits import check_run
 from .run_journal import RunJournal
-from .run_state import RunState, rows_of, unix_ms, utc
+from .run_state import RunState, rows_of, utc
 from .session_context import FeedQueue, SessionContext
 
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ class Runner:
         edge_ms = state.started_ms // self.interval_ms * self.interval_ms
         first_ms = edge_ms - self.warm_up * self.interval_ms
         for symbol in self.symbols:
-            for row in rows_of(self._klines(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)):
-                self._last_close[symbol] = float(row.close)
+            before = state.read_candles(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)
+            self._last_close |= {symbol: values[3] for values in before.values() if values}
             if overrides(self.strategy, "on_trade"):
                 self._feed.add_trades(symbol)
             if overrides(self.strategy, "on_book"):
@@ -332,19 +332,18 @@ class Runner:
             start, end = next_open_ms[symbol], until // self.interval_ms * self.interval_ms
             if end <= start:
                 continue
-            listed = {unix_ms(row.Index): row for row in rows_of(self._klines(symbol, start, end))}
+            listed = self.state.read_candles(symbol, start, end)
             settled = self._settled_ms(listed, end)
             for opened in range(start, end, self.interval_ms):
-                row = listed.get(opened)
-                if row is not None and row.close == row.close:
-                    values = [float(value) for value in (row.open, row.high, row.low, row.close, row.volume)]
+                values = listed.get(opened)
+                if values:
                     last_close[symbol] = values[3]
-                elif opened >= settled:
+                elif values is None and opened >= settled:
                     break
-                elif symbol in last_close:
-                    values = [last_close[symbol]] * 4 + [0.0]
+                elif values is None and symbol in last_close:
+                    values = (last_close[symbol],) * 4 + (0.0,)
                 else:
-                    continue  # nothing was ever traded, so there is no price
+                    continue  # a bar that can't be, or nothing was ever traded, so that there is no price
                 bar = Bar(symbol, opened, opened + self.interval_ms, *values)
                 bars.append((bar.closed, number, bar))
             else:
@@ -355,11 +354,7 @@ class Runner:
         self._read_bars.extend(sorted(bars, key=lambda item: item[:2]))
         self._deliver_bars()
 
-    def _klines(self, symbol: str, start_ms: int, end_ms: int) -> pd.DataFrame:
-        length = pd.Timedelta(self.interval_ms, unit="ms")
-        return self.session.klines(symbol, length, utc(start_ms), utc(end_ms), closed=True, progress=False)
-
-    def _settled_ms(self, listed: Mapping[int, Any], end: int) -> int:
+    def _settled_ms(self, listed: Mapping[int, object], end: int) -> int:
         """Return the time before which a bar that the venue does not list had no trades, rather than being late."""
         if self._manual_clock or self.state.now() - end >= QUIET_GRACE_MS:
             return end
