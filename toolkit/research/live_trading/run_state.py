@@ -289,7 +289,7 @@ class RunState:
         for opened, row in rows:
             values = tuple(float(row[name]) for name in ("open", "high", "low", "close", "volume"))
             open_, high, low, close, volume = values
-            good = 0 < low <= min(open_, close) <= max(open_, close) <= high < float("inf") and volume >= 0
+            good = 0 < low <= open_ <= high < float("inf") and low <= close <= high and volume >= 0  # NaN is false
             found[opened] = values if good else ()
             if not good:
                 self.note("BAD_BAR", symbol, f"{utc(opened)}: open, high, low, close, volume are {values}; left out")

@@ -176,7 +176,8 @@ class Runner:
         first_ms = edge_ms - self.warm_up * self.interval_ms
         for symbol in self.symbols:
             before = state.read_candles(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)
-            self._last_close |= {symbol: values[3] for values in before.values() if values}
+            for values in filter(None, before.values()):
+                self._last_close[symbol] = values[3]
             if overrides(self.strategy, "on_trade"):
                 self._feed.add_trades(symbol)
             if overrides(self.strategy, "on_book"):
