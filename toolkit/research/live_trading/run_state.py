@@ -16,6 +16,7 @@ from ...products import Product
 from ...returns import CAPITAL_FLOWS
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
+from ..analysis.recipes import Recipe
 from ..analysis.results import Results, frame, records_frame
 from ..market_data import time_index
 from .run_journal import OwnFill, RunJournal
@@ -371,7 +372,7 @@ class RunState:
         intervals = [product.funding_interval * 1000 for product in self.products.values()]
         return min(self.answered_ms // length * length + length for length in intervals)
 
-    def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any]) -> Results:
+    def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any], recipe: Recipe) -> Results:
         """Return the Results of the run of a strategy, with the tables as the venue answers now."""
         session, begun, symbols = self.session, utc(self.started_ms), list(self.symbols)
         samples = {sample[0]: sample[1:] for sample in self.samples}  # the last sample of a time counts
@@ -405,6 +406,7 @@ class RunState:
             records=records_frame(records),
             params=params,
             settings={"mode": self.mode, "environment": session.environment.name, "dry_run": self.dry_run},
+            recipe=recipe,
         )
 
     def _own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:

@@ -22,7 +22,9 @@ from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ...limits import Limits
 from ...numerals import Span
 from ..analysis.luck import trials
+from ..analysis.recipes import Recipe
 from ..analysis.results import Results
+from ..backtesting.driver import backtest
 from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
 from .limits import check_run
@@ -70,6 +72,7 @@ class Runner:
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
+        self._fresh = as_strategy(strategy)
         named = symbols or self.strategy.symbols or ("BTCUSDC",)
         self.symbols = (named,) if isinstance(named, str) else tuple(dict.fromkeys(named))
         self.interval_ms = span_ms(interval)
@@ -422,7 +425,10 @@ class Runner:
             raise failed
         if state.journal is not None:
             state.journal.close()
-        return state.results(self.strategy.name, self.strategy.params, self.ctx.records)
+        received = {symbol: self.ctx.history[symbol].frame() for symbol in self.symbols}
+        again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
+        again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
+        return state.results(self.strategy.name, self.strategy.params, self.ctx.records, Recipe(backtest, again))
 
     def _attempt(self, what: str, action: Callable[[], Any]) -> BaseException | None:
         """Do one step of the end; a failure is noted and returned, and the other steps still happen."""
