@@ -582,3 +582,27 @@ def test_a_bar_that_can_not_be_is_noted_and_left_out(
     assert all(time // 60_000 % 3 for time in seen)
     assert run.events["kind"].tolist() == ["BAD_BAR", "BAD_BAR", "END"]
     assert "open, high, low, close, volume are (" in run.events["text"].iloc[0]
+
+
+@pytest.mark.parametrize(("way", "closes"), [(1, "SELL"), (-1, "BUY")], ids=["long", "short"])
+def test_the_take_profit_of_a_bracket_can_rest_as_a_maker(session: Any, way: int, closes: str) -> None:
+    seen: list[tuple[str, str]] = []
+    prices: list[float] = []
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        prices.append(bar.close)
+        moved = {2: 0.0022, 4: 0.004}.get(len(prices))
+        if moved:
+            session.venue.control.set_oracle(BTC, f"{prices[0] * (1 + way * moved):.1f}")
+        if len(prices) == 1:
+            trigger, limit, stop = (
+                ctx.product(BTC).round_price(bar.close * (1 + way * ratio), "nearest")
+                for ratio in (0.002, 0.0024, -0.02)
+            )
+            take = toolkit.orders.take_profit(BTC, closes, trigger, "0.01", limit, tif="POST_ONLY")
+            ctx.bracket(BTC, "0.01" if way > 0 else "-0.01", take_profit=take, stop_loss=stop)
+
+    strategy = {"on_bar": on_bar, "on_fill": lambda ctx, fill: seen.append((fill.side, fill.role))}
+    live(strategy, session, [BTC], duration="10m", limits=Limits())
+    assert seen[0] != (closes, "TAKER")
+    assert set(seen[1:]) == {(closes, "MAKER")}
