@@ -28,15 +28,15 @@ def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         state = RunState(session, ["BTCUSDC"], 60_000, mode="live", dry_run=False)
         state.begin()
-        sizes: dict[str, list[int]] = {"fills": [], "order_states": []}
-        read = RunState._rows
+        sizes: dict[str, list[int]] = {"fills": [], "orders": []}
+        read = RunState._changed
 
-        def counted(self: RunState, query: str, **given: Any) -> Any:
-            rows = read(self, query, **given)
-            sizes[query].append(len(rows))
+        def counted(self: RunState, name: str, query: str) -> Any:
+            rows = read(self, name, query)
+            sizes[name].append(len(rows))
             return rows
 
-        monkeypatch.setattr(RunState, "_rows", counted)
+        monkeypatch.setattr(RunState, "_changed", counted)
         for minute in range(MINUTES):
             made = orders.buy("BTCUSDC", "0.001", price=50_000 + minute)
             receipt = session.place(made)
@@ -51,7 +51,7 @@ def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> No
         assert state.books["BTCUSDC"].net == MINUTES
         assert len(state.new_fills) == MINUTES
         assert max(sizes["fills"]) <= 3
-        assert max(sizes["order_states"]) <= 3
+        assert max(sizes["orders"]) <= 3
         assert len(state._seen["fills"]) <= 3
 
 

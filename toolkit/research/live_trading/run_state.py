@@ -13,6 +13,7 @@ from msgspec import structs
 from ...errors import InputError
 from ...limits import Book
 from ...products import Product
+from ...protocol.reads.door import admit
 from ...returns import CAPITAL_FLOWS
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
@@ -30,8 +31,6 @@ LATE_MS = 60_000
 """Rows that are shown this much later than others of their time are still read."""
 MOST_CANDLES = 100
 """Candles that are read as rows, in one request."""
-PAGE = 20
-"""Rows that are read without a frame, in one request."""
 FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
 
 
@@ -317,21 +316,18 @@ class RunState:
 
     def _read_order_states(self) -> dict[int, tuple[int, str, float]]:
         """Return order id, state and filled quantity of the orders that have changed, by client id."""
-        start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms["orders"] - LATE_MS)
-        found: dict[int, tuple[int, str, float]] = {}
-        rows = self._rows("order_states", start=start_ms, page_size=PAGE)
-        if len(rows) < PAGE:
-            times = [int(row["blockTime"]) for row in rows]
-            for row in rows:
-                found[int(row["clOrdId"] or 0)] = int(row["ordId"]), str(row["status"]), float(row["filledQty"])
-        else:
-            table = self.session.orders(start=utc(start_ms), progress=False)
-            times = [unix_ms(table["time"].max())]
-            for each in rows_of(table):
-                number = _id_or_zero(each.client_order_id)
-                found[number] = int(each.order_id), str(each.status), float(each.filled)
-        self._newest_ms["orders"] = max(self._newest_ms["orders"], *times, 0)
-        return found
+        rows = self._changed("orders", "order_states")
+        self._newest_ms["orders"] = max(self._newest_ms["orders"], *(int(row["blockTime"]) for row in rows), 0)
+        return {
+            int(row["clOrdId"] or 0): (int(row["ordId"]), str(row["status"]), float(row["filledQty"])) for row in rows
+        }
+
+    def _changed(self, name: str, query: str) -> list[Mapping[str, Any]]:
+        """Return the rows since the last ones that were read, and those shortly before, as they came."""
+        start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
+        read = self.session._driver.run(self.session._reader.all_rows(query, {}, start_ms))
+        admit(read.endpoint.path, read.endpoint.record, rows := list(read.rows.values()))
+        return rows
 
     def _own_steps(self, row: Any) -> int:
         """Return how much of a fill is the run's. A liquidation takes what the run with a name holds, at most."""
@@ -348,8 +344,7 @@ class RunState:
         """
         seen = self._seen[name]
         start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
-        rows = self._rows(name, start=start_ms, page_size=PAGE)
-        if len(rows) < PAGE and all(str(row["id"]) in seen for row in rows):
+        if all(str(row["id"]) in seen for row in self._changed(name, name)):
             return
         table = read(start=utc(start_ms))
         if len(table):

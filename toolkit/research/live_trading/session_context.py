@@ -182,7 +182,8 @@ class SessionContext(Context):
             return "the run is warming up or has ended"
         if state.stale:
             return "the bar is older than max_bar_age"
-        paused = state.now() < self._paused[0] and not state.books[str(order.symbol)].only_reduces(order)
+        book = state.books.get(str(order.symbol))  # `check_order` names the symbols that there are
+        paused = state.now() < self._paused[0] and book is not None and not book.only_reduces(order)
         return f"the run is paused: {self._paused[1]}" if paused else ""
 
     def _reject(self, placed: OrderHandle, reason: str, refused: Exception | None = None) -> OrderHandle:
@@ -192,14 +193,22 @@ class SessionContext(Context):
         self._strategy.on_reject(self, placed)
         return placed
 
-    def _send(self, what: str, symbol: str, request: Callable[[], object], placed: OrderHandle | None = None) -> bool:
-        """Send what is no new order; return whether the venue took it."""
-        if self._state.dry_run:
-            return False
+    def _send(
+        self,
+        what: str,
+        symbol: str,
+        request: Callable[[], object],
+        placed: OrderHandle | None = None,
+        raised: tuple[type[Exception], ...] = (),
+    ) -> bool:
+        """Send what is no new order; return whether the venue took it. Refusals are noted, those in `raised` raised."""
         taken = False
         try:
-            request()
-            taken = True
+            if not self._state.dry_run:
+                request()
+                taken = True
+        except raised:
+            raise
         except (InputError, ExchangeError) as refused:
             if placed is not None:
                 placed.reason = str(refused)
@@ -207,7 +216,8 @@ class SessionContext(Context):
             self._pause_or_end(refused)
         except (TransportError, OutcomeUnknown) as failure:
             self._state.note("TRANSPORT", symbol, f"{what}: {failure}")
-        self._refresh()
+        if not self._state.dry_run:
+            self._refresh()
         return taken
 
     def _pause_or_end(self, refused: Exception | None) -> None:
@@ -272,17 +282,9 @@ class SessionContext(Context):
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
         """Set a leverage at the venue. Raises InputError or ActionRejected when the venue does not allow it."""
-        amount, refusals = decimal_text(leverage, "leverage"), list[Exception]()
-
-        def request() -> None:
-            try:
-                self._session.exchange.set_leverage(symbol, amount)
-            except (InputError, ActionRejected) as refused:
-                refusals.append(refused)
-
-        self._send(f"leverage {amount}", symbol, request)
-        if refusals:
-            raise refusals[0]
+        amount = decimal_text(leverage, "leverage")
+        send = partial(self._session.exchange.set_leverage, symbol, amount)
+        self._send(f"leverage {amount}", symbol, send, raised=(InputError, ActionRejected))
 
     def product(self, symbol: str) -> Product:
         return self._state.products.get(symbol) or self._session.product(symbol)
