@@ -148,9 +148,10 @@ class Recorder:
                 # The first update of a log repeats past rows, which an earlier recording may already have.
                 rows = self._new_rows(channel, name, rows)
             lost = self._store.lost
+            newest = max((row["time"] for row in rows if row.get("time") is not None), default=None)
             for time, part in groupby(rows, lambda row: row.get("time")):
                 # A snapshot repeats rows from before it was published.
-                received = self._received(channel, name, update.time if update.kind == "snapshot" else time)
+                received = self._received(channel, name, newest if update.kind == "snapshot" else time)
                 self._store.append(channel, name, list(part), received, update.kind, update.sequence)
             self.rows[channel] += len(rows) - (self._store.lost - lost)
 

@@ -106,7 +106,7 @@ class Recording:
     ) -> pd.DataFrame:
         """Return the rows of the trades, without those of before the recording, with which a subscription begins."""
         found = self.frame("trades", symbol, start=start, end=end)
-        made: pd.DataFrame = found[(found["kind"] != "snapshot") | (found["time"] >= found["received"].min())]
+        made: pd.DataFrame = found[(found["kind"] != "snapshot") | (found["time"] > found["received"].min())]
         return made
 
     def bars(
