@@ -241,6 +241,18 @@ def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
     return frame.set_index(index)
 
 
+def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return frames with the same columns one after the other, without an index, with the answers of all."""
+    if len(parts) == 1:
+        return indexed(parts[0], None)
+    # Empty frames are left out because pd.concat warns about their dtypes.
+    whole = [indexed(part, None) for part in parts]
+    frame = pd.concat([part for part in whole if len(part)] or whole[:1], ignore_index=True)
+    pages = [page for part in parts if "raw" in part.attrs for page in part.attrs["raw"].pages]
+    frame.attrs = {"raw": InfoAnswer(pages)} if pages else {}
+    return frame
+
+
 def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     known = record.by_wire.keys()
     if known >= set().union(*rows):
