@@ -712,7 +712,7 @@ def test_the_client_names_its_own_parameters(world: World) -> None:
         info.fills(start=pd.NaT)
     with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side; use one of BUY"):
         info.fills(side="UP")
-    with pytest.raises(TypeError, match=r"fills\(\): got an unexpected keyword argument 'sid'"):
+    with pytest.raises(TypeError, match=r"^fills\(\) got an unexpected keyword argument 'sid'; did you mean 'side'"):
         info.fills(sid="BUY")
 
 

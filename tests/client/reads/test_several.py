@@ -117,10 +117,11 @@ def test_trades_grow_while_a_live_object_keeps_them() -> None:
         assert len(made.trades("BTCUSDC")) == 100
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_one_is_refused(session: Session, limit: int) -> None:
-    with pytest.raises(InputError, match=f"limit {limit} is not 1 or more"):
-        session.trades("BTCUSDC", limit=limit)
+@pytest.mark.parametrize("name", ["klines", "trades"])
+@pytest.mark.parametrize("limit", [0, -1, 2.5, "ten", True])
+def test_a_limit_that_is_no_count_is_refused(session: Session, name: str, limit: Any) -> None:
+    with pytest.raises(InputError, match=f"limit {limit!r} is not a whole number, 1 or more"):
+        getattr(session, name)("BTCUSDC", limit=limit)
 
 
 @pytest.mark.parametrize("exact", [False, True])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
 from ...protocol.reads.info_queries import ENDPOINTS, FORMER_NAMES
-from ...suggestions import Suggesting
+from ...suggestions import Suggesting, bound
 from ..io.flow import Flow, flow
 from .reading import InfoSession, Reader
 
@@ -60,10 +60,7 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
 
     def call(self: InfoFlows, *args: Any, **keywords: Any) -> Flow[pd.DataFrame]:
         # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
-        try:
-            given = dict(signature.bind(self, *args, **keywords).arguments)
-        except TypeError as error:
-            raise TypeError(f"{endpoint.name}(): {error}") from None
+        given = bound(signature, endpoint.name, self, *args, **keywords)
         del given["self"]
         exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
         if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:

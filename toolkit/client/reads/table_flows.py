@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, ExitStack
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...errors import DataWarning, InputError
+from ...errors import DataWarning, InputError, require
 from ...numerals import Span, moment
 from ...protocol.reads.door import admit
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
@@ -37,6 +37,7 @@ _KNOWN_FILLS = 200_000
 """Fills whose role and type are kept at most."""
 _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
+_DAY_MS = 86_400_000
 _TOGETHER = 25
 """Products whose feeds are read at a time: half of the subscriptions that a connection may have."""
 
@@ -126,8 +127,10 @@ class TableFlows:
         from .candle_cache import CandleCache
         from .frames import indexed, joined
 
-        if limit < 1:
-            raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
+        _check_limit(limit)
+        if isinstance(start, int) and 0 < start < _DAY_MS:
+            said = f"start {start} would be in 1970; a number of candles is limit={start}"
+            raise InputError(said, field="start", rule="time", value=start)
         known: CandleCache | None = None
         if cache is not None:
             given = cache if isinstance(cache, CandleCache) else CandleCache(cache)
@@ -263,8 +266,8 @@ class TableFlows:
         """
         from .frames import indexed, joined
 
-        if limit is not None and limit < 1:
-            raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
+        if limit is not None:
+            _check_limit(limit)
         now_ms: int = yield Now()
         first, last = (
             None if time is None else moment(time, name, now_ms) for name, time in (("start", start), ("end", end))
@@ -412,6 +415,7 @@ class TableFlows:
         """
         from .paging import oldest_first
 
+        require(open, bool, "open", "True or False")
         if str(status).lower() == "open":
             open, status = True, None
         given = {"side": side, "type": type, "account": account}
@@ -498,6 +502,12 @@ class TableFlows:
 
 def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(row.get(name)) for name in ("userAddr", "id", "txHash"))
+
+
+def _check_limit(limit: int) -> None:
+    if isinstance(limit, bool) or not hasattr(limit, "__index__") or limit < 1:
+        said = f"limit {limit!r} is not a whole number, 1 or more"
+        raise InputError(said, field="limit", rule="minimum", value=limit)
 
 
 def _is_one(symbol: Symbols) -> bool:
