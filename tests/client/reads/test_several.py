@@ -201,3 +201,22 @@ def test_the_awaited_twin_reads_the_same(session: Session) -> None:
     read_back = [session.klines(BOTH, "1h", limit=3), session.trades(BOTH, limit=3), session.tickers()]
     for one, other in zip(asyncio.run(read()), read_back, strict=True):
         pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("CROSS", True), ("ISOLATED", False), (None, False)])
+def test_positions_ask_for_the_wallet_only_where_it_decides(
+    mode: str | None, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
+        if mode is not None:
+            made.exchange.set_margin_mode("BTCUSDC", mode)
+            made.buy("BTCUSDC", "0.1")
+        paths, fetch = [], made.info._reader.fetch
+
+        def noted(endpoint: Any, query: Any) -> Any:
+            paths.append(endpoint.path)
+            return fetch(endpoint, query)
+
+        monkeypatch.setattr(made.info._reader, "fetch", noted)
+        assert len(made.positions()) == (mode is not None)
+        assert ("/info/account/wallet" in paths) == asked

@@ -380,9 +380,11 @@ class TableFlows:
         from .frames import InfoAnswer, indexed
 
         held, body = yield from self._reader.values("positions", {"account": account})
-        wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
+        equity: Decimal | None = None
+        if any(row["margin_mode"] != "ISOLATED" for row in held):  # which the whole wallet is the margin of
+            wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
+            equity = next((row["equity"] for row in wallet), None)
         table = yield from self._catalogue.table()
-        equity: Decimal | None = next((row["equity"] for row in wallet), None)
         frame = legs(held, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
         frame.attrs["raw"] = InfoAnswer([body])
         # All positions are needed above: in cross margin the others decide what is left for this one.
@@ -477,9 +479,10 @@ class TableFlows:
         from .paging import oldest_first
 
         known, time = self._reader.known_fills, read.endpoint.record.time
-        found = {key: known[key] for key in map(_fill_key, read.rows.values()) if key in known}
-        unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
-        if unknown:
+        keys = {name: _fill_key(row) for name, row in read.rows.items()}
+        found = {key: known[key] for key in keys.values() if key in known}
+        if len(found) < len(keys):
+            unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
             admit(read.endpoint.path, read.endpoint.record, unknown)
             window = int(unknown[-1][time]), int(unknown[0][time])
             ids = {}
@@ -496,12 +499,12 @@ class TableFlows:
                 known.clear()
             # What the venue does not show yet is asked for again.
             known.update((key, values) for key, values in found.items() if None not in values.values())
-        for key, row in read.rows.items():
-            read.rows[key] = {**row, **found[_fill_key(row)]}
+        for name, key in keys.items():
+            read.rows[name] = {**read.rows[name], **found[key]}
 
 
 def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row.get(name)) for name in ("userAddr", "id", "txHash"))
+    return tuple(map(str, map(row.get, ("userAddr", "id", "txHash"))))
 
 
 def _check_limit(limit: int) -> None:
