@@ -219,7 +219,9 @@ def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> d
     try:
         return dict(signature.bind(*args, **keywords).arguments)
     except TypeError as error:
-        raise TypeError(f"{function}() {error}") from None
+        named = [one for one, param in signature.parameters.items() if param.kind is param.KEYWORD_ONLY]
+        hint = f"; name them: {', '.join(named)}" if "too many positional" in str(error) else ""
+        raise TypeError(f"{function}() {error}{hint}") from None
 
 
 class Suggesting:
