@@ -27,10 +27,6 @@ Amount = int | str | Decimal | float
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
-_PERCENT = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,4})? ?%")
-_RATIOS = ("slippage", "shock")
-"""Arguments that are ratios: 5 % is 0.05."""
-
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
 
@@ -262,11 +258,9 @@ def exact(value: Amount, name: str) -> Decimal:
     try:
         number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     except (InvalidOperation, ValueError):
-        # A percentage could mean its hundredth part, so nothing is offered for one but where a ratio is asked for.
-        found = () if "%" in str(value) else meanings(str(value))
-        if name in _RATIOS and _PERCENT.fullmatch(str(value)):
-            found = (format(Decimal(str(value).rstrip("% ")).scaleb(-2), "f"),)
-        plain = " or ".join(map(repr, found)) or "text such as '0.01'"
+        # A percentage could mean its hundredth part, so nothing is offered for one.
+        plain = " or ".join(map(repr, () if "%" in str(value) else meanings(str(value)))) or "text such as '0.01'"
+        plain += ", which is 1 %" if name in ("slippage", "shock") and plain.startswith("text") else ""
         raise _not_exact(value, name, f"give {plain}") from None
     if not number.is_finite():
         raise _not_exact(value, name, "give a finite number")

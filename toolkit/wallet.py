@@ -7,7 +7,6 @@ and is only needed to approve, claim and withdraw. Keys never appear in reprs, e
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -72,8 +71,7 @@ class Wallet:
     ) -> Wallet:
         """Read one key from an encrypted key file (Web3 Secret Storage, the format of Ethereum wallets).
 
-        Without a password it is asked for at the keyboard, unseen; without a terminal it is a line of the input.
-        `save_keyfile` writes such a file.
+        Without a password it is asked for at the keyboard, unseen. `save_keyfile` writes such a file.
 
         Raises WalletError for a missing or invalid file, or a wrong password.
         """
@@ -263,32 +261,20 @@ def _address(given: str | Secret | None, what: str = "the account") -> str | Non
 
 def _password(given: str | Secret | None, *questions: str) -> Secret:
     """Return the password. If none is given, ask for it, unseen. Raises WalletError if two answers differ."""
-    if (secret := Secret(given)).reveal() is not None:
-        return secret
-    try:
-        answers = [_answer(question) for question in questions]
-    except EOFError:
-        raise WalletError("there is no terminal to ask for the password, and no line of it in the input") from None
-    if len({answer.reveal() for answer in answers}) != 1:
-        raise WalletError("the two passwords differ; nothing was written")
-    return answers[0]
-
-
-def _answer(question: str) -> Secret:
-    """Ask for a password, unseen. Without a terminal it is the next line of the input. Raises EOFError for none."""
     import warnings
     from getpass import GetPassWarning, getpass
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", GetPassWarning)  # of which the next step would show what is typed
-        try:
-            return Secret(getpass(question))
-        except GetPassWarning:
-            pass
-    secret = Secret(sys.stdin.readline().rstrip("\r\n"))
-    if not secret.reveal():
-        raise EOFError
-    return secret
+    if (secret := Secret(given)).reveal() is not None:
+        return secret
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", GetPassWarning)  # without a terminal it would show what is typed
+            answers = [Secret(getpass(question)) for question in questions]
+    except (EOFError, GetPassWarning):
+        raise WalletError("there is no terminal to ask for the password; run this in one") from None
+    if len({answer.reveal() for answer in answers}) != 1:
+        raise WalletError("the two passwords differ; nothing was written")
+    return answers[0]
 
 
 def _keyring() -> Any:

@@ -68,12 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at")
     add("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
     add("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
-    add(
-        "--keyfile",
-        type=Path,
-        metavar="FILE",
-        help="the agent's encrypted key file; its password is asked for, or piped in",
-    )
+    add("--keyfile", type=Path, metavar="FILE", help="the agent's encrypted key file; asks its password")
     add("--keyring", metavar="NAME", help="name of the agent key in the system's keyring")
     add("--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key")
     add("--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key")
@@ -238,7 +233,7 @@ def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> 
     except ToolkitError as error:
         advice = "Wallet.save_keyfile and save_keyring write what is read here"
         if "no terminal" in str(error):
-            advice = f"run it in a terminal, or give the password as a line: toolkit doctor --keyfile {keyfile} < FILE"
+            advice = "run it in a terminal; where there is none, put the agent key into TOOLKIT_AGENT_KEY"
         if "NoKeyringError" in str(error):
             advice = "this system has no keyring: keep the key in an encrypted file, and give --keyfile FILE"
         return None, Finding("keys", "fail", str(error), advice)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import DataWarning, InputError, require
 from ...numerals import Span, moment
 from ...protocol.reads.door import admit
+from ...protocol.reads.endpoint import MAX_TIME
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
 from .conversion import Time, seconds
 from .reading import OPEN_STATUSES, Catalogue, Reader
@@ -35,6 +36,7 @@ Symbols = Products | None
 """As Products; None means all."""
 _KNOWN_FILLS = 200_000
 """Fills whose role and type are kept at most."""
+_Window = tuple[int, Time | None, Time | None, int]
 _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
 _DAY_MS = 86_400_000
@@ -135,37 +137,29 @@ class TableFlows:
         if cache is not None:
             given = cache if isinstance(cache, CandleCache) else CandleCache(cache)
             known = given.of_market((yield from self._reader.market_identity(self.environment)))
-        window, shaping = (seconds(interval) * 1000, start, end, limit), {"closed": closed, "fill": fill}
+        window = seconds(interval) * 1000, start, end, limit
+        shaping = {"exact": exact, "closed": closed, "fill": fill}
         parts: list[pd.DataFrame] = []
         for one in (yield from self._found(symbol)):
-            parts.append((yield from self._candles(one, *window, known, progress, exact=exact, **shaping)))
+            parts.append((yield from self._candles(one, window, known, progress, **shaping)))
         if _is_one(symbol):
             return indexed(parts[0], index)
         frame = joined(parts)
         return frame.set_index(["symbol", "time"]) if index == "time" else indexed(frame, index)
 
     def _candles(
-        self,
-        symbol: str,
-        length_ms: int,
-        start: Time | None,
-        end: Time | None,
-        limit: int,
-        known: CandleCache | None,
-        progress: bool | None,
-        *,
-        exact: bool,
-        closed: bool,
-        fill: bool,
+        self, symbol: str, window: _Window, known: CandleCache | None, progress: bool | None, **shaping: bool
     ) -> Flow[pd.DataFrame]:
-        """Return the candles of one product by `time`, see `klines`."""
+        """Return the candles of one product by `time`; `window` is the interval in ms, start, end and limit."""
         from ...progress import Progress
         from . import candle_reads
 
+        length_ms, start, end, limit = window
+        exact = shaping.pop("exact")
         bar = Progress(f"{symbol} candles", progress)
         try:
             for _ in range(_TRIES):
-                request = yield from self._candle_request(symbol, length_ms, start, end, limit, exact)
+                request = yield from self._candle_request(symbol, *window, exact)
                 if start is None:
                     frame = yield from candle_reads.read_last(self._reader, request, limit + 1, known, bar)
                 else:
@@ -177,7 +171,7 @@ class TableFlows:
                     break
         finally:
             bar.close()
-        frame = candle_reads.finish(frame, request, closed=closed, fill=fill)
+        frame = candle_reads.finish(frame, request, **shaping)
         return frame.tail(limit) if start is None else frame
 
     def _candle_request(
@@ -519,16 +513,10 @@ def _is_one(symbol: Symbols) -> bool:
 
 def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, limit: int | None) -> pd.DataFrame:
     """Return the last `limit` trades in [first_ms, last_ms]; warn where the feed begins later than asked."""
-    import pandas as pd
-
-    times, made = trades["time"], trades
-    if first_ms is not None:
-        first = pd.Timestamp(first_ms, unit="ms", tz="UTC")
-        if not (times <= first).any():
-            begin = f"begin at {times.min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
-            text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
-            warnings.warn(f"{text}; keep session.stream.trades(symbol) open, or record them", DataWarning, stacklevel=2)
-        made = made[made["time"] >= first]
-    if last_ms is not None:
-        made = made[made["time"] <= pd.Timestamp(last_ms, unit="ms", tz="UTC")]
-    return made.tail(len(made) if limit is None else limit).reset_index(drop=True)
+    times_ms = trades["time"].astype("int64").to_numpy()
+    if first_ms is not None and not (times_ms <= first_ms).any():
+        begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
+        text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
+        warnings.warn(f"{text}; keep session.stream.trades(symbol) open, or record them", DataWarning, stacklevel=2)
+    inside = (times_ms >= (first_ms or 0)) & (times_ms <= (MAX_TIME if last_ms is None else last_ms))
+    return trades[inside].tail(len(trades) if limit is None else limit).reset_index(drop=True)
