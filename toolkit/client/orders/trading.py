@@ -212,13 +212,13 @@ class TradingFlows:
             made: Receipt = yield from self._calls.submit(payload, expiry_after, vault_address)
         except CheckFailed as error:
             told = [replace(each, message=_in_words_of_the_call(each.message)) for each in error.failures]
-            raise CheckFailed(told) from None
+            raise CheckFailed(told).with_traceback(error.__traceback__) from None
         except MalformedRequest as error:
             place, _, wire = error.field.removeprefix("action.").rpartition(".")
             name = f"{place}.{ARGUMENTS.get(wire, wire)}".removeprefix("orders[0].").removeprefix(".")
             renamed = error.renamed(name)
             renamed.args = (_in_words_of_the_call(str(renamed)),)
-            raise renamed from None
+            raise renamed.with_traceback(error.__traceback__) from None
         made.note = note
         return made
 
