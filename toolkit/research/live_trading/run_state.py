@@ -224,7 +224,7 @@ class RunState:
         # A fill between the queries may be in the positions or not, so both are read again until there was none.
         while known != seen:
             known = seen
-            held = self.session.positions()
+            held = self.session.positions(index=None)
             seen = _ids(self.session.fills(start=begun, progress=False))
         self.read_mode()
         for row in rows_of(held):

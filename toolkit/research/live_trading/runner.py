@@ -222,7 +222,7 @@ class Runner:
         for placed in cancelled:
             self.ctx.cancel(placed)
         sizes = dict.fromkeys(self.symbols, 0.0)
-        for row in rows_of(self.session.positions()):
+        for row in rows_of(self.session.positions(index=None)):
             sizes[row.symbol] = sizes.get(row.symbol, 0.0) + (row.size if row.side == "LONG" else -row.size)
         rows = []
         for symbol in self.symbols:
@@ -450,11 +450,11 @@ class Runner:
             return
         held = self.session.positions()
         for symbol in self.symbols:
-            if (held["symbol"] == symbol).any():
+            if symbol in held.index:
                 self.session.close_position(symbol)
 
     def _list_open(self) -> None:
-        for row in rows_of(self.session.positions()):
+        for row in rows_of(self.session.positions(index=None)):
             if row.symbol in self.symbols:
                 self.still_open.append(f"{row.side} {row.size:g} {row.symbol}")
         journal = self.state.journal

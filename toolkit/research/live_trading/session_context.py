@@ -333,7 +333,7 @@ class SessionContext(Context):
             "unrealized": table["unrealized_pnl"],
             "notional": table["notional"].abs() * sign,
         }
-        shown = pd.DataFrame(columns).set_axis(pd.Index(table["symbol"].astype(str), name="symbol"))
+        shown = pd.DataFrame(columns)
         return shown[shown.index.isin(self.symbols)]
 
     def orders(self) -> list[OrderHandle]:
@@ -361,12 +361,12 @@ class SessionContext(Context):
     def margin_ratio(self) -> float:
         """Maintenance margin of the open positions over the wallet's equity, by a query of the positions."""
         needed = 0.0
-        for row in rows_of(self._session.positions()):
+        for row in rows_of(self._session.positions(index=None)):
             needed += float(maintenance_margin(str(abs(row.notional)), self._session.product(str(row.symbol)).tiers))
         return ratio_of(needed, self._state.equity)
 
     def liquidation_price(self, symbol: str) -> float:
         """Return the liquidation price that the venue shows, by a query of the positions."""
         held = self._session.positions()
-        prices = held.loc[held["symbol"] == symbol, "liquidation_price"].dropna()
+        prices = held.loc[held.index == symbol, "liquidation_price"].dropna()
         return float(prices.iloc[0]) if len(prices) else NAN
