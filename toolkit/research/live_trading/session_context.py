@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
+from ...errors import ExchangeError, InputError, LimitReached, OutcomeUnknown, RateLimited, ToolkitError, TransportError
 from ...limits import Limits
 from ...margin import maintenance_margin
 from ...orders import Bracket, Order
@@ -144,6 +144,9 @@ class SessionContext(Context):
             state.note("UNKNOWN", str(order.symbol), f"{order.describe()}: {unknown}")
         except (InputError, ExchangeError, TransportError) as refused:
             return self._reject(placed, str(refused))
+        except LimitReached as refused:  # by the limits of the session: it ends the run, as one of the run's own does
+            placed.state, placed.reason = "REJECTED", str(refused)
+            raise
         self._refresh()
         return placed
 
