@@ -29,8 +29,11 @@ class Limits:
 
     Amounts in USDC; None is no limit. Positions are counted with the open orders filled, those whose outcome is unknown
     too, at the last price: in one-way mode those of one side of each symbol, in hedge mode both legs together. Orders
-    that only reduce pass every limit except `max_orders_per_minute`. A session counts everything on the account, a run
-    what its symbols hold. The start of a session is its first checked order.
+    that only reduce pass every limit except `max_orders_per_minute`.
+
+    A run counts what its symbols hold. A session counts everything on the account, and a position may be closed before
+    an order of the other side fills: with 0.02 long and a `max_position` of 0.02, at most 0.02 can be sold at a time.
+    The start of a session is its first checked order.
 
     Attributes:
         max_notional: largest sum of position notionals that an order could lead to. Without a price nothing is sent.
@@ -145,12 +148,15 @@ class Book:
     """What is held in one product, in whole steps.
 
     `hedge` None: the account's mode is not known yet, and positions are counted as if both legs could be opened.
+    `covers`: whether the position counts against orders of the other side. Where others may close it before these fill,
+    as on a session, it does not.
     """
 
     step_size: Decimal
     hedge: bool | None = False
     longs: int = 0
     shorts: int = 0
+    covers: bool = True
 
     @property
     def net(self) -> int:
@@ -181,6 +187,8 @@ class Book:
             if not self.only_reduces(order):
                 left = Decimal(order.quantity) - exact(filled)
                 steps[order.side.startswith("BUY")] += round(left / self.step_size)
+        if self.hedge is False and not self.covers:
+            return max(self.longs + steps[True], self.shorts + steps[False]) * self.step_size
         return exposed(self.longs, self.shorts, steps[True], steps[False], self.hedge is not False) * self.step_size
 
 

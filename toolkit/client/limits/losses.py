@@ -56,7 +56,7 @@ class Losses:
         stored = self.ledger.notes().get(self.key)
         day, _, kept = (stored or "").partition(" ")
         begun = Base.load(kept) if kept and int(day) == now // DAY_MS else None
-        rows = yield from read_rows("wallet", self.checks.retry, userAddr=owner)
+        rows = yield from read_rows("wallet_balances", self.checks.retry, userAddr=owner)
         equity = sum((amount(row, "equity") for row in rows), Decimal(0))
         since = min(base.time_ms if base else now for base in (self._first, begun))
         read = yield from self.reader().all_rows("ledger", {"account": owner}, since)

@@ -95,9 +95,10 @@ class OrderLimits:
                 orders = yield from self._orders(opens)
                 with self._lock:
                     # A bracket is one order with its exits.
-                    sent = 1 if "Bracket" in intent.action else len(_items(intent))
-                    self.limits.check_rate(self._sent_ms, now, sent)
-                    self._sent_ms.extend([now] * sent)
+                    many = 1 if "Bracket" in intent.action else len(_items(intent))
+                    self.limits.check_rate(self._sent_ms, now, many)
+                    self._sent_ms.extend([now] * many)
+                    sent = many
                     self._reserved[number] = (_owned_by(intent), orders)
                 if opens:
                     yield from self._check_orders(self.limits, intent, number, now)
@@ -128,10 +129,7 @@ class OrderLimits:
                     for each in made]  # fmt: skip
         intents = [one for one in self.ledger.all(OPEN) if one.environment == intent.environment
                    and one.action in ORDER_ACTIONS and _owned_by(one) == whose]  # fmt: skip
-        rows: dict[int, Row] = {}
-        for status in OPEN_STATUSES:
-            read = yield from self.reader().all_rows("order_states", {"account": owner, "status": status})
-            rows |= {int(row["ordId"]): row for row in read.rows.values()}
+        rows = yield from self._open_orders(owner)
         books = yield from self._books(owner)
         resting: dict[str, list[tuple[Order, float]]] = {}
 
@@ -144,7 +142,8 @@ class OrderLimits:
         known = {str(row.get("clOrdId")): row for row in rows.values()}
 
         def is_open(item: Row) -> bool:
-            return is_same_order(known.get(str(item.get("clOrdId")), {}), item)
+            row = known.get(str(item.get("clOrdId")))
+            return row is not None and is_same_order(row, item) and amount(row, "qty") == amount(item, "ordQty")
 
         sending = [item for one in intents for item in _items(one)
                    if not reduces(item) and (one.action == "replaceOrder" or not is_open(item))]  # fmt: skip
@@ -164,14 +163,13 @@ class OrderLimits:
         placed = {str(each.symbol) for each in orders}
         for symbol in placed | resting.keys() | books.keys():
             product = yield from self.checks.catalogue.find(symbol)
-            book = books.setdefault(symbol, Book(product.step_size, hedge))
-            held = symbol in placed or book.longs or book.shorts or resting.setdefault(symbol, [])
+            book = books.setdefault(symbol, Book(product.step_size, hedge, covers=False))
+            held = resting.setdefault(symbol, []) or symbol in placed or book.longs or book.shorts
             if (limits.max_notional and held) or (limits.max_order_notional and symbol in placed):
                 if (price := (yield from self.checks.last_price(product, Decimal(0)))) is not None:
                     prices[symbol] = price
         try:
             for order in orders:
-                resting.setdefault(str(order.symbol), [])
                 limits.check_order(order, books, resting, lambda symbol: _price(prices, symbol))
                 rest([order])
         except LimitReached as error:
@@ -180,6 +178,13 @@ class OrderLimits:
                 raise LimitReached(text, limit=error.limit) from None
             raise
 
+    def _open_orders(self, owner: str) -> Flow[dict[int, Row]]:
+        rows: dict[int, Row] = {}
+        for status in OPEN_STATUSES:
+            read = yield from self.reader().all_rows("order_states", {"account": owner, "status": status})
+            rows |= {int(row["ordId"]): row for row in read.rows.values()}
+        return rows
+
     def _books(self, owner: str) -> Flow[dict[str, Book]]:
         """Return the positions by symbol. Without a row the account has traded nothing, so its mode is not known."""
         books: dict[str, Book] = {}
@@ -187,7 +192,7 @@ class OrderLimits:
             product = yield from self.checks.catalogue.find(int(row["symbolCode"]))
             hedge = ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name
             longs, shorts = (product.steps(abs(amount(row, name))) for name in ("longSize", "shortSize"))
-            books[product.symbol] = Book(product.step_size, hedge, longs, shorts)
+            books[product.symbol] = Book(product.step_size, hedge, longs, shorts, covers=False)
         return books
 
     def _orders(self, items: Iterable[Row]) -> Flow[list[Order]]:
