@@ -74,7 +74,7 @@ LAYERS = {
     "": (
         "cli",
         "benchmarks testing magics",
-        "report classroom learn",
+        "report classroom learn agents",
         "widgets",
         "research plots",
         "pictures",
