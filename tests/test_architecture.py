@@ -74,7 +74,7 @@ LAYERS = {
     "": (
         "cli",
         "benchmarks testing magics",
-        "report classroom learn agents",
+        "report classroom learn",
         "widgets",
         "research plots",
         "pictures",

@@ -67,7 +67,9 @@ def test_after_the_twap_of_the_readme_nothing_trades_any_more(
     ended = venue.host.core.state.last_order
     venue.advance("1h")
     assert venue.host.core.state.last_order == ended
-    assert s.positions().empty and s.orders(open=True).empty and parent.status == "CANCELED"
+    assert s.positions().empty
+    assert s.orders(open=True).empty
+    assert parent.status == "CANCELED"
     assert s.limits.stopped == ""
     assert s.buy(BTC, "0.001")  # the session trades on
 
@@ -81,7 +83,8 @@ def test_without_flatten_positions_are_left_and_listed(s: Session) -> None:
 
 def test_nothing_to_stop_is_an_empty_table(s: Session) -> None:
     found = s.stop_all(flatten=True)
-    assert found.empty and list(found) == list(COLUMNS)
+    assert found.empty
+    assert list(found) == list(COLUMNS)
 
 
 def test_a_position_larger_than_the_largest_order_is_closed_in_parts(venue: LocalVenue, s: Session) -> None:
@@ -114,10 +117,12 @@ def test_live_runs_end_and_are_named(s: Session, venue: LocalVenue) -> None:
             checked.wait(30)
 
     run = live(Quoter(), s, [BTC], limits=Limits(), background=True)
-    assert isinstance(run, object) and began.wait(30)
+    assert isinstance(run, object)
+    assert began.wait(30)
     checked.set()
     found = s.limits.stop("lost the feed")
-    assert table(found)[0][::4] == ("run", "ENDED") and found["id"].iloc[0] == "Quoter"
+    assert table(found)[0][::4] == ("run", "ENDED")
+    assert found["id"].iloc[0] == "Quoter"
     assert run.results().events["kind"].iloc[0] == "KILL"  # type: ignore[union-attr]
     assert s.orders(open=True).empty
     with pytest.raises(LimitReached, match="a run of Quoter is refused, because trading was stopped: lost the feed"):
@@ -155,11 +160,13 @@ def test_the_switch_refuses_what_opens_with_its_reason_until_resume(s: Session, 
     before = len(s.intents())
     with pytest.raises(LimitReached, match=r"stopped: lost the feed; .* session.limits.resume\(\)") as caught:
         REFUSED[name](s)
-    assert caught.value.limit == "stop" and len(s.intents()) == before
+    assert caught.value.limit == "stop"
+    assert len(s.intents()) == before
     assert "stopped: lost the feed" in repr(s.limits)
     s.close_position(BTC)
     s.limits.resume()
-    assert "stopped" not in repr(s.limits) and s.buy(BTC, "0.001")
+    assert "stopped" not in repr(s.limits)
+    assert s.buy(BTC, "0.001")
 
 
 def test_the_switch_holds_in_every_session_of_the_ledger_and_after_a_restart(venue: LocalVenue, tmp_path: Path) -> None:
@@ -177,7 +184,7 @@ def test_the_switch_holds_in_every_session_of_the_ledger_and_after_a_restart(ven
 
 @pytest.mark.parametrize("reason", ["", "  ", None])
 def test_a_stop_without_a_reason_is_refused(s: Session, reason: Any) -> None:
-    with pytest.raises(InputError, match="reason is .*; say why"):
+    with pytest.raises(InputError, match=r"reason is .*; say why"):
         s.limits.stop(reason)
     assert s.limits.stopped == ""
 
@@ -261,4 +268,5 @@ def test_the_venue_that_executes_later_is_waited_for() -> None:
             s.buy(BTC, "0.01", price="60000")
             assert [row[-1] for row in table(s.stop_all(flatten=True))] == ["CANCELED", "CLOSED"]
             venue.advance("1h")
-            assert s.positions().empty and s.orders(open=True).empty
+            assert s.positions().empty
+            assert s.orders(open=True).empty

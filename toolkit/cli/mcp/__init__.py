@@ -16,11 +16,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..environments import PRESETS
-from ..errors import InputError
-from ..limits import Limits
-from ..session import Session, connect
-from ..wallet import Wallet
+from ...environments import PRESETS
+from ...errors import InputError
+from ...limits import Limits
+from ...session import Session, connect
+from ...wallet import Wallet
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,13 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until standard input ends, and return 0."""
-    from ..extras import need
+    from ...extras import need
 
     need("mcp")
     import anyio
     from mcp.server.stdio import stdio_server
 
-    from ..agents.server import build
+    from .server import build
 
     async def serve(session: Session) -> None:
         server = build(session)

@@ -15,15 +15,15 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from ..errors import InputError, ToolkitError
-from ..extras import need
-from ..secrecy import blanked
+from ...errors import InputError, ToolkitError
+from ...extras import need
+from ...secrecy import blanked
 from .tools import Tools, order_of
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
-    from ..session import Session
+    from ...session import Session
 
 INSTRUCTIONS = (
     "Trade and research a perpetual-futures exchange. Amounts are decimal text, in base units or USDC. An error says "

@@ -53,7 +53,8 @@ def test_testnet_needs_limits_that_bound_positions(tmp_path: Path, text: str | N
     with pytest.raises(InputError, match="an agent on testnet needs limits: --limits FILE"):
         open_for_agents(parsed("--env", "testnet", *words))
     with open_for_agents(parsed("--env", "testnet", "--limits", str(written(tmp_path, "max_notional = 5")))) as session:
-        assert session.environment.name == "testnet" and session.limits.values == Limits(max_notional=5)
+        assert session.environment.name == "testnet"
+        assert session.limits.values == Limits(max_notional=5)
 
 
 def test_mainnet_is_opened_without_keys(monkeypatch: Any) -> None:
@@ -64,4 +65,5 @@ def test_mainnet_is_opened_without_keys(monkeypatch: Any) -> None:
 
 def test_the_local_venue_is_the_default_and_takes_an_account_by_number() -> None:
     with open_for_agents(parsed("--account", "2")) as session:
-        assert session._local is not None and session.account == development.master(2).address
+        assert session._local is not None
+        assert session.account == development.master(2).address

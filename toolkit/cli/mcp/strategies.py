@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError
-from ..research.indicators import EMA, SMA
-from ..research.strategy import Strategy
+from ...errors import InputError
+from ...research.indicators import EMA, SMA
+from ...research.strategy import Strategy
 
 RULES: dict[str, Callable[[float, float, list[float]], float]] = {
     "sma-cross": lambda fast, slow, closes: fast - slow,

@@ -12,13 +12,13 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import CheckFailed, InputError, LimitReached, ToolkitError
-from ..numerals import milliseconds
-from ..orders import Bracket, Order, close_position, order
+from ...errors import CheckFailed, InputError, LimitReached, ToolkitError
+from ...numerals import milliseconds
+from ...orders import Bracket, Order, close_position, order
 
 if TYPE_CHECKING:
-    from ..client.orders.receipts import Receipt
-    from ..session import Session
+    from ...client.orders.receipts import Receipt
+    from ...session import Session
 
 MOST_ROWS, LONGEST_DAYS, LONGEST_ADVANCE_MS = 200, 60, 7 * 86_400_000
 RECENT = 1_000
@@ -123,7 +123,7 @@ class Tools:
         slow: bars, at most 500
         share: of equity in the position, above 0, at most 1
         """
-        from ..research import backtest
+        from ...research import backtest
         from .strategies import Named
 
         start = f"{_bounded('days', days, LONGEST_DAYS)}d"
@@ -135,7 +135,7 @@ class Tools:
 
     def luck(self) -> Any:
         """How many backtests were tried, and what the best of so many shows without skill."""
-        from ..research import luck, trials
+        from ...research import luck, trials
 
         chance = luck.expected_max_sharpe(len(trials), trials.variance()) if len(trials) > 1 else None
         return {"trials": len(trials), "best": trials.frame()["sharpe"].max(), "best_without_skill": chance}

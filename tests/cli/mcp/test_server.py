@@ -1,4 +1,4 @@
-"""An agent's tools, through the SDK's own client: small, idempotent, never past a limit, and without a key in any text."""
+"""An agent's tools, through the SDK's own client: small, idempotent, never past a limit, and no key in any text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import pytest
 import toolkit
 from tests.client.limits.world import World
 from toolkit import Limits
-from toolkit.agents.server import build
-from toolkit.agents.tools import Tools
+from toolkit.cli.mcp.server import build
+from toolkit.cli.mcp.tools import Tools
 from toolkit.errors import TimedOut
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
 pytest.importorskip("mcp")
-from mcp.client import Client  # noqa: E402
-from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 BTC = "BTCUSDC"
 MOST_BYTES = 15_000
@@ -85,9 +85,11 @@ def test_the_whole_list_of_tools_is_small_and_every_parameter_has_a_type(session
         listed = (await agent.client.list_tools()).tools
         text = json.dumps([one.model_dump(by_alias=True, exclude_none=True, mode="json") for one in listed])
         assert [one.name for one in listed] == [*Tools.READING, *Tools.TRADING, *Tools.TIME]
-        assert len(listed) == 15 and len(text.encode()) < MOST_BYTES
+        assert len(listed) == 15
+        assert len(text.encode()) < MOST_BYTES
         for one in listed:
-            assert one.description and all("type" in each for each in one.input_schema["properties"].values())
+            assert one.description
+            assert all("type" in each for each in one.input_schema["properties"].values())
 
     chat(session, talk)
 
@@ -104,7 +106,8 @@ def test_the_same_call_is_the_same_order(session: Session, side: str, price: str
         assert first.pop("repeated") is False
         assert all(each == {**first, "repeated": True} for each in again)
         other = await agent.call("place", **{**one, "quantity": "0.02"})
-        assert "this key names another order already" in other and "use another key" in other
+        assert "this key names another order already" in other
+        assert "use another key" in other
         assert (await agent.call("place", **{**one, "key": "b"}))["order_id"] != first["order_id"]
 
     chat(session, talk)
@@ -161,7 +164,8 @@ def test_a_session_is_read_and_an_order_is_previewed_and_cancelled(session: Sess
         assert await agent.call("orders") == []
         placed = await agent.call("place", key="a", **order, stop_loss="50000")
         account = await agent.call("account")
-        assert account["limits"]["max_notional"] == 4_000 and len(account["open_orders"]) == 2
+        assert account["limits"]["max_notional"] == 4_000
+        assert len(account["open_orders"]) == 2
         assert (await agent.call("cancel", key="a"))["status"] == "CANCELED"
         assert (await agent.call("cancel", order_id=placed["order_id"]))["status"] == "CANCELED"
         assert await agent.call("cancel", symbol=BTC) == {"cancelled": 0}
@@ -178,9 +182,11 @@ def test_each_different_backtest_counts_as_a_trial() -> None:
         async def talk(agent: Agent) -> None:
             for rule in ("sma-cross", "ema-cross", "breakout", "reversion", "hold", "hold"):
                 found = await agent.call("backtest", rule=rule, symbol=BTC, days=10, slow=20)
-                assert found["bars"] == 240 and found["trials"] >= 1
+                assert found["bars"] == 240
+                assert found["trials"] >= 1
             luck = await agent.call("luck")
-            assert luck["trials"] == 5 and luck["best_without_skill"] > 0
+            assert luck["trials"] == 5
+            assert luck["best_without_skill"] > 0
             for wrong, text in (
                 ({"fast": 30}, "1 <= fast < slow"),
                 ({"share": 2}, "at most 1"),
@@ -247,8 +253,11 @@ def test_a_hostile_agent_never_gets_past_a_limit_nor_sees_a_key(repeats: int, ca
                 world.refill()
 
     seen = chat(world.s, talk)
-    assert tally["refused"] > calls // 4 and tally["place"] > calls // 30 and tally["preview"] > 5
-    assert no_keys_in(seen) and "ab" * 32 not in "\n".join(seen)
+    assert tally["refused"] > calls // 4
+    assert tally["place"] > calls // 30
+    assert tally["preview"] > 5
+    assert no_keys_in(seen)
+    assert "ab" * 32 not in "\n".join(seen)
     assert not any("\n" in text or "\x1b" in text for text in seen)
     assert all(len(text) < 400 for text in seen if not text.startswith(("[", "{")))
     world.close()
