@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right as bisect
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -93,46 +94,32 @@ class Limits:
         if self.symbols is not None and symbol not in self.symbols:
             text = f"{symbol} is not among the allowed symbols: {', '.join(self.symbols)}"
             raise LimitReached(text, limit="symbols")
-        found = self._exceeded(order, Decimal(order.quantity), books, resting, price)
-        if found is None:
-            return
-        name, text = found
         step = books[symbol].step_size
-        passes, too_many = 0, int(Decimal(order.quantity) / step)
-        while too_many - passes > 1:  # what an order leads to never falls with its quantity
-            middle = (passes + too_many) // 2
-            if self._exceeded(order, middle * step, books, resting, price) is None:
-                passes = middle
-            else:
-                too_many = middle
-        most = f"at most {passes * step:f} passes" if passes else "only orders that reduce pass"
-        raise LimitReached(f"{order.side} {symbol} {text}; {most}", limit=name)
 
-    def _exceeded(
-        self,
-        order: Order,
-        quantity: Decimal,
-        books: Mapping[str, Book],
-        resting: Mapping[str, Orders],
-        price: Price,
-    ) -> tuple[str, str] | None:
-        """Return the limit that an order of this quantity would exceed, and how, None where it exceeds none."""
-        symbol = str(order.symbol)
-        orders = {**resting, symbol: [*resting[symbol], (replace(order, quantity=f"{quantity:f}"), 0.0)]}
-        size = {name: book.reach(orders[name]) for name, book in books.items()}
-        of_symbol = self.max_position.get(symbol) if isinstance(self.max_position, Mapping) else self.max_position
-        found = [("max_position", of_symbol, size[symbol], "would bring the position to {:f}")]
-        if (most := self.max_order_notional) is not None:
-            found.append(("max_order_notional", most, quantity * exact(price(symbol)), "is worth {:,.2f} USDC"))
-        if (most := self.max_notional) is not None:
-            total = sum((held * exact(price(name)) for name, held in size.items() if held), Decimal(0))
-            others = " with open orders filled" if any(resting.values()) else ""
-            found.append(("max_notional", most, total, "would bring positions to {:,.2f} USDC" + others))
-        for name, most, amount, says in found:
-            if most is not None and amount > exact(most):
-                limit = format(most, "" if name == "max_position" else ",.2f")
-                return name, f"{says.format(amount)}; the limit is {limit}"
-        return None
+        def exceeded(quantity: Decimal) -> tuple[str, str] | None:
+            """Return the limit that this quantity would exceed, and how, None where it exceeds none."""
+            orders = {**resting, symbol: [*resting[symbol], (replace(order, quantity=f"{quantity:f}"), 0.0)]}
+            size = {name: book.reach(orders[name]) for name, book in books.items()}
+            of_symbol = self.max_position.get(symbol) if isinstance(self.max_position, Mapping) else self.max_position
+            found = [("max_position", of_symbol, size[symbol], "would bring the position to {:f}")]
+            if (most := self.max_order_notional) is not None:
+                found.append(("max_order_notional", most, quantity * exact(price(symbol)), "is worth {:,.2f} USDC"))
+            if (most := self.max_notional) is not None:
+                total = sum((held * exact(price(name)) for name, held in size.items() if held), Decimal(0))
+                others = " with open orders filled" if any(resting.values()) else ""
+                found.append(("max_notional", most, total, "would bring positions to {:,.2f} USDC" + others))
+            for name, most, amount, says in found:
+                if most is not None and amount > exact(most):
+                    limit = format(most, "" if name == "max_position" else ",.2f")
+                    return name, f"{says.format(amount)}; the limit is {limit}"
+            return None
+
+        if (broken := exceeded(Decimal(order.quantity))) is not None:
+            # What an order leads to never falls with its quantity, so the largest that passes is found by halving.
+            wanted = min(int(Decimal(order.quantity) / step), 1 << 62)
+            steps = bisect(range(wanted), 0, key=lambda many: exceeded(many * step) is not None)
+            most = f"at most {(steps - 1) * step:f} passes" if steps > 1 else "only orders that reduce pass"
+            raise LimitReached(f"{order.side} {symbol} {broken[1]}; {most}", limit=broken[0])
 
     def check_loss(self, fall: float, fall_of_day: float) -> None:
         """Raise LimitReached when equity fell too far. NaN, for an equity that is not known yet, passes."""

@@ -182,6 +182,34 @@ def test_the_switch_holds_in_every_session_of_the_ledger_and_after_a_restart(ven
         assert later.buy(BTC, "0.01")
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_resuming_what_is_not_stopped_changes_nothing(venue: LocalVenue, tmp_path: Path, stored: bool) -> None:
+    with toolkit.connect(venue=venue, intents=tmp_path / "ledger" if stored else None) as s:
+        for _ in range(2):
+            s.limits.resume()
+        s.limits.stop("once")
+        s.limits.stop("once")
+        assert s.limits.stopped == "once"
+        s.limits.resume()
+        assert s.buy(BTC, "0.01")
+
+
+def test_a_switch_that_is_pulled_during_stop_all_stays_on(s: Session) -> None:
+    s.buy(BTC, "0.01")
+    network, pulled = Network(s), list[str]()
+    send = network.send
+
+    def pull(request: Any) -> Any:
+        if not pulled:
+            pulled.append(s._limits.switch("by hand"))
+        return send(request)
+
+    s._driver._send = pull
+    s.stop_all(flatten=True)
+    assert pulled == [WORKING]
+    assert s.limits.stopped == "by hand"
+
+
 @pytest.mark.parametrize("reason", ["", "  ", None])
 def test_a_stop_without_a_reason_is_refused(s: Session, reason: Any) -> None:
     with pytest.raises(InputError, match=r"reason is .*; say why"):

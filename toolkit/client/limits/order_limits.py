@@ -63,12 +63,19 @@ class OrderLimits:
     def _key(self, what: str) -> str:
         return f"{what} {self.name}"
 
-    def switch(self, reason: str) -> str:
-        """Turn the kill switch on (for "" off), and return the reason of before. No order is being recorded then."""
+    def switch(self, reason: str, expected: str | None = None) -> str:
+        """Turn the kill switch on (for "" off), and return the reason of before. No order is being recorded then.
+
+        With `expected` it stays as it is where another reason was given meanwhile.
+        """
+        key = self._key("stop")
         with self._lock:
-            while not self.ledger.note(self._key("stop"), before := self.stopped or None, reason or None):
-                pass  # another program turned it on or off
-            return before or ""
+            while True:
+                before = self.stopped
+                if before == reason or (expected is not None and before != expected):
+                    return before
+                if self.ledger.note(key, before or None, reason or None):  # else another program changed it
+                    return before
 
     def check_running(self, what: str) -> None:
         """Raise LimitReached while the kill switch is on."""

@@ -20,7 +20,7 @@ from ...orders import close_position
 from ...protocol.enums import ENUMS, PositionMode
 from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
 from ..orders.delivery import Delivery
-from ..orders.intents import OPEN
+from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
 from ..orders.pretrade import ORDER_ACTIONS
 from ..parent_orders.plan import RUNNING
@@ -64,7 +64,7 @@ class StopFlows:
         """
         before = self._limits.switch(WORKING)
         found = yield from Stop(self, flatten, vault_address).run()
-        self._limits.switch("" if before == WORKING else before)
+        self._limits.switch("" if before == WORKING else before, expected=WORKING)
         return found
 
 
@@ -143,11 +143,21 @@ class Stop:
         else:
             yield from self._tried("order", self._cancel(owner))
             yield from self._tried("position", self._close(owner))
-        for intent in self._delivery.ledger.all(OPEN):
-            if intent.environment == self._delivery.environment.label and intent.action in ORDER_ACTIONS:
-                message = intent.message or f"{intent.action} is {intent.state}"
-                self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}; session.resolve() settles it")
+        for intent in self._requests():
+            message = intent.message or f"{intent.action} is {intent.state}"
+            self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}; session.resolve() settles it")
         return indexed(typed(self._rows, COLUMNS), None)
+
+    def _is_own(self, account: str) -> bool:
+        """Return whether an entry of the ledger, which accounts may share, is this account's."""
+        known = self._session._known_account
+        return known is None or account.lower() == known.lower()
+
+    def _requests(self) -> list[Intent]:
+        """Return the requests that may still place an order."""
+        label = self._delivery.environment.label
+        return [one for one in self._delivery.ledger.all(OPEN)
+                if one.environment == label and one.action in ORDER_ACTIONS and self._is_own(one.account)]  # fmt: skip
 
     def _add(self, kind: str, id: object = "", symbol: str = "", side: str = "", quantity: Decimal | None = None,
              *, outcome: str, message: str = "") -> None:  # fmt: skip
@@ -171,14 +181,11 @@ class Stop:
     def _end_parents(self) -> Flow[None]:
         parents: ParentRunner = self._session._parents
         try:
-            plans = [plan for plan in parents.plans() if plan.state == RUNNING]
+            plans = [plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account)]
         except ToolkitError as error:
             self._add("parent order", outcome="UNKNOWN", message=str(error))
             return
-        known = self._session._known_account
         for plan in plans:
-            if known is not None and plan.account.lower() != known.lower():
-                continue  # another account's, in a shared ledger
             failed = yield from self._call(partial(parents.cancel, plan.id))
             left = Decimal(plan.twap.quantity) - plan.filled
             words = failed or f"{plan.done} of {plan.twap.slices} child orders were placed"
@@ -195,17 +202,19 @@ class Stop:
     def _cancel(self, owner: str) -> Flow[None]:
         """Cancel until nothing is open and no request is on its way, for some rounds."""
         seen: dict[int, tuple[str, Mapping[str, Any]]] = {}
+        filled: dict[int, Decimal] = {}
         why = ""
         for attempt in range(ROUNDS):
             yield from self._delivery.resolve(resend=False)
             left = yield from self._calls._open_orders(owner, None)
             seen |= left
-            coming = any(one.action in ORDER_ACTIONS for one in self._delivery.ledger.all(OPEN))
+            coming = self._requests()
             if attempt and not (left or coming):
                 break
             if left:
                 try:
-                    yield from self._calls.cancel_all(owner, None, None, self._vault)
+                    cancelled = yield from self._calls.cancel_all(owner, None, None, self._vault)
+                    filled |= dict.fromkeys(left, Decimal(0)) | dict(cancelled.filled)
                 except ToolkitError as error:
                     why = str(error)
             if attempt or left or coming:
@@ -215,8 +224,11 @@ class Stop:
         for number, (_, row) in (seen | left).items():
             product = yield from self._session._catalogue.find(int(row["symbol"]))
             side = ENUMS["order_side"].text(row.get("side")) or ""
-            outcome, message = ("LEFT", why) if number in left else ("CANCELED", "")
             quantity = Decimal(str(row.get("leaveQty") or "0"))
+            outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
+            if number in filled and number not in left:
+                message = f"{filled[number]} filled meanwhile" if filled[number] else ""
+                outcome = "CANCELED" if filled[number] < quantity or not quantity else "ENDED"
             self._add("order", number, product.symbol, side, quantity, outcome=outcome, message=message)
 
     def _close(self, owner: str) -> Flow[None]:
