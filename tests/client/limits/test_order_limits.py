@@ -19,6 +19,7 @@ from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, Ti
 from toolkit.research import live
 from toolkit.research.strategy import Strategy
 from toolkit.session import Session
+from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
 OTHER = {"BUY": "SELL", "SELL": "BUY"}
@@ -286,3 +287,30 @@ def test_the_switch_is_in_the_repr_of_limits_and_names_every_limit(venue: LocalV
         assert repr(s.limits).startswith("<SessionLimits stopped: lunch, ")
         assert isinstance(s, Session)
         assert s.limits.stopped == "lunch"
+
+
+def test_an_order_of_a_builder_counts_what_its_trader_holds(venue: LocalVenue) -> None:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    given: dict[str, Any] = {"venue": venue, "wallet": wallet, "approve": False, "limits": Limits(max_position=0.05)}
+    with toolkit.connect(venue=venue) as trader, toolkit.connect(**given) as made:
+        builder = toolkit.Builder(made)
+        builder.register("Acme")
+        trader.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+        trader.buy(BTC, "0.03")
+        with pytest.raises(LimitReached, match=r"to 0\.060; the limit is 0\.05; at most 0\.020 passes"):
+            builder.place(orders.buy(BTC, "0.03"), fee_rate="0.0001")
+        assert builder.place(orders.buy(BTC, "0.02"), fee_rate="0.0001")
+
+
+def test_the_positions_of_a_vault_are_its_own(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
+        vault = s.exchange.vault_create("Ours", "2000").data["vault"]
+        s.buy(BTC, "0.05")
+        with pytest.raises(LimitReached, match=r"to 0\.060; the limit is 0\.05; at most 0\.050 passes"):
+            s.buy(BTC, "0.06", vault_address=vault)
+        assert s.buy(BTC, "0.04", vault_address=vault)
+        with pytest.raises(LimitReached, match=r"at most 0\.010 passes"):
+            s.buy(BTC, "0.02", vault_address=vault)
+        found = s.stop_all(flatten=True, vault_address=vault)
+        assert found["quantity"].tolist() == [0.04]
+        assert s.positions()["size"].tolist() == [0.05]
