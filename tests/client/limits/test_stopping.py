@@ -107,7 +107,8 @@ def test_what_the_book_does_not_take_is_left(venue: LocalVenue, s: Session) -> N
     ]
 
 
-def test_live_runs_end_and_are_named(s: Session, venue: LocalVenue) -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_live_runs_end_and_are_named(s: Session, begun: bool) -> None:
     began, checked = threading.Event(), threading.Event()
 
     class Quoter(Strategy):
@@ -117,13 +118,13 @@ def test_live_runs_end_and_are_named(s: Session, venue: LocalVenue) -> None:
             checked.wait(30)
 
     run = live(Quoter(), s, [BTC], limits=Limits(), background=True)
-    assert isinstance(run, object)
-    assert began.wait(30)
+    assert not begun or began.wait(30)
     checked.set()
     found = s.limits.stop("lost the feed")
     assert table(found)[0][::4] == ("run", "ENDED")
     assert found["id"].iloc[0] == "Quoter"
-    assert run.results().events["kind"].iloc[0] == "KILL"  # type: ignore[union-attr]
+    if begun:  # else it may not have come so far
+        assert run.results().events["kind"].iloc[0] == "KILL"  # type: ignore[union-attr]
     assert s.orders(open=True).empty
     with pytest.raises(LimitReached, match="a run of Quoter is refused, because trading was stopped: lost the feed"):
         live(Quoter(), s, [BTC], limits=Limits(), duration="1m")

@@ -157,6 +157,7 @@ class Runner:
             with suppress(BaseException):  # `results` raises it
                 self.run(duration, close_at_end=close_at_end)
 
+        self.session._runs.add(self)  # before the thread runs, so that `stop_all` finds it from now on
         self._runs_in = threading.Thread(target=work, name=f"toolkit-{self.strategy.name}", daemon=True)
         self._runs_in.start()
 
