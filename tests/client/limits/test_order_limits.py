@@ -15,7 +15,7 @@ import pytest
 import toolkit
 from tests.client.limits.world import BTC, ETH, MARGINS, MODES, MOST, NOTIONAL, RATE, World
 from toolkit import Limits, orders
-from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, TimedOut, ToolkitError
+from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, TimedOut, ToolkitError, UnknownProduct
 from toolkit.research import live
 from toolkit.research.strategy import Strategy
 from toolkit.session import Session
@@ -192,6 +192,8 @@ def test_every_path_is_checked_alike(venue: LocalVenue, limits: Limits, text: st
         ticket = s.ticket(BTC, side="BUY", order_type="MARKET", quantity="0.02")
         with pytest.raises(LimitReached, match=text):
             ticket.submit()
+        ticket._on_message(None, {"do": "submit"}, [])  # as a click does: the ticket shows it, and there is no review
+        assert "limit" in ticket.problem or "allowed symbols" in ticket.problem
         if limits.max_orders_per_minute != 1:
             s.buy(ETH if limits.symbols else BTC, "0.01", price="2400" if limits.symbols else "60000")
 
@@ -213,7 +215,7 @@ def test_an_order_of_unknown_outcome_counts_until_it_is_resolved(venue: LocalVen
         s._driver._send = sent
         again = orders.order(BTC, side, "0.02")
         s.cancel_all()
-        with pytest.raises(LimitReached, match=r"1 requests with an unknown outcome count, session\.resolve\(\)"):
+        with pytest.raises(LimitReached, match=r"requests of unknown outcome count too \(1\), session\.resolve\(\)"):
             s.place(again)
         s.resolve()
         assert s.place(again)
@@ -273,6 +275,13 @@ def test_a_run_ends_where_the_session_refuses(venue: LocalVenue) -> None:
         run = live(Greedy(), s, [BTC], duration="10m", limits=Limits())
         assert (run.events["kind"] == "LIMIT").any()
         assert float(s.positions()["size"].sum()) == pytest.approx(0.04)
+
+
+def test_a_limit_of_an_unknown_product_is_no_limit_that_is_ignored(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position={"BTCUSD": 0.05})) as s:
+        with pytest.raises(UnknownProduct, match="BTCUSD"):
+            s.buy(BTC, "0.01")
+        assert s.positions().empty
 
 
 def test_limits_of_another_type_are_refused() -> None:

@@ -275,8 +275,9 @@ def _outcome(found: Receipt, **more: Any) -> dict[str, Any]:
 
 
 def _rows(table: Any, names: list[str] | None = None) -> Any:
-    """Return a table as a list of mappings: times as ISO text, NaN as None."""
-    return json.loads((table if names is None else table[names]).to_json(orient="records", date_format="iso"))
+    """Return the last rows of a table as mappings: times as ISO text, NaN as None."""
+    shown = (table if names is None else table[names]).tail(MOST_ROWS)
+    return json.loads(shown.to_json(orient="records", date_format="iso"))
 
 
 def _time(now_ms: int) -> str:

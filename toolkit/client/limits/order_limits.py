@@ -128,6 +128,8 @@ class OrderLimits:
     def _check_orders(self, limits: Limits, intent: Intent, number: int, now: int) -> Flow[None]:
         if limits.max_loss is not None or limits.max_daily_loss is not None:
             limits.check_loss(*(yield from self._losses.read(now)))
+        for name in limits.max_position if isinstance(limits.max_position, Mapping) else ():
+            yield from self.checks.catalogue.find(name)  # a name that is misspelled would limit nothing
         owner = yield from owner_of(intent)
         if owner is None:
             raise LimitReached(f"{intent.action}: the account that it trades for is not known", limit="max_position")
@@ -181,7 +183,7 @@ class OrderLimits:
                 rest([order])
         except LimitReached as error:
             if unknown := sum(one.state is IntentState.UNKNOWN for one in intents):
-                text = f"{error}; {unknown} requests with an unknown outcome count, session.resolve() settles them"
+                text = f"{error}; requests of unknown outcome count too ({unknown}), session.resolve() settles them"
                 raise LimitReached(text, limit=error.limit) from None
             raise
 
