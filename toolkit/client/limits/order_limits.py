@@ -170,7 +170,7 @@ class OrderLimits:
         prices: dict[str, Decimal] = {}
         hedge = any(book.hedge for book in books.values()) if books else None
         placed = {str(each.symbol) for each in orders}
-        for symbol in placed | resting.keys() | books.keys():
+        for symbol in sorted(placed | resting.keys() | books.keys()):
             product = yield from self.checks.catalogue.find(symbol)
             book = books.setdefault(symbol, Book(product.step_size, hedge, covers=False))
             held = resting.setdefault(symbol, []) or symbol in placed or book.longs or book.shorts
