@@ -11,7 +11,7 @@ import toolkit
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "session.md"
 PARTS = ("exchange", "info", "stream", "venue")
 """Parts of a session whose own names are counted with its own."""
-GROUPS = ("intents", "parent_orders", "permissions", "products", "clock", "stream.health", "venue.control")
+GROUPS = ("intents", "limits", "parent_orders", "permissions", "products", "clock", "stream.health", "venue.control")
 """Names with methods of their own, shown in the tree."""
 HEAD = """# The session
 

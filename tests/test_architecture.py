@@ -67,7 +67,7 @@ LAYERS = {
         "engine",
         "model clocks development",
     ),
-    "client": ("capture parent_orders", "orders stream", "reads", "io"),
+    "client": ("limits", "capture parent_orders", "orders stream", "reads", "io"),
     "widgets": ("panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("documents", "reads", "*"),

@@ -17,6 +17,7 @@ COMMANDS = {
     "venue": "serve the local venue on 127.0.0.1",
     "class": "serve one venue for a room of students",
     "grade": "run handed-in notebooks in a jail and check them",
+    "mcp": "serve a session to language-model agents, with limits",
     "record": "write a live feed to disk",
     "export": "write a notebook as one HTML page, with the last state of its widgets",
     "sign": "sign unsigned requests, one JSON a line",

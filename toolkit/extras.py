@@ -22,6 +22,7 @@ EXTRAS = {
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab and toolkit export"),
     "dask": ("cluster", "sweeps on a cluster"),
+    "mcp": ("mcp", "toolkit mcp"),
 }
 """Package → its extra, and what needs it."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right as bisect
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from math import ceil
 from typing import TYPE_CHECKING
 
 from .errors import InputError, LimitReached
@@ -15,14 +18,23 @@ if TYPE_CHECKING:
 
     Orders = Sequence[tuple[Order, float]]
     """Orders, each with the quantity that is filled."""
+    Price = Callable[[str], float | Decimal]
+    """Returns the last price of a symbol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits that refuse an order or stop a run. Amounts in USDC; None = no limit.
+    """Limits on a session, or on a strategy's run. They refuse an order before it is signed, and stop a run.
 
-    Positions are counted with the open orders filled, those whose outcome is unknown too, at the last price: in one-way
-    mode those of one side of each symbol, in hedge mode both legs together. Orders that only reduce always pass.
+        session = toolkit.connect(limits=Limits(max_notional=5_000, max_daily_loss=200, symbols=("BTCUSDC",)))
+
+    Amounts in USDC; None is no limit. Positions are counted with the open orders filled, those whose outcome is unknown
+    too, at the last price: in one-way mode those of one side of each symbol, in hedge mode both legs together. Orders
+    that only reduce pass every limit except `max_orders_per_minute`.
+
+    A run counts what its symbols hold. A session counts everything on the account, and a position may be closed before
+    an order of the other side fills: with 0.02 long and a `max_position` of 0.02, at most 0.02 can be sold at a time.
+    The start of a session is its first checked order.
 
     Attributes:
         max_notional: largest sum of position notionals that an order could lead to. Without a price nothing is sent.
@@ -32,7 +44,8 @@ class Limits:
         max_daily_loss: largest fall of equity below its last value of the day before (UTC), or at the start.
         max_orders_per_minute: orders sent in any 60 s.
         symbols: the only ones in which an order may open a position.
-        max_stale: seconds without a complete answer of the venue. Bars without trades are flat ones, not stale.
+        max_stale: seconds without a complete answer of the venue, for runs. Bars without trades are flat, not stale. A
+            session reads the account before each order, and refuses the order if it can't.
 
     Raises InputError for a limit that is no number above 0, and for symbols that are one text.
     """
@@ -58,15 +71,22 @@ class Limits:
             text = f"symbols is {symbols!r}; give several, such as ({symbols!r},), or None for all"
             raise InputError(text, field="symbols", rule="a tuple", value=symbols)
 
-    def check_rate(self, sent: int) -> None:
-        """Raise LimitReached where one more order than those of the last minute is too many."""
-        if self.max_orders_per_minute is not None and sent >= self.max_orders_per_minute:
-            text = f"{sent} orders in the last minute; the limit is {self.max_orders_per_minute}"
-            raise LimitReached(text, limit="max_orders_per_minute")
+    def check_rate(self, sent_ms: deque[int], now: int, orders: int = 1) -> None:
+        """Raise LimitReached where so many more orders are too many. `sent_ms` (Unix ms) loses those of over 60 s."""
+        while sent_ms and sent_ms[0] <= now - 60_000:
+            sent_ms.popleft()
+        most = self.max_orders_per_minute
+        if most is None or len(sent_ms) + orders <= most:
+            return
+        more = f", and there are {orders} more" if orders > 1 else ""
+        text = f"{len(sent_ms)} orders in the last minute; the limit is {most}{more}; "
+        if orders > most:
+            raise LimitReached(f"{text}at most {most:g} together pass", limit="max_orders_per_minute")
+        wait_ms = sent_ms[ceil(len(sent_ms) + orders - most) - 1] + 60_000 - now
+        text += f"{'they pass' if more else 'the next passes'} in {-(-wait_ms // 1000)} s"
+        raise LimitReached(text, limit="max_orders_per_minute")
 
-    def check_order(
-        self, order: Order, books: Mapping[str, Book], resting: Mapping[str, Orders], price: Callable[[str], float]
-    ) -> None:
+    def check_order(self, order: Order, books: Mapping[str, Book], resting: Mapping[str, Orders], price: Price) -> None:
         """Raise LimitReached for an order that could lead too far. `resting` are all other open orders, by symbol."""
         symbol = str(order.symbol)
         if books[symbol].only_reduces(order):
@@ -74,28 +94,40 @@ class Limits:
         if self.symbols is not None and symbol not in self.symbols:
             text = f"{symbol} is not among the allowed symbols: {', '.join(self.symbols)}"
             raise LimitReached(text, limit="symbols")
-        orders = {**resting, symbol: [*resting[symbol], (order, 0.0)]}
-        size = {name: book.reach(orders[name]) for name, book in books.items()}
-        of_symbol = self.max_position.get(symbol) if isinstance(self.max_position, Mapping) else self.max_position
-        found = [("max_position", of_symbol, size[symbol], "would bring the position to {:f}")]
-        if (most := self.max_order_notional) is not None:
-            value = Decimal(order.quantity) * exact(price(symbol))
-            found.append(("max_order_notional", most, value, "is worth {:,.2f} USDC"))
-        if (most := self.max_notional) is not None:
-            total = sum((held * exact(price(name)) for name, held in size.items() if held), Decimal(0))
-            others = " with open orders filled" if any(resting.values()) else ""
-            found.append(("max_notional", most, total, "would bring positions to {:,.2f} USDC" + others))
-        for name, most, amount, says in found:
-            if most is not None and amount > exact(most):
-                limit = format(most, "" if name == "max_position" else ",.2f")
-                raise LimitReached(f"{order.side} {symbol} {says.format(amount)}; the limit is {limit}", limit=name)
+        step = books[symbol].step_size
+
+        def exceeded(quantity: Decimal) -> tuple[str, str] | None:
+            """Return the limit that this quantity would exceed, and how, None where it exceeds none."""
+            orders = {**resting, symbol: [*resting[symbol], (replace(order, quantity=f"{quantity:f}"), 0.0)]}
+            size = {name: book.reach(orders[name]) for name, book in books.items()}
+            of_symbol = self.max_position.get(symbol) if isinstance(self.max_position, Mapping) else self.max_position
+            found = [("max_position", of_symbol, size[symbol], "would bring the position to {:f}")]
+            if (most := self.max_order_notional) is not None:
+                found.append(("max_order_notional", most, quantity * exact(price(symbol)), "is worth {:,.2f} USDC"))
+            if (most := self.max_notional) is not None:
+                total = sum((held * exact(price(name)) for name, held in size.items() if held), Decimal(0))
+                others = " with open orders filled" if any(resting.values()) else ""
+                found.append(("max_notional", most, total, "would bring positions to {:,.2f} USDC" + others))
+            for name, most, amount, says in found:
+                if most is not None and amount > exact(most):
+                    limit = format(most, "" if name == "max_position" else ",.2f")
+                    return name, f"{says.format(amount)}; the limit is {limit}"
+            return None
+
+        if (broken := exceeded(Decimal(order.quantity))) is not None:
+            # What an order leads to never falls with its quantity, so the largest that passes is found by halving.
+            wanted = min(int(Decimal(order.quantity) / step), 1 << 62)
+            steps = bisect(range(wanted), 0, key=lambda many: exceeded(many * step) is not None)
+            most = f"at most {(steps - 1) * step:f} passes" if steps > 1 else "only orders that reduce pass"
+            raise LimitReached(f"{order.side} {symbol} {broken[1]}; {most}", limit=broken[0])
 
     def check_loss(self, fall: float, fall_of_day: float) -> None:
         """Raise LimitReached when equity fell too far. NaN, for an equity that is not known yet, passes."""
         for name, loss, since in (("max_loss", fall, ""), ("max_daily_loss", fall_of_day, " since the day began")):
             most = getattr(self, name)
             if most is not None and loss > most:
-                raise LimitReached(f"equity fell by {loss:,.2f} USDC{since}; the limit is {most:,.2f}", limit=name)
+                text = f"equity fell by {loss:,.2f} USDC{since}; the limit is {most:,.2f}; only orders that reduce pass"
+                raise LimitReached(text, limit=name)
 
 
 @dataclass(slots=True)
@@ -103,12 +135,15 @@ class Book:
     """What is held in one product, in whole steps.
 
     `hedge` None: the account's mode is not known yet, and positions are counted as if both legs could be opened.
+    `covers`: whether the position counts against orders of the other side. Where others may close it before these fill,
+    as on a session, it does not.
     """
 
     step_size: Decimal
     hedge: bool | None = False
     longs: int = 0
     shorts: int = 0
+    covers: bool = True
 
     @property
     def net(self) -> int:
@@ -139,6 +174,8 @@ class Book:
             if not self.only_reduces(order):
                 left = Decimal(order.quantity) - exact(filled)
                 steps[order.side.startswith("BUY")] += round(left / self.step_size)
+        if self.hedge is False and not self.covers:
+            return max(self.longs + steps[True], self.shorts + steps[False]) * self.step_size
         return exposed(self.longs, self.shorts, steps[True], steps[False], self.hedge is not False) * self.step_size
 
 

@@ -20,6 +20,7 @@ from .client.io.rate_limits import RateLimiter
 from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
 from .client.io.venue_controls import ServedVenue
+from .client.limits.order_limits import OrderLimits
 from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger
 from .client.orders.ledger_file import account_ledger, open_ledger
@@ -27,8 +28,9 @@ from .client.orders.pretrade import PreTradeChecks
 from .client.reads.reading import Catalogue
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
-from .errors import InputError
+from .errors import InputError, require
 from .guards import no_keys
+from .limits import Limits
 from .secrecy import Secret
 from .wallet import Wallet
 
@@ -60,6 +62,7 @@ def connect(
     transport: AnyTransport | None = None,
     follow: str | Session | None = None,
     fork: str | None = None,
+    limits: Limits | None = None,
     **sending: Unpack[connecting.Sending],
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
@@ -70,7 +73,7 @@ def connect(
     TOOLKIT_KEYS_FILE, and `control_token` opens `session.venue`. Locally in process: `clock` "real" or "manual" (time
     moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm", "stressed", a `Market`, None), `venue` to
     join. `follow` ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it.
-    `transport` is one of httpx or httpx2.
+    `transport` is one of httpx or httpx2. `limits` are checked before every order is signed, see `toolkit.Limits`.
     How requests are sent, such as `timeout` and `confirm`, is explained at `toolkit.connecting.Sending`.
 
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
@@ -85,6 +88,8 @@ def connect(
     chosen = connecting.sending_with_defaults(sending)
     ws_url, timeout = chosen["ws_url"], chosen["timeout"]
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
+    if limits is not None:
+        require(limits, Limits, "limits", "toolkit.Limits(…), or None for none")
     in_process = connecting.is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = connecting.check_following(follow, fork, in_process and venue is None)
     if owns_venue:
@@ -102,6 +107,7 @@ def connect(
         control_token=token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         sending=chosen,
+        limits=limits,
         limiter=connecting.rate_limiter(chosen["rates"], local=in_process),
         runtime=connecting.runtime_of(venue, clock),
     )
@@ -144,6 +150,7 @@ class Session(session_methods.SessionMethods):
         control_token: Secret | None = None,
         transport: Any,
         sending: connecting.Sending,
+        limits: Limits | None = None,
         limiter: RateLimiter,
         runtime: Runtime,
     ) -> None:
@@ -171,11 +178,17 @@ class Session(session_methods.SessionMethods):
         self._driver = Driver(self._http.send, self._runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
         self._checks = PreTradeChecks(self._catalogue, self._account, sending["retry"])
+        self._runs: WeakSet[Any] = WeakSet()
+        """Runs of strategies on this session; `stop_all` ends them."""
+        ledger = self._ledger(sending["intents"])
+        name = f"{environment.label} {self._signer}"
+        self._limits = OrderLimits(limits, name, ledger, self._checks, lambda: self._reader)
         self._delivery = Delivery(
             environment=environment,
             wallet=wallet,
             account=self._account,
-            ledger=self._ledger(sending["intents"]),
+            ledger=ledger,
+            limits=self._limits,
             nonces=NonceSources(self._local),
             limiter=limiter,
             confirm=sending["confirm"],
@@ -191,10 +204,14 @@ class Session(session_methods.SessionMethods):
 
         While the account is not known the file is that of the address that signs.
         """
-        signer = None if self.wallet is None else self.wallet.agent or self.wallet.master
+        signer = self._signer
         if intents is not None or self._local is not None or signer is None:
             return open_ledger(intents)
         return account_ledger(self.environment, lambda: self._known_account or signer)
+
+    @property
+    def _signer(self) -> str | None:
+        return None if self.wallet is None else self.wallet.agent or self.wallet.master
 
     @property
     def clock(self) -> SessionClock:
@@ -263,6 +280,7 @@ class Session(session_methods.SessionMethods):
 
     permissions = cached_property(session_methods.SessionPermissions)
     parent_orders = cached_property(session_methods.ParentOrders)
+    limits = cached_property(session_methods.SessionLimits)
     intents = cached_property(session_methods.Intents)
     products = cached_property(session_methods.Products)
 
@@ -326,7 +344,7 @@ class Session(session_methods.SessionMethods):
         else:
             where += f" at {self.environment.base_url}"
         who = f"account {_short(self._known_account)}" if self._known_account else "no account yet"
-        if self.wallet is None or not (self.wallet.agent or self.wallet.master):
+        if self.wallet is None or self._signer is None:
             return f"{where}, {who}, read-only"
         roles = [role for role in ("agent", "master") if getattr(self.wallet, role)]
         return f"{where}, {who}, signs as {' and '.join(roles)}"
@@ -347,7 +365,7 @@ class AsyncSession(session_methods.AsyncSessionMethods):
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
         self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
-        self._checks, self._delivery = session._checks, session._delivery
+        self._checks, self._delivery, self._limits = session._checks, session._delivery, session._limits
 
     @property
     def _parents(self) -> ParentRunner:
@@ -386,6 +404,7 @@ class AsyncSession(session_methods.AsyncSessionMethods):
 
     permissions = cached_property(session_methods.AsyncSessionPermissions)
     parent_orders = cached_property(session_methods.AsyncParentOrders)
+    limits = cached_property(session_methods.AsyncSessionLimits)
     intents = cached_property(session_methods.AsyncIntents)
     products = cached_property(session_methods.AsyncProducts)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .accessors import Accessors
 from .client.io.flow import Asynchronous, Synchronous
+from .client.limits.stopping import LimitFlows, StopFlows
 from .client.orders.approvals import BuilderFlows, PermissionFlows
 from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
@@ -14,11 +15,11 @@ from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
 
 
-class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Accessors, Suggesting, Synchronous):
+class SessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Accessors, Suggesting, Synchronous):
     """The methods of Session."""
 
 
-class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, Suggesting, Asynchronous):
+class AsyncSessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Suggesting, Asynchronous):
     """The methods of AsyncSession, coroutine functions."""
 
 
@@ -36,6 +37,14 @@ class ParentOrders(ParentOrderPartFlows, Synchronous):
 
 class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
     """The asynchronous twin of ParentOrders."""
+
+
+class SessionLimits(LimitFlows, Synchronous):
+    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`."""
+
+
+class AsyncSessionLimits(LimitFlows, Asynchronous):
+    """The asynchronous twin of SessionLimits."""
 
 
 class Intents(IntentFlows, Synchronous):

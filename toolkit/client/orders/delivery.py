@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ... import errors
 from ...environments import Environment
@@ -113,6 +113,19 @@ def _current_task() -> asyncio.Task[Any] | None:
         return None
 
 
+class Gate(Protocol):
+    """What a Delivery needs of the limits of its session; see `client.limits.order_limits`."""
+
+    def record(self, intent: Intent) -> Flow[None]:
+        """Record an intent whose orders may be sent. Raises LimitReached for others, and records nothing."""
+
+    def check(self, intent: Intent) -> Flow[None]:
+        """Raise as `record` does, and record nothing."""
+
+    def check_running(self, what: str) -> None:
+        """Raise LimitReached while trading is stopped."""
+
+
 @dataclass(slots=True)
 class Delivery:
     """Delivers the actions of one wallet to one environment."""
@@ -128,6 +141,8 @@ class Delivery:
     expiry_ms: int = DEFAULT_EXPIRY_MS
     check: Callable[[Action, Mapping[str, Any], str | None], Flow[None]] | None = None
     """Raises CheckFailed for an action that breaks a pre-trade rule; its last argument is the vault."""
+    limits: Gate | None = None
+    """Limits and kill switch: each order passes it before it is recorded."""
     settle_timeout: float = SETTLE_SECONDS
     clock_skew: Callable[[], int | None] = lambda: None
     closed: bool = False
@@ -144,9 +159,9 @@ class Delivery:
     ) -> Flow[Receipt]:
         """Record, sign and send an action in wire names, and return the receipt of what the venue accepted.
 
-        Raises WalletError, CheckFailed or MalformedRequest before anything is recorded, NotSent when the request did
-        not leave this machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve`
-        settles it).
+        Raises WalletError, CheckFailed, MalformedRequest or LimitReached before anything is recorded, NotSent when the
+        request did not leave this machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response
+        (`resolve` settles it).
         """
         yield from self._check(payload, vault_address)
         self.require_confirmation(payload)
@@ -183,10 +198,13 @@ class Delivery:
     ) -> Flow[Prepared]:
         """Return a checked action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
-        Raises WalletError without the key it needs, CheckFailed and MalformedRequest.
+        Raises WalletError without the key it needs, CheckFailed, MalformedRequest and LimitReached.
         """
         yield from self._check(payload, vault_address)
-        return (yield from self._prepare(payload, expiry_after, vault_address))
+        prepared = yield from self._prepare(payload, expiry_after, vault_address)
+        if self.limits is not None:
+            yield from self.limits.check(_intent(prepared, prepared.created))
+        return prepared
 
     def _check(self, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
         action = declaration(payload)
@@ -227,25 +245,14 @@ class Delivery:
         self._require_open(action)
         key = self._key(action, prepared.role)
         now: int = yield Now()
-        intent = Intent(
-            id=intent_id(prepared.environment.label, prepared.signer, prepared.nonce),
-            environment=prepared.environment.label,
-            account=prepared.account,
-            signer=prepared.signer,
-            action=action,
-            nonce=prepared.nonce,
-            expiry_after=prepared.expiry_after,
-            vault_address=prepared.vault_address,
-            client_ids=prepared.client_ids,
-            payload=prepared.payload,
-            payload_hash=payload_hash(prepared.payload),
-            created=now,
-            updated=now,
-        )
+        intent = _intent(prepared, now)
         # Registered before it is recorded: from then on a `resolve` in another thread finds the intent in the ledger.
         self._senders[intent.id] = Sender.current()
         try:
-            self.ledger.record(intent)
+            if self.limits is None:
+                self.ledger.record(intent)
+            else:
+                yield from self.limits.record(intent)
             request = signing.sign(
                 prepared.payload,
                 key=key,
@@ -432,6 +439,24 @@ class Delivery:
         if not action.expiry:
             return None
         return now + (WITHDRAW_EXPIRY_MS if action.type == "withdraw" else self.expiry_ms)
+
+
+def _intent(prepared: Prepared, now: int) -> Intent:
+    return Intent(
+        id=intent_id(prepared.environment.label, prepared.signer, prepared.nonce),
+        environment=prepared.environment.label,
+        account=prepared.account,
+        signer=prepared.signer,
+        action=str(prepared.payload["type"]),
+        nonce=prepared.nonce,
+        expiry_after=prepared.expiry_after,
+        vault_address=prepared.vault_address,
+        client_ids=prepared.client_ids,
+        payload=prepared.payload,
+        payload_hash=payload_hash(prepared.payload),
+        created=now,
+        updated=now,
+    )
 
 
 def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:

@@ -72,7 +72,7 @@ class PreTradeChecks:
             # An exit whose trigger was met is replaced by an order without one.
             "triggered": replaced and item.get("triggerPx") is None,
         }
-        if item["ordPx"] == "0" and not item.get("triggerPx") and not _reduces(item):
+        if item["ordPx"] == "0" and not item.get("triggerPx") and not reduces(item):
             facts["last"] = yield from self.last_price(product, Decimal(item["ordQty"]))
         failures = check_order(product, item, **facts)
         if any(failure.rule == "minOrderValue" for failure in failures) and not facts["builder"]:
@@ -155,7 +155,8 @@ class PreTradeChecks:
             return []
 
 
-def _reduces(item: Row) -> bool:
+def reduces(item: Row) -> bool:
+    """Return whether an order can only reduce a position, by its own fields."""
     return bool(item.get("reduceOnlyOption") or item.get("reduceOnly")) or str(item["ordSide"]).endswith("_HEDGE")
 
 

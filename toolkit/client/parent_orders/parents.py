@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import CheckFailed, InputError, WaitTimeout, require
 from ...numerals import Span, Timeout, plain_text, wait_seconds
@@ -203,15 +203,21 @@ class ParentOrderFlows:
     def _start(self, made: Twap, vault: str | None, first: Prepared | None) -> Flow[ParentOrder]:
         if first is None:
             self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
+            # Prepared before the TWAP is recorded: what its first child order may not do, none of them may.
+            first = yield from self._delivery.prepare((yield from self._first_child(made)), vault_address=vault)
         start = partial(self._parents.start, made, (yield from self._delivery.account()), vault, first)
         plan: Plan = yield Perform(start, lambda: asyncio.to_thread(start))
         return ParentOrder(self._parents, plan.id)
+
+    def _first_child(self, made: Twap) -> Flow[dict[str, Any]]:
+        product = yield from self._catalogue.find(made.symbol)
+        return {"type": "placeOrder", "orders": [made.child(made.due(product, 1)).to_item(product)]}
 
     def _checked_twap(self, made: Twap, vault: str | None) -> Flow[Twap]:
         """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""
         product = yield from self._catalogue.find(made.symbol)
         made = replace(made, symbol=product.symbol).check(product)
-        payload = {"type": "placeOrder", "orders": [made.child(made.due(product, 1)).to_item(product)]}
+        payload = yield from self._first_child(made)
         try:
             if self._delivery.check is not None:
                 yield from self._delivery.check(declaration(payload), payload, vault)

@@ -63,7 +63,7 @@ class ParentRunner:
 
     def start(self, twap: Twap, account: str, vault: str | None, first: Prepared | None = None) -> Plan:
         """Record a parent order and place its first child immediately (`first`, if that is prepared already)."""
-        self._require_open()
+        self._require_open("a TWAP")
         now_ms = self.now_ms()
         with self._lock:
             self._drop_ended()
@@ -78,7 +78,7 @@ class ParentRunner:
 
     def resume(self, id: str, *, confirmed: bool = False) -> Plan:
         """Take over a parent order that has not ended; its next slice is due immediately."""
-        self._require_open()
+        self._require_open("resuming a TWAP")
         owner = self.plan(id).account
         account: str = self._calls.driver.run(self._delivery.account())
         if owner.lower() != account.lower():
@@ -102,9 +102,11 @@ class ParentRunner:
             self._settle(self.plan(id))
             return self._watch(id)
 
-    def _require_open(self) -> None:
+    def _require_open(self, what: str) -> None:
         if self._closed or self._delivery.closed:
             raise SessionClosed("this session is closed, so it can't work on a parent order; connect again")
+        if self._delivery.limits is not None:
+            self._delivery.limits.check_running(what)
 
     def plan(self, id: str) -> Plan:
         """Return a parent order as it stands in the ledger. Raises InputError for an unknown id."""

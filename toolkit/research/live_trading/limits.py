@@ -10,10 +10,7 @@ from .run_state import NAN, RunState, utc
 
 def check_order(limits: Limits, state: RunState, order: Order) -> None:
     """Raise LimitReached for an order beyond a limit, InputError for one of a symbol that is not in the run."""
-    now = state.now()
-    while state.sent_ms and state.sent_ms[0] <= now - 60_000:
-        state.sent_ms.popleft()
-    limits.check_rate(len(state.sent_ms))
+    limits.check_rate(state.sent_ms, state.now())
     symbol = str(order.symbol)
     if symbol not in state.books:
         known = ", ".join(state.symbols)

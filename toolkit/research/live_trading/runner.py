@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from math import ceil
 from time import monotonic
@@ -95,7 +96,8 @@ class Runner:
         self._manual_clock = self._venue is not None and not self._venue.host.clock.runs
         self._stop = threading.Event()
         self._close_at_end = False
-        self._thread: threading.Thread | None = None
+        self._runs_in: threading.Thread | None = None
+        self._ended = threading.Event()
         self._results: Results | None = None
         self._read_bars: deque[tuple[int, int, Bar]] = deque()
         """Bars not delivered yet: (closing time, number of the symbol, bar)."""
@@ -111,6 +113,19 @@ class Runner:
     def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
         """Run until the end and return the Results; see `live`."""
         self._close_at_end = close_at_end
+        self._runs_in = threading.current_thread()
+        self.session._runs.add(self)
+        try:
+            self.session._limits.check_running(f"a run of {self.strategy.name}")
+            return self._run(duration)
+        except BaseException as failure:
+            self.error = failure
+            raise
+        finally:
+            self.session._runs.discard(self)
+            self._ended.set()
+
+    def _run(self, duration: str | pd.Timedelta | None) -> Results:
         reason, kind = "the time is over", "END"
         try:
             self._begin()
@@ -142,26 +157,26 @@ class Runner:
         """Run in its own thread."""
 
         def work() -> None:
-            try:
+            with suppress(BaseException):  # `results` raises it
                 self.run(duration, close_at_end=close_at_end)
-            except BaseException as failure:
-                self.error = failure
 
-        self._thread = threading.Thread(target=work, name=f"toolkit-{self.strategy.name}", daemon=True)
-        self._thread.start()
+        self.session._runs.add(self)  # before the thread runs, so that `stop_all` finds it from now on
+        self._runs_in = threading.Thread(target=work, name=f"toolkit-{self.strategy.name}", daemon=True)
+        self._runs_in.start()
 
     def kill(self, *, close: bool | None = None, timeout: float = 30.0) -> None:
         """Stop the run: cancel its orders and, with `close`, its positions. Returns when that is done.
 
-        Raises LimitReached after `timeout` seconds.
+        Called by the run's own strategy it returns immediately: the run ends after the callback. Raises LimitReached
+        after `timeout` seconds.
         """
         if close is not None:
             self._close_at_end = close
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
-            if self._thread.is_alive():
-                raise LimitReached(f"the run did not end within {timeout:g} s", limit="timeout")
+        if self._runs_in in (None, threading.current_thread()):
+            return
+        if not self._ended.wait(timeout):
+            raise LimitReached(f"the run did not end within {timeout:g} s", limit="timeout")
 
     def results(self) -> Results:
         """Return the Results of a run that has ended. Raises the error that ended it, or ToolkitError while it runs."""

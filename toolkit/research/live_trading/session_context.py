@@ -15,6 +15,7 @@ from ...errors import (
     AddressBanned,
     ExchangeError,
     InputError,
+    LimitReached,
     LocationNotSupported,
     OutcomeUnknown,
     RateLimited,
@@ -172,6 +173,9 @@ class SessionContext(Context):
             state.note("UNKNOWN", str(order.symbol), f"{order.describe()}: {unknown}")
         except (InputError, ExchangeError, TransportError) as refused:
             return self._reject(placed, str(refused), refused)
+        except LimitReached as refused:  # by the limits of the session: it ends the run, as one of the run's own does
+            placed.state, placed.reason = "REJECTED", str(refused)
+            raise
         self._refresh()
         return placed
 

@@ -1,0 +1,325 @@
+"""No call of a session exceeds its limits: over all paths, both sides and modes, concurrently, and in doubt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolkit
+from tests.client.limits.world import BTC, ETH, MARGINS, MODES, MOST, NOTIONAL, RATE, World
+from toolkit import Limits, orders
+from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, TimedOut, ToolkitError, UnknownProduct
+from toolkit.research import live
+from toolkit.research.strategy import Strategy
+from toolkit.session import Session
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
+
+OTHER = {"BUY": "SELL", "SELL": "BUY"}
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    """A venue where nobody trades but the test; anything of up to 5 BTC is filled."""
+    with LocalVenue(clock="manual", market=False) as made:
+        for side, price in (("SELL", "62600"), ("BUY", "62400")):
+            made.control.add_liquidity(BTC, side, price, "5")
+        yield made
+
+
+def run_flow(world: World, flow: Any) -> str:
+    try:
+        world.s._driver.run(flow)
+    except ToolkitError as error:
+        return type(error).__name__
+    return "accepted"
+
+
+def play(seed: int, mode: str, margin: str, calls: int) -> Counter[str]:
+    """Make random calls one after another; after each, all limits hold in the venue's own state."""
+    limits = {"max_notional": NOTIONAL, "max_orders_per_minute": RATE, "symbols": (BTC, ETH)}
+    with closing(World(seed, mode, margin, **limits)) as world:
+        sent: list[int] = []
+        for _ in range(calls):
+            before, prices = world.sizes(), {name: world.price(name) for name in MOST}
+            ordered = world.venue.host.core.state.last_order
+            path, flow = world.call()
+            outcome = run_flow(world, flow)
+            world.tally[outcome if outcome != "accepted" else f"{path} accepted"] += 1
+            after, now = world.sizes(), world.venue.host.now_ms()
+            for name, most in MOST.items():
+                assert after[name] <= most, (path, name, after)
+            bound = max(Decimal(NOTIONAL), world.notional(before, prices))
+            assert world.notional(after, prices) <= bound, (path, after, prices)
+            sent = [time for time in sent if time > now - 60_000]
+            sent += [now] * (0 if path == "bracket" else world.venue.host.core.state.last_order - ordered)
+            assert len(sent) <= RATE
+            world.venue.advance(f"{world.rng.randrange(4)}s")
+            if world.rng.random() < 0.05:
+                world.refill()
+        return world.tally
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+@pytest.mark.parametrize("mode", MODES)
+def test_random_calls_over_all_paths_never_exceed_a_limit(mode: str, margin: str) -> None:
+    tally = play(1, mode, margin, 250)
+    assert tally["LimitReached"] > 40
+    assert sum(count for name, count in tally.items() if name.endswith("accepted")) > 80
+
+
+def storm(seed: int, mode: str, margin: str, steps: int, *, faulty: bool) -> Counter[str]:
+    """Interleave up to five callers at their requests; whatever is lost, late or cancelled, no position is exceeded."""
+    with closing(World(seed, mode, margin)) as world:
+        flows: list[tuple[str, Any, Any]] = []
+        for number in range(steps):
+            if len(flows) < 5 and world.rng.random() < 0.2:
+                path, made = world.call()
+                flows.append((path, made, None))
+            elif flows:
+                world.step(flows, faulty)
+            if faulty and number % 97 == 0:
+                world.deliver()
+            if number % 301 == 300:
+                flows.append(("resolve", world.s._delivery.resolve(), None))
+                world.refill()
+            for name, most in MOST.items():
+                assert world.reach(name) <= most, (number, name)
+        while world.late:
+            world.deliver()
+        for name, most in MOST.items():
+            assert world.reach(name) <= most, ("late", name)
+        return world.tally
+
+
+@pytest.mark.parametrize("faulty", [False, True], ids=["concurrent", "faults"])
+@pytest.mark.parametrize("mode", MODES)
+def test_interleaved_cancelled_and_lost_calls_never_exceed_a_position(mode: str, faulty: bool) -> None:
+    tally = storm(2, mode, "CROSS", 3_000, faulty=faulty)
+    assert tally["LimitReached"] > 5
+    assert tally["cancelled"]
+    assert tally["dropped"]
+    assert bool(tally["OutcomeUnknown"] or tally["late"]) is faulty
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("margin", MARGINS)
+@pytest.mark.parametrize("mode", MODES)
+def test_thousands_of_calls_over_many_seeds_never_exceed_a_limit(mode: str, margin: str) -> None:
+    total: Counter[str] = Counter()
+    for seed in range(100, 110):
+        total += play(seed, mode, margin, 500)
+        for faulty in (False, True):
+            total += storm(seed, mode, margin, 6_000, faulty=faulty)
+    print(dict(total))
+    assert total["LimitReached"] > 2_000
+
+
+def test_of_simultaneous_orders_of_many_threads_only_as_many_pass_as_fit(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05, max_orders_per_minute=None)) as s:
+
+        def buy(_: int) -> str:
+            try:
+                s.buy(BTC, "0.01", price="60000")
+            except LimitReached:
+                return "refused"
+            return "accepted"
+
+        with ThreadPoolExecutor(8) as pool:
+            outcomes = Counter(pool.map(buy, range(40)))
+        # The first that was reserved counts no other, so at least one passes; those that fit pass in the end.
+        assert 1 <= outcomes["accepted"] <= 5
+        while buy(0) == "accepted":
+            outcomes["accepted"] += 1
+        assert outcomes["accepted"] == len(s.orders(open=True)) == 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_a_refusal_says_limit_value_and_what_would_pass_and_signs_nothing(
+    venue: LocalVenue, side: str, mode: str
+) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
+        venue.control.set_position_mode(str(s.account), mode)
+        s.place(orders.order(BTC, side, "0.02"))
+        s.place(orders.order(BTC, side, "0.01", price="60000" if side == "BUY" else "65000"))
+        before = len(s.intents())
+        with pytest.raises(LimitReached) as caught:
+            s.place(orders.order(BTC, side, "0.2"))
+        text = f"{side} BTCUSDC would bring the position to 0.230; the limit is 0.05; at most 0.020 passes"
+        assert (str(caught.value), caught.value.limit, len(s.intents())) == (text, "max_position", before)
+        s.place(orders.order(BTC, side, "0.02"))
+        with pytest.raises(LimitReached, match=r"the limit is 0\.05; only orders that reduce pass"):
+            s.place(orders.order(BTC, side, "0.001"))
+        s.close_position(BTC)
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (Limits(symbols=(ETH,)), "BTCUSDC is not among the allowed symbols: ETHUSDC"),
+        (Limits(max_order_notional=700), "BUY BTCUSDC is worth .* USDC; the limit is 700.00; at most 0.011 passes"),
+        (Limits(max_notional=700), "would bring positions to .* USDC; the limit is 700.00; at most 0.011 passes"),
+        (Limits(max_position={BTC: 0.011}), "to 0.020; the limit is 0.011; at most 0.011 passes"),
+        (Limits(max_orders_per_minute=1), "1 orders in the last minute; the limit is 1; the next passes in 60 s"),
+    ],
+    ids=["symbols", "order", "notional", "position", "rate"],
+)
+def test_every_path_is_checked_alike(venue: LocalVenue, limits: Limits, text: str) -> None:
+    with toolkit.connect(venue=venue, limits=limits) as s:
+        if limits.max_orders_per_minute == 1:
+            s.sell(BTC, "0.001", price="65000")
+        item = orders.buy(BTC, "0.02").to_item(s.product(BTC))
+        paths = {
+            "buy": lambda: s.buy(BTC, "0.02"),
+            "exchange": lambda: s.exchange.place_order([item]),
+            "wire": lambda: s.exchange.send({"type": "placeOrder", "orders": [item]}),
+            "bracket": lambda: s.buy(BTC, "0.02", tp="70000"),
+            "prepare": lambda: s.intents.prepare(orders.buy(BTC, "0.02")),
+            "twap": lambda: s.twap(BTC, "BUY", "0.04", "10m", slices=2),
+        }
+        for name, path in paths.items():
+            with pytest.raises(LimitReached, match=text):
+                path()
+            assert s.positions().empty, name
+        ticket = s.ticket(BTC, side="BUY", order_type="MARKET", quantity="0.02")
+        with pytest.raises(LimitReached, match=text):
+            ticket.submit()
+        ticket._on_message(None, {"do": "submit"}, [])  # as a click does: the ticket shows it, and there is no review
+        assert "limit" in ticket.problem or "allowed symbols" in ticket.problem
+        if limits.max_orders_per_minute != 1:
+            s.buy(ETH if limits.symbols else BTC, "0.01", price="2400" if limits.symbols else "60000")
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_an_order_of_unknown_outcome_counts_until_it_is_resolved(venue: LocalVenue, side: str) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
+        sent = s._driver._send
+
+        def lose(request: Any) -> Any:
+            answer = sent(request)
+            if request.method == "POST":
+                raise TimedOut("no answer")
+            return answer
+
+        s._driver._send = lose
+        with pytest.raises(OutcomeUnknown):
+            s.place(orders.order(BTC, side, "0.04", price="60000" if side == "BUY" else "65000"))
+        s._driver._send = sent
+        again = orders.order(BTC, side, "0.02")
+        s.cancel_all()
+        with pytest.raises(LimitReached, match=r"requests of unknown outcome count too \(1\), session\.resolve\(\)"):
+            s.place(again)
+        s.resolve()
+        assert s.place(again)
+
+
+def test_the_loss_of_a_day_refuses_what_opens_and_survives_a_restart(venue: LocalVenue, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"venue": venue, "intents": tmp_path / "ledger", "limits": Limits(max_daily_loss=5)}
+    with toolkit.connect(**given) as s:
+        s.buy(BTC, "0.05")
+        s.close_position(BTC)  # 200 apart, and fees
+        with pytest.raises(LimitReached, match=r"equity fell by .* since the day began; the limit is 5\.00") as caught:
+            s.buy(BTC, "0.01")
+        assert caught.value.limit == "max_daily_loss"
+    with toolkit.connect(**given) as s, pytest.raises(LimitReached, match="since the day began"):
+        s.buy(BTC, "0.01")
+    venue.advance("25h")
+    with toolkit.connect(**given) as s:
+        assert s.buy(BTC, "0.01")
+
+
+def test_transfers_are_no_loss_and_no_gain(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_loss=50, max_daily_loss=50)) as s:
+        s.buy(BTC, "0.01")
+        s.exchange.withdraw(destination=str(s.account), amount="1000")
+        assert s.buy(BTC, "0.01")
+        venue.control.fund(str(s.account), "5000")
+        s.buy(BTC, "0.2")
+        s.close_position(BTC)
+        with pytest.raises(LimitReached, match="equity fell by"):
+            s.buy(BTC, "0.01")
+
+
+def test_what_cant_be_checked_is_not_sent(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=1)) as s:
+        s.buy(BTC, "0.01")
+        sent = s._driver._send
+
+        def cut(request: Any) -> Any:
+            if request.path.endswith("/order/states"):
+                raise TimedOut("no answer")
+            return sent(request)
+
+        s._driver._send = cut
+        with pytest.raises(NotSent, match="placeOrder: not sent, its limits can't be checked"):
+            s.buy(BTC, "0.01", price="60000")
+        s._driver._send = sent
+        assert s.orders(open=True).empty
+
+
+def test_a_run_ends_where_the_session_refuses(venue: LocalVenue) -> None:
+    class Greedy(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            for _ in range(3):
+                ctx.buy(BTC, "0.02")
+
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
+        run = live(Greedy(), s, [BTC], duration="10m", limits=Limits())
+        assert (run.events["kind"] == "LIMIT").any()
+        assert float(s.positions()["size"].sum()) == pytest.approx(0.04)
+
+
+def test_a_limit_of_an_unknown_product_is_no_limit_that_is_ignored(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position={"BTCUSD": 0.05})) as s:
+        with pytest.raises(UnknownProduct, match="BTCUSD"):
+            s.buy(BTC, "0.01")
+        assert s.positions().empty
+
+
+def test_limits_of_another_type_are_refused() -> None:
+    with pytest.raises(InputError, match=r"limits is .* give toolkit\.Limits"):
+        toolkit.connect(limits={"max_notional": 5})  # type: ignore[arg-type]
+
+
+def test_the_switch_is_in_the_repr_of_limits_and_names_every_limit(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
+        assert repr(s.limits) == "<SessionLimits trading, max_orders_per_minute 60, max_stale 30.0, max_position 0.05>"
+        s.limits.stop("lunch")
+        assert repr(s.limits).startswith("<SessionLimits stopped: lunch, ")
+        assert isinstance(s, Session)
+        assert s.limits.stopped == "lunch"
+
+
+def test_an_order_of_a_builder_counts_what_its_trader_holds(venue: LocalVenue) -> None:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    given: dict[str, Any] = {"venue": venue, "wallet": wallet, "approve": False, "limits": Limits(max_position=0.05)}
+    with toolkit.connect(venue=venue) as trader, toolkit.connect(**given) as made:
+        builder = toolkit.Builder(made)
+        builder.register("Acme")
+        trader.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+        trader.buy(BTC, "0.03")
+        with pytest.raises(LimitReached, match=r"to 0\.060; the limit is 0\.05; at most 0\.020 passes"):
+            builder.place(orders.buy(BTC, "0.03"), fee_rate="0.0001")
+        assert builder.place(orders.buy(BTC, "0.02"), fee_rate="0.0001")
+
+
+def test_the_positions_of_a_vault_are_its_own(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
+        vault = s.exchange.vault_create("Ours", "2000").data["vault"]
+        s.buy(BTC, "0.05")
+        with pytest.raises(LimitReached, match=r"to 0\.060; the limit is 0\.05; at most 0\.050 passes"):
+            s.buy(BTC, "0.06", vault_address=vault)
+        assert s.buy(BTC, "0.04", vault_address=vault)
+        with pytest.raises(LimitReached, match=r"at most 0\.010 passes"):
+            s.buy(BTC, "0.02", vault_address=vault)
+        found = s.stop_all(flatten=True, vault_address=vault)
+        assert found["quantity"].tolist() == [0.04]
+        assert s.positions()["size"].tolist() == [0.05]

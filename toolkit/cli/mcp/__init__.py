@@ -1,0 +1,85 @@
+"""`toolkit mcp`: serves a session to language-model agents, over the Model Context Protocol on standard input.
+
+Keys are read from the environment (TOOLKIT_AGENT_KEY) and stay in this process. The local venue is the default; Testnet
+needs --limits; Mainnet is only read. A limits file is TOML, with the names of toolkit.Limits:
+
+    max_notional = 5000
+    max_daily_loss = 200
+    symbols = ["BTCUSDC"]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from ...environments import PRESETS
+from ...errors import InputError
+from ...limits import Limits
+from ...session import Session, connect
+from ...wallet import Wallet
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add = parser.add_argument
+    add("--env", default="local", choices=sorted(PRESETS), help="environment (local)")
+    add("--limits", type=Path, metavar="FILE", help="TOML file of limits; Testnet needs one")
+    add("--url", metavar="URL", help="a local venue that is served there, instead of one in this process")
+    add("--account", metavar="WHO", help="number, name or address of the account; for Mainnet its address")
+    add("--clock", default="manual", choices=("manual", "real"), help="of a venue in this process (manual)")
+    add("--seed", type=int, default=7, help="of a venue in this process (7)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until standard input ends, and return 0."""
+    from ...extras import need
+
+    need("mcp")
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    from .server import build
+
+    async def serve(session: Session) -> None:
+        server = build(session)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    with open_for_agents(args) as session:
+        anyio.run(serve, session)
+    return 0
+
+
+def open_for_agents(args: argparse.Namespace) -> Session:
+    """Return the session that an agent may use. Raises InputError for Testnet without limits that bound positions."""
+    limits = None if args.limits is None else read_limits(args.limits)
+    account: Any = int(args.account) if str(args.account).isdigit() else args.account
+    if args.env == "local":
+        where: dict[str, Any] = {"base_url": args.url} if args.url else {"clock": args.clock, "seed": args.seed}
+        return connect("local", account=account, limits=limits, **where)
+    if args.env == "mainnet":
+        return connect("mainnet", account=account)
+    if limits is None or (limits.max_notional is None and limits.max_position is None):
+        what = f"an agent on {args.env} needs limits: --limits FILE, with max_notional or max_position in it"
+        raise InputError(what, field="limits", rule="required")
+    return connect(args.env, wallet=Wallet.from_env(), account=account, limits=limits)
+
+
+def read_limits(path: Path) -> Limits:
+    """Return the limits of a TOML file. Raises InputError for what is no TOML, and for unknown names and bad values."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is no TOML file: {error}", field="limits", rule="TOML") from None
+    known = [field.name for field in fields(Limits)]
+    for name in given:
+        if name not in known:
+            what = f"{path}: there is no limit {name!r}; there are {', '.join(known)}"
+            raise InputError(what, field=name, rule="known", nearest=tuple(known))
+    if isinstance(given.get("symbols"), list):
+        given["symbols"] = tuple(given["symbols"])
+    return Limits(**given)

@@ -1,0 +1,290 @@
+"""The tools of an agent: a session's reads, orders that a repeated call does not repeat, backtests, and the stop.
+
+A tool is a method of `Tools`. Its signature is its schema. Its docstring is what the agent reads, with a line `name: …`
+for a parameter. `**order` stands for the parameters of `order_of`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...errors import CheckFailed, InputError, LimitReached, ToolkitError
+from ...numerals import milliseconds
+from ...orders import Bracket, Order, close_position, order
+
+if TYPE_CHECKING:
+    from ...client.orders.receipts import Receipt
+    from ...session import Session
+
+MOST_ROWS, LONGEST_DAYS, LONGEST_ADVANCE_MS = 200, 60, 7 * 86_400_000
+RECENT = 1_000
+"""Requests of the ledger that are searched for a key."""
+PRODUCT = [
+    *("symbol", "tick_size", "step_size", "min_order_value", "max_order_quantity", "max_leverage", "max_slippage"),
+    *("maker_fee_rate", "taker_fee_rate"),
+]
+ORDER = [
+    *("order_id", "symbol", "side", "type", "status", "price", "quantity", "filled", "trigger_price", "tif"),
+    *("reduce_only", "time"),
+]
+FILL = ["time", "symbol", "side", "price", "quantity", "fee", "realized_pnl", "order_id", "role"]
+CANDLE = ["time", "open", "high", "low", "close", "volume"]
+
+
+class Tools:
+    """The tools on one session: READING ones, TRADING ones where it can sign, TIME ones on a venue in this process.
+
+    Calls may come from several threads. Those that place orders run one at a time, so that of two with the same key the
+    second finds the order of the first.
+    """
+
+    READING = ("products", "prices", "candles", "book", "account", "orders", "fills", "backtest", "luck")
+    TRADING = ("preview", "place", "cancel", "close", "stop")
+    TIME = ("advance",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+
+    def names(self) -> tuple[str, ...]:
+        """Return the tools that this session has. Mainnet is only read."""
+        s = self._session
+        trades = not s.environment.is_mainnet and s.wallet is not None and s.wallet.agent is not None
+        return self.READING + (self.TRADING if trades else ()) + (self.TIME if s._local is not None else ())
+
+    def products(self) -> Any:
+        """The products: tick and step size, smallest and largest order, leverage, fees."""
+        return _rows(self._session.products(index=None), PRODUCT)
+
+    def prices(self) -> Any:
+        """Last, mark and index price, 24 h change and funding rate of every product."""
+        return _rows(self._session.tickers(index=None))
+
+    def candles(self, symbol: str, interval: str = "1h", limit: int = 50) -> Any:
+        """The last candles of a product, oldest first.
+
+        interval: length, such as 1m, 15m, 1h or 1d
+        limit: 1 to 200
+        """
+        most = _bounded("limit", limit, MOST_ROWS)
+        return _rows(self._session.klines(symbol, interval, limit=most, progress=False, index=None), CANDLE)
+
+    def book(self, symbol: str, depth: int = 10) -> Any:
+        """The order book of a product.
+
+        depth: levels a side, 1 to 50
+        """
+        return _rows(self._session.order_book(symbol, _bounded("depth", depth, 50)))
+
+    def account(self) -> Any:
+        """Balances, positions, open orders, the limits that hold, and whether trading was stopped."""
+        s, limits = self._session, self._session.limits.values
+        given = {} if limits is None else {name: getattr(limits, name) for name in limits.__slots__}
+        return {
+            "environment": s.environment.name,
+            "account": s.account,
+            "time": _time(s.clock.now_ms()),
+            "balances": _rows(s.wallet_balances(), ["currency", "balance", "available", "equity"]),
+            "positions": _rows(s.positions().drop(columns="account")),
+            "open_orders": _rows(s.orders(open=True, progress=False), ORDER),
+            "limits": {name: value for name, value in given.items() if value is not None},
+            "stopped": s.limits.stopped,
+        }
+
+    def orders(self, symbol: str | None = None, limit: int = 20) -> Any:
+        """The orders of the last 7 days with their outcome, newest last.
+
+        limit: 1 to 200
+        """
+        found = self._session.orders(symbol, "7d", progress=False).sort_values("order_id")
+        return _rows(found.tail(_bounded("limit", limit, MOST_ROWS)), ORDER)
+
+    def fills(self, symbol: str | None = None, limit: int = 20) -> Any:
+        """The fills of the last 7 days, newest last.
+
+        limit: 1 to 200
+        """
+        found = self._session.fills(symbol, "7d", progress=False).sort_values("time")
+        return _rows(found.tail(_bounded("limit", limit, MOST_ROWS)), FILL)
+
+    def backtest(
+        self, rule: str, symbol: str, interval: str = "1h", days: int = 30, fast: int = 10, slow: int = 30,
+        share: float = 0.5,
+    ) -> Any:  # fmt: skip
+        """Backtest a strategy on the last days of candles, with fees and funding. Each different one is a trial.
+
+        rule: sma-cross, ema-cross, breakout, reversion or hold
+        days: 1 to 60
+        fast: bars, below slow
+        slow: bars, at most 500
+        share: of equity in the position, above 0, at most 1
+        """
+        from ...research import backtest
+        from .strategies import Named
+
+        start = f"{_bounded('days', days, LONGEST_DAYS)}d"
+        chosen = Named(rule=rule, fast=fast, slow=slow, share=share).checked()
+        bars = self._session.klines(symbol, interval, start, progress=False, closed=True)
+        run = backtest(chosen, {symbol: bars}, interval=interval)
+        measures = run.measures()
+        return {"bars": len(bars), **measures, **run.luck()}
+
+    def luck(self) -> Any:
+        """How many backtests were tried, and what the best of so many shows without skill."""
+        from ...research import luck, trials
+
+        chance = luck.expected_max_sharpe(len(trials), trials.variance()) if len(trials) > 1 else None
+        return {"trials": len(trials), "best": trials.frame()["sharpe"].max(), "best_without_skill": chance}
+
+    def preview(self, **order: Any) -> Any:
+        """Check an order by all rules and limits; nothing is signed or sent. Parameters as in place, without key."""
+        made = order_of(**order)
+        try:
+            self._session.intents.prepare(made)
+        except (CheckFailed, LimitReached) as error:
+            found = error.failures if isinstance(error, CheckFailed) else (error,)
+            problems = [getattr(each, "message", str(each)) for each in found]
+            return {"order": made.entry.describe(), "passes": False, "problems": problems}
+        return {"order": made.entry.describe(), "passes": True, "problems": []}
+
+    def place(self, key: str, **order: Any) -> Any:
+        """Place an order. The same key is the same order, however often it is called: in doubt repeat the call.
+
+        key: your name of this decision, 1 to 64 characters; a new decision needs a new key
+        quantity: base units, a multiple of step_size
+        price: USDC, a multiple of tick_size; none is a market order
+        tif: default GTC, of market orders IOC
+        reduce_only: only reduce the position
+        take_profit: trigger price in USDC
+        stop_loss: trigger price in USDC
+        """
+        made = order_of(**order, cl_ord_id=self._id(key))
+        with self._lock:
+            if (found := self._known(made.entry.cl_ord_id)) is None:
+                return _outcome(self._session.place(made), repeated=False)
+            self._check_same(found, made.entry)
+        return _outcome(found, repeated=True)
+
+    def cancel(self, key: str | None = None, order_id: str | None = None, symbol: str | None = None) -> Any:
+        """Cancel one order, by key or order_id, or all of a symbol. One that has ended stays as it is."""
+        if (many := sum(map(bool, (key, order_id, symbol)))) != 1:
+            raise InputError(f"cancel takes one of key, order_id and symbol, not {many}", field="key", rule="one")
+        if symbol:
+            receipts = self._session.cancel_all(symbol)
+            return {"cancelled": sum(len(each.results) for each in receipts)}
+        given: Any = (self._id(key), "cl_ord_id") if key else (order_id, "order_id")
+        found = self._session.order(given[0], by=given[1])
+        if not found.is_final:
+            found.cancel()
+            found = self._session.order(given[0], by=given[1])
+        return _outcome(found)
+
+    def close(self, key: str, symbol: str) -> Any:
+        """Close the position of a product at market, reduce-only: one order for each leg, none without a position.
+
+        key: as in place; the same key closes once
+        """
+        held = {row["side"]: row for row in self._session.positions(symbol, exact=True).to_dict("records")}
+        made = []
+        for side in ("LONG", "SHORT"):
+            row, number = held.get(side), self._id(f"{key} {side}", 80)
+            size = "0" if row is None else row["size"] if side == "LONG" else -row["size"]
+            with self._lock:
+                if (found := self._known(number)) is not None:
+                    made.append(_outcome(found, repeated=True))
+                elif row is not None:
+                    order = close_position(symbol, size, hedge=row["position_mode"] == "HEDGE", cl_ord_id=number)
+                    made.append(_outcome(self._session.place(order), repeated=False))
+        return made
+
+    def stop(self, reason: str) -> Any:
+        """Stop trading: end parent orders and runs, cancel all orders, refuse new ones. Only a person can resume."""
+        return _rows(self._session.limits.stop(reason))
+
+    def advance(self, span: str) -> Any:
+        """Let time pass on the local venue.
+
+        span: such as 30s, 15m or 4h; at most 7d
+        """
+        venue = self._session._local
+        if venue is None or venue.host.clock.runs:
+            raise InputError("time passes without advance here, which needs a manual clock", field="span", rule="clock")
+        if not 0 < milliseconds(span, "span") <= LONGEST_ADVANCE_MS:
+            raise InputError(f"span {span} must be above 0 and at most 7d", field="span", rule="range", value=span)
+        venue.advance(span)
+        return {"time": _time(venue.host.now_ms())}
+
+    def _id(self, key: str, most: int = 64) -> int:
+        """Return the client id that stands for a key of this account: below 2^52, and above those made of nonces."""
+        if not 1 <= len(key) <= most:
+            raise InputError(f"key has {len(key)} characters; give 1 to 64", field="key", rule="length")
+        digest = hashlib.sha256(f"{self._session.account} {key}".encode()).digest()
+        return (1 << 51) + int.from_bytes(digest[:8]) % (1 << 51)
+
+    def _known(self, number: Any) -> Receipt | None:
+        """Return the order with this client id, None where it was never taken. Raises ToolkitError while in doubt."""
+        s = self._session
+        for intent in reversed(s._delivery.ledger.all(None, RECENT)):
+            if number in intent.client_ids and intent.environment == s.environment.label:
+                if not intent.settled:
+                    s.resolve(intent.id)
+                    intent = s.intents.get(intent.id)
+                if not intent.settled:
+                    raise ToolkitError(f"this order is {intent.state}; repeat the call with the same key to ask again")
+                if intent.state != "ACCEPTED":
+                    return None  # refused: it may be tried again
+                break
+        try:
+            return s.order(number, by="cl_ord_id")
+        except InputError:
+            return None
+
+    def _check_same(self, found: Receipt, made: Order) -> None:
+        """Raise InputError where a key names another order than the call."""
+        row, product = found.rows.get(0, {}), self._session.product(made.symbol)
+        was = found.symbol, product.steps(str(row.get("qty"))), float(row.get("price") or 0), str(row.get("side"))
+        now = product.code, product.steps(made.quantity), float(made.price or 0), {"BUY": "1", "SELL": "2"}[made.side]
+        if was != now:
+            what = f"this key names another order already ({found!r}), not {made.describe()}; use another key"
+            raise InputError(what, field="key", rule="once")
+
+
+def order_of(
+    symbol: str,
+    side: Literal["BUY", "SELL"],
+    quantity: str,
+    price: str | None = None,
+    tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+    reduce_only: bool = False,
+    take_profit: str | None = None,
+    stop_loss: str | None = None,
+    cl_ord_id: Any = None,
+) -> Order | Bracket:
+    """Return the order of a call. Raises InputError."""
+    options: dict[str, Any] = {"tif": tif, "reduce_only": reduce_only or None, "tp": take_profit, "sl": stop_loss}
+    return order(symbol, side, quantity, price, cl_ord_id=cl_ord_id, **options)
+
+
+def _outcome(found: Receipt, **more: Any) -> dict[str, Any]:
+    names = ("order_id", "status", "filled", "average_price", "reason")
+    return {name: None if (value := getattr(found, name)) is None else str(value) for name in names} | more
+
+
+def _rows(table: Any, names: list[str] | None = None) -> Any:
+    """Return the last rows of a table as mappings: times as ISO text, NaN as None."""
+    shown = (table if names is None else table[names]).tail(MOST_ROWS)
+    return json.loads(shown.to_json(orient="records", date_format="iso"))
+
+
+def _time(now_ms: int) -> str:
+    return datetime.fromtimestamp(now_ms / 1000, UTC).isoformat()
+
+
+def _bounded(name: str, value: int, most: int) -> int:
+    if not 1 <= value <= most:
+        raise InputError(f"{name} {value} must be 1 to {most}", field=name, rule="range", value=value)
+    return value

@@ -1,0 +1,81 @@
+"""How far the equity of a session's account fell: since its first check, and since the day (UTC) began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ...returns import CAPITAL_FLOWS
+from ..io.flow import Flow
+from ..orders.intents import Ledger
+from ..orders.pretrade import PreTradeChecks
+from ..reads.reading import Reader, read_rows
+
+DAY_MS = 86_400_000
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Equity at a time (Unix ms), in USDC. `moved` are the transfers of that millisecond, which it holds already."""
+
+    time_ms: int
+    equity: Decimal
+    moved: Decimal
+
+    def dump(self) -> str:
+        """Return it as text for the ledger's notes."""
+        return f"{self.time_ms} {self.equity} {self.moved}"
+
+    @classmethod
+    def load(cls, text: str) -> Base:
+        """Return what `dump` wrote."""
+        time_ms, equity, moved = text.split()
+        return cls(int(time_ms), Decimal(equity), Decimal(moved))
+
+
+@dataclass(eq=False)
+class Losses:
+    """Reads equity and transfers. How the day began is kept in the ledger by `key`, so that a restart forgets nothing.
+
+    A day begins with the equity of the last check before it, or with its own first check.
+    """
+
+    key: str
+    ledger: Ledger
+    checks: PreTradeChecks
+    reader: Callable[[], Reader]
+    _first: Base | None = None
+    _latest: Base | None = None
+
+    def read(self, now: int) -> Flow[tuple[float, float]]:
+        """Return how far equity fell below that of the first check, and below that of the day's begin, in USDC."""
+        owner = yield from self.checks.account()
+        stored = self.ledger.notes().get(self.key)
+        day, _, kept = (stored or "").partition(" ")
+        begun = Base.load(kept) if kept and int(day) == now // DAY_MS else None
+        rows = yield from read_rows("wallet_balances", self.checks.retry, userAddr=owner)
+        equity = sum((amount(row, "equity") for row in rows), Decimal(0))
+        since = min(base.time_ms if base else now for base in (self._first, begun))
+        read = yield from self.reader().all_rows("ledger", {"account": owner}, since)
+        flows = [row for row in read.rows.values() if str(row.get("bizType")) in CAPITAL_FLOWS]
+
+        def moved(from_ms: int) -> Decimal:
+            times = (row for row in flows if int(row["blockTime"]) >= from_ms)
+            return sum((amount(row, "amount") for row in times), Decimal(0))
+
+        present = Base(now, equity, moved(now))
+        self._first = self._first or present
+        if begun is None:
+            begun = self._latest or present
+            self.ledger.note(self.key, stored, f"{now // DAY_MS} {begun.dump()}")
+        self._latest = present
+        first, today = (base.equity - equity + moved(base.time_ms) - base.moved for base in (self._first, begun))
+        return float(first), float(today)
+
+
+def amount(row: Row, name: str) -> Decimal:
+    """Return an amount of an answer, 0 where it is missing."""
+    return Decimal(str(row.get(name) or "0"))

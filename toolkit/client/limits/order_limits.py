@@ -1,0 +1,240 @@
+"""The limits and the kill switch of a session: every order passes here before it is recorded, whichever call made it.
+
+    reserve ──→ read: reservations, open intents, open orders, positions, prices ──→ check ──→ record as an intent
+
+Another order that is being sent moves on in the same direction: from reservation to intent, open order and position. It
+is read in this order, so that it is found at least once. It may be found twice, and is then counted twice. No lock is
+held across a request. Of two orders that are checked simultaneously the one that was reserved later counts the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import count
+from typing import TYPE_CHECKING
+
+from ...errors import ExchangeError, LimitReached, NotSent, TransportError
+from ...limits import Book, Limits
+from ...orders import Order
+from ...protocol.enums import ENUMS, PositionMode
+from ..io.flow import Flow, Now
+from ..orders.intents import OPEN, Intent, IntentState, Ledger
+from ..orders.outcome import is_same_order, owner_of
+from ..orders.pretrade import ORDER_ACTIONS, PreTradeChecks, reduces
+from ..reads.reading import OPEN_STATUSES, Reader, read_rows
+from .losses import Losses, Row, amount
+
+if TYPE_CHECKING:
+    from ...products import Product
+
+
+@dataclass(eq=False)
+class OrderLimits:
+    """The limits (None: none) and the kill switch of one session.
+
+    `name` tells the switches and the days of a shared ledger apart: environment and signer.
+    """
+
+    limits: Limits | None
+    name: str
+    ledger: Ledger
+    checks: PreTradeChecks
+    reader: Callable[[], Reader]
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _numbers: count[int] = field(default_factory=count)
+    _reserved: dict[int, tuple[str, list[Order]]] = field(default_factory=dict)
+    """Number of a reservation → whose orders are being checked, and the orders."""
+    _sent_ms: deque[int] = field(default_factory=deque)
+    _losses: Losses = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._losses = Losses(self._key("day"), self.ledger, self.checks, self.reader)
+
+    @property
+    def stopped(self) -> str:
+        """Why the kill switch is on, "" while it is off. It is kept in the ledger, for every session that has it."""
+        return self.ledger.notes().get(self._key("stop"), "")
+
+    def _key(self, what: str) -> str:
+        return f"{what} {self.name}"
+
+    def switch(self, reason: str, expected: str | None = None) -> str:
+        """Turn the kill switch on (for "" off), and return the reason of before. No order is being recorded then.
+
+        With `expected` it stays as it is where another reason was given meanwhile.
+        """
+        key = self._key("stop")
+        with self._lock:
+            while True:
+                before = self.stopped
+                if before == reason or (expected is not None and before != expected):
+                    return before
+                if self.ledger.note(key, before or None, reason or None):  # else another program changed it
+                    return before
+
+    def check_running(self, what: str) -> None:
+        """Raise LimitReached while the kill switch is on."""
+        if reason := self.stopped:
+            text = f"{what} is refused, because trading was stopped: {reason}; orders that only reduce pass, and "
+            raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
+
+    def record(self, intent: Intent) -> Flow[None]:
+        """Record an intent, if its orders may be sent. Raises LimitReached, and NotSent if that can't be found out."""
+        yield from self._passed(intent, lambda: self.ledger.record(intent))
+
+    def check(self, intent: Intent) -> Flow[None]:
+        """Raise as `record` does, and record nothing."""
+        yield from self._passed(intent, None)
+
+    def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:
+        opens = [item for item in _items(intent) if not reduces(item)]
+        number, sent, now = next(self._numbers), 0, 0
+        try:
+            if opens:
+                self.check_running(intent.action)
+            if self.limits is not None and _items(intent) and not self.stopped:
+                now = yield Now()
+                orders = yield from self._orders(opens)
+                with self._lock:
+                    # A bracket is one order with its exits.
+                    many = 1 if "Bracket" in intent.action else len(_items(intent))
+                    self.limits.check_rate(self._sent_ms, now, many)
+                    self._sent_ms.extend([now] * many)
+                    sent = many
+                    self._reserved[number] = (_owned_by(intent), orders)
+                if opens:
+                    yield from self._check_orders(self.limits, intent, number, now)
+            with self._lock:
+                # Under the lock: an order is recorded before the switch is on, and then stopped by it, or refused.
+                if opens:
+                    self.check_running(intent.action)
+                if record is not None:
+                    record()
+                    sent = 0
+        except (TransportError, ExchangeError) as error:
+            raise NotSent(f"{intent.action}: not sent, its limits can't be checked: {error}") from error
+        finally:
+            with self._lock:
+                self._reserved.pop(number, None)
+                with suppress(ValueError):  # over a minute old by now, and counted no more
+                    for _ in range(sent):  # it was not sent
+                        self._sent_ms.remove(now)
+
+    def _check_orders(self, limits: Limits, intent: Intent, number: int, now: int) -> Flow[None]:
+        if limits.max_loss is not None or limits.max_daily_loss is not None:
+            limits.check_loss(*(yield from self._losses.read(now)))
+        for name in limits.max_position if isinstance(limits.max_position, Mapping) else ():
+            yield from self.checks.catalogue.find(name)  # a name that is misspelled would limit nothing
+        owner = yield from owner_of(intent)
+        if owner is None:
+            raise LimitReached(f"{intent.action}: the account that it trades for is not known", limit="max_position")
+        whose, orders = self._reserved[number]
+        reserved = [each for key, (own, made) in list(self._reserved.items()) if key < number and own == whose
+                    for each in made]  # fmt: skip
+        intents = [one for one in self.ledger.all(OPEN) if one.environment == intent.environment
+                   and one.action in ORDER_ACTIONS and _owned_by(one) == whose]  # fmt: skip
+        rows = yield from self._open_orders(owner)
+        books = yield from self._books(owner)
+        resting: dict[str, list[tuple[Order, float]]] = {}
+
+        def rest(entries: Iterable[Order]) -> None:
+            for each in entries:
+                resting.setdefault(str(each.symbol), []).append((each, 0.0))
+
+        rest(reserved)
+        # An order that is open already counts with what is left of it. What a replacement leads to is not open yet.
+        known = {str(row.get("clOrdId")): row for row in rows.values()}
+
+        def is_open(item: Row) -> bool:
+            row = known.get(str(item.get("clOrdId")))
+            return row is not None and is_same_order(row, item) and amount(row, "qty") == amount(item, "ordQty")
+
+        sending = [item for one in intents for item in _items(one)
+                   if not reduces(item) and (one.action == "replaceOrder" or not is_open(item))]  # fmt: skip
+        rest((yield from self._orders(sending)))
+        replaced = intent.payload if intent.action == "replaceOrder" else {}
+        for row in rows.values():
+            if _names(replaced, row):
+                # The new quantity holds what is filled already; that is in the position.
+                left = Decimal(orders[0].quantity) - amount(row, "filledQty")
+                orders = [replace(orders[0], quantity=f"{max(left, Decimal(0)):f}")]
+            elif str(row.get("reduceOnly") or "0") in ("0", "NONE"):
+                product = yield from self.checks.catalogue.find(int(row["symbol"]))
+                side = ENUMS["order_side"].text(row.get("side"))
+                rest([_order(product, {"ordSide": side, "ordQty": str(row.get("leaveQty"))})])
+        prices: dict[str, Decimal] = {}
+        hedge = any(book.hedge for book in books.values()) if books else None
+        placed = {str(each.symbol) for each in orders}
+        for symbol in sorted(placed | resting.keys() | books.keys()):
+            product = yield from self.checks.catalogue.find(symbol)
+            book = books.setdefault(symbol, Book(product.step_size, hedge, covers=False))
+            held = resting.setdefault(symbol, []) or symbol in placed or book.longs or book.shorts
+            if (limits.max_notional and held) or (limits.max_order_notional and symbol in placed):
+                if (price := (yield from self.checks.last_price(product, Decimal(0)))) is not None:
+                    prices[symbol] = price
+        try:
+            for order in orders:
+                limits.check_order(order, books, resting, lambda symbol: _price(prices, symbol))
+                rest([order])
+        except LimitReached as error:
+            if unknown := sum(one.state is IntentState.UNKNOWN for one in intents):
+                text = f"{error}; requests of unknown outcome count too ({unknown}), session.resolve() settles them"
+                raise LimitReached(text, limit=error.limit) from None
+            raise
+
+    def _open_orders(self, owner: str) -> Flow[dict[int, Row]]:
+        rows: dict[int, Row] = {}
+        for status in OPEN_STATUSES:
+            read = yield from self.reader().all_rows("order_states", {"account": owner, "status": status})
+            rows |= {int(row["ordId"]): row for row in read.rows.values()}
+        return rows
+
+    def _books(self, owner: str) -> Flow[dict[str, Book]]:
+        """Return the positions by symbol. Without a row the account has traded nothing, so its mode is not known."""
+        books: dict[str, Book] = {}
+        for row in (yield from read_rows("positions", self.checks.retry, userAddr=owner, includeZero="true")):
+            product = yield from self.checks.catalogue.find(int(row["symbolCode"]))
+            hedge = ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name
+            longs, shorts = (product.steps(abs(amount(row, name))) for name in ("longSize", "shortSize"))
+            books[product.symbol] = Book(product.step_size, hedge, longs, shorts, covers=False)
+        return books
+
+    def _orders(self, items: Iterable[Row]) -> Flow[list[Order]]:
+        made = []
+        for item in items:
+            made.append(_order((yield from self.checks.catalogue.find(int(item["symbolCode"]))), item))
+        return made
+
+
+def _items(intent: Intent) -> list[Row]:
+    """Return the orders that an action places, in wire names."""
+    payload = intent.payload
+    if intent.action not in ORDER_ACTIONS:
+        return []
+    return list(payload.get("orders") or [payload.get("order") or payload])
+
+
+def _owned_by(intent: Intent) -> str:
+    """Return whose orders an action places: the account's, a vault's, or those of the trader of a builder's agent."""
+    return intent.signer.lower() if "builder" in intent.payload else (intent.vault_address or intent.account).lower()
+
+
+def _order(product: Product, item: Row) -> Order:
+    return Order(product.symbol, item["ordSide"], str(item["ordQty"]))
+
+
+def _names(replaced: Row, row: Row) -> bool:
+    """Return whether a replacement names this order: by the venue's id, else by the client id."""
+    name = "ordId" if replaced.get("ordId") else "clOrdId"
+    return bool(replaced.get(name)) and str(replaced[name]) == str(row.get(name))
+
+
+def _price(prices: Mapping[str, Decimal], symbol: str) -> Decimal:
+    if symbol not in prices:
+        raise LimitReached(f"{symbol} has no price, so its notional can't be checked", limit="max_notional")
+    return prices[symbol]

@@ -1,0 +1,269 @@
+"""Stop everything: the kill switch, and `stop_all`, one flow that ends, cancels and closes, and says what is left.
+
+    switch on ──→ end parent orders ──→ end live runs ──→ settle, cancel, until nothing is open ──→ close ──→ report
+
+Each step is tried, whatever happened to the one before; what a step could not find out is UNKNOWN in the report. While
+the switch is on only orders that reduce pass, so that nothing opens behind the flow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError, ToolkitError
+from ...orders import close_position
+from ...protocol.enums import ENUMS, PositionMode
+from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
+from ..orders.delivery import Delivery
+from ..orders.intents import OPEN, Intent
+from ..orders.order_calls import OrderCalls
+from ..orders.pretrade import ORDER_ACTIONS
+from ..parent_orders.plan import RUNNING
+from ..reads.reading import read_rows
+from .order_limits import OrderLimits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...limits import Limits
+    from ..parent_orders.schedule import ParentRunner
+
+WORKING = "stop_all is working, or was interrupted"
+"""Why the switch is on during `stop_all`; an interrupted one leaves it on."""
+ROUNDS = 8
+"""How often open orders and positions are looked at again, before what is left is reported."""
+COLUMNS = {"kind": "string", "id": "string", "symbol": "string", "side": "string", "quantity": "float64",
+           "outcome": "string", "message": "string"}  # fmt: skip
+"""Columns and dtypes of the report."""
+
+
+class StopFlows:
+    """Mixin of Session and AsyncSession: `stop_all`."""
+
+    _limits: OrderLimits
+
+    @flow
+    def stop_all(self, *, flatten: bool = False, vault_address: str | None = None) -> Flow[pd.DataFrame]:
+        """End all parent orders, live runs and orders, with `flatten` close all positions, and return what happened.
+
+            session.stop_all(flatten=True)
+
+        flatten: close the positions with reduce-only market orders, within the default slippage (default: False).
+        vault_address: the vault whose orders and positions are meant (default: the account's).
+
+        Columns: kind (parent order, run, order, position, request), id, symbol, side, quantity (base units, NaN where
+        there is none), outcome (ENDED, CANCELED, CLOSED, LEFT, UNKNOWN), message. LEFT is what is still there, UNKNOWN
+        what could not be found out: call again, or `resolve()`. Meanwhile only orders that reduce are let through;
+        afterwards the session trades on. `limits.stop(reason)` keeps it stopped. It never raises for a step that
+        failed: the row of that step says why.
+        """
+        before = self._limits.switch(WORKING)
+        found = yield from Stop(self, flatten, vault_address).run()
+        self._limits.switch("" if before == WORKING else before, expected=WORKING)
+        return found
+
+
+class LimitFlows(SessionPart):
+    """The limits of a session, and its kill switch."""
+
+    _path = "session.limits"
+
+    @property
+    def values(self) -> Limits | None:
+        """The limits of `connect(limits=…)`, None without any."""
+        limits: OrderLimits = self._session._limits
+        return limits.limits
+
+    @property
+    def stopped(self) -> str:
+        """Why the kill switch is on, "" while it is off."""
+        limits: OrderLimits = self._session._limits
+        return limits.stopped
+
+    @flow
+    def stop(self, reason: str) -> Flow[pd.DataFrame]:
+        """Pull the kill switch: end parent orders, live runs and orders, and refuse new ones until `resume()`.
+
+            session.limits.stop("lost the feed")
+
+        reason: why, in your words; every refusal repeats it.
+
+        Orders that only reduce still pass, so that positions can be closed. The switch is kept with the ledger. It
+        holds in every session of the same agent and ledger, and after a restart. Returns the table of `stop_all`.
+        Raises InputError without a reason.
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InputError(f'reason is {reason!r}; say why, such as "lost the feed"', field="reason", rule="a text")
+        self._session._limits.switch(reason)
+        found: pd.DataFrame = yield from Stop(self._session, False, None).run()
+        return found
+
+    @flow
+    def resume(self) -> Flow[None]:
+        """Allow new orders again. What was ended stays ended."""
+        yield from _blocking(partial(self._session._limits.switch, ""))
+
+    def __repr__(self) -> str:
+        state = f"stopped: {self.stopped}" if self.stopped else "trading"
+        given = {} if self.values is None else {one.name: getattr(self.values, one.name) for one in fields(self.values)}
+        words = [f"{name} {value}" for name, value in given.items() if value is not None]
+        return f"<{type(self).__name__} {state}, {', '.join(words) or 'no limits'}>"
+
+
+def _blocking(call: Callable[[], object]) -> Flow[None]:
+    yield Perform(call, lambda: asyncio.to_thread(call))
+
+
+class Stop:
+    """One pass of the flow: it ends, cancels and closes, and collects the rows of its report."""
+
+    def __init__(self, session: Any, flatten: bool, vault: str | None) -> None:
+        self._session = session
+        self._delivery: Delivery = session._delivery
+        self._calls: OrderCalls = session._calls
+        self._flatten = flatten
+        self._vault = vault
+        self._rows: list[dict[str, Any]] = []
+
+    def run(self) -> Flow[pd.DataFrame]:
+        """Do all steps, and return the report."""
+        from ..reads.frames import indexed, typed
+
+        yield from self._end_parents()
+        yield from self._end_runs()
+        try:
+            owner = self._vault or (yield from self._session._account())
+        except ToolkitError as error:
+            self._add("order", outcome="UNKNOWN", message=f"orders and positions can't be read: {error}")
+        else:
+            yield from self._tried("order", self._cancel(owner))
+            yield from self._tried("position", self._close(owner))
+        for intent in self._requests():
+            message = intent.message or f"{intent.action} is {intent.state}"
+            self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}; session.resolve() settles it")
+        return indexed(typed(self._rows, COLUMNS), None)
+
+    def _is_own(self, account: str) -> bool:
+        """Return whether an entry of the ledger, which accounts may share, is this account's."""
+        known = self._session._known_account
+        return known is None or account.lower() == known.lower()
+
+    def _requests(self) -> list[Intent]:
+        """Return the requests that may still place an order."""
+        label = self._delivery.environment.label
+        return [one for one in self._delivery.ledger.all(OPEN)
+                if one.environment == label and one.action in ORDER_ACTIONS and self._is_own(one.account)]  # fmt: skip
+
+    def _add(self, kind: str, id: object = "", symbol: str = "", side: str = "", quantity: Decimal | None = None,
+             *, outcome: str, message: str = "") -> None:  # fmt: skip
+        self._rows.append({"kind": kind, "id": str(id), "symbol": symbol, "side": side, "quantity": quantity,
+                           "outcome": outcome, "message": message})  # fmt: skip
+
+    def _tried(self, kind: str, step: Flow[None]) -> Flow[None]:
+        try:
+            yield from within(step, 2 * self._delivery.retry.total)
+        except ToolkitError as error:
+            self._add(kind, outcome="UNKNOWN", message=str(error))
+
+    def _call(self, call: Callable[[], object]) -> Flow[str]:
+        """Make a call that blocks, and return why it failed, "" where it did not."""
+        try:
+            yield from _blocking(call)
+        except ToolkitError as error:
+            return str(error)
+        return ""
+
+    def _end_parents(self) -> Flow[None]:
+        parents: ParentRunner = self._session._parents
+        try:
+            plans = [plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account)]
+        except ToolkitError as error:
+            self._add("parent order", outcome="UNKNOWN", message=str(error))
+            return
+        for plan in plans:
+            failed = yield from self._call(partial(parents.cancel, plan.id))
+            left = Decimal(plan.twap.quantity) - plan.filled
+            words = failed or f"{plan.done} of {plan.twap.slices} child orders were placed"
+            outcome = "UNKNOWN" if failed else "ENDED"
+            symbol, side = str(plan.twap.symbol), plan.twap.side
+            self._add("parent order", plan.id, symbol, side, left, outcome=outcome, message=words)
+
+    def _end_runs(self) -> Flow[None]:
+        for run in list(getattr(self._session, "sync", self._session)._runs):
+            failed = yield from self._call(run.kill)
+            outcome, message = "UNKNOWN" if failed else "ENDED", failed or "; ".join(run.still_open)
+            self._add("run", run.strategy.name, ", ".join(run.symbols), outcome=outcome, message=message)
+
+    def _cancel(self, owner: str) -> Flow[None]:
+        """Cancel until nothing is open and no request is on its way, for some rounds."""
+        seen: dict[int, tuple[str, Mapping[str, Any]]] = {}
+        filled: dict[int, Decimal] = {}
+        why = ""
+        for attempt in range(ROUNDS):
+            yield from self._delivery.resolve(resend=False)
+            left = yield from self._calls._open_orders(owner, None)
+            seen |= left
+            coming = self._requests()
+            if attempt and not (left or coming):
+                break
+            if left:
+                try:
+                    cancelled = yield from self._calls.cancel_all(owner, None, None, self._vault)
+                    filled |= dict.fromkeys(left, Decimal(0)) | dict(cancelled.filled)
+                except ToolkitError as error:
+                    why = str(error)
+            if attempt or left or coming:
+                random_float: float = yield RandomFloat()
+                yield Sleep(self._delivery.retry.wait(0, 0.5 + random_float / 2))
+        left = yield from self._calls._open_orders(owner, None)
+        for number, (_, row) in (seen | left).items():
+            product = yield from self._session._catalogue.find(int(row["symbol"]))
+            side = ENUMS["order_side"].text(row.get("side")) or ""
+            quantity = Decimal(str(row.get("leaveQty") or "0"))
+            outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
+            if number in filled and number not in left:
+                message = f"{filled[number]} filled meanwhile" if filled[number] else ""
+                outcome = "CANCELED" if filled[number] < quantity or not quantity else "ENDED"
+            self._add("order", number, product.symbol, side, quantity, outcome=outcome, message=message)
+
+    def _close(self, owner: str) -> Flow[None]:
+        """Close every position in parts that the venue takes, until it is gone or a round changes nothing."""
+        first = held = yield from self._positions(owner)
+        why: dict[tuple[int, str], str] = {}
+        for _ in range(ROUNDS if self._flatten else 0):
+            if not held:
+                break
+            for (code, side), (size, row) in held.items():
+                product = yield from self._session._catalogue.find(code)
+                part = min(size, product.max_order_quantity) * (1 if side == "LONG" else -1)
+                hedge = ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name
+                try:
+                    order = close_position(product.symbol, part, hedge=hedge)
+                    yield from self._session._place([order], vault_address=self._vault)
+                except ToolkitError as error:
+                    why[code, side] = str(error)
+            before, held = held, (yield from self._positions(owner))
+            if {key: size for key, (size, _) in held.items()} == {key: size for key, (size, _) in before.items()}:
+                break
+        for (code, side), (size, _) in (held | first).items():
+            product = yield from self._session._catalogue.find(code)
+            left = held[code, side][0] if (code, side) in held else Decimal(0)
+            if size > left:
+                self._add("position", "", product.symbol, side, size - left, outcome="CLOSED")
+            if left:
+                message = why.get((code, side), "the book did not take it") if self._flatten else "not flattened"
+                self._add("position", "", product.symbol, side, left, outcome="LEFT", message=message)
+
+    def _positions(self, owner: str) -> Flow[dict[tuple[int, str], tuple[Decimal, Mapping[str, Any]]]]:
+        """Return size and row of every leg, by product and side."""
+        held = {}
+        for row in (yield from read_rows("positions", self._delivery.retry, userAddr=owner)):
+            for side, name in (("LONG", "longSize"), ("SHORT", "shortSize")):
+                if size := abs(Decimal(str(row.get(name) or "0"))):
+                    held[int(row["symbolCode"]), side] = size, row
+        return held
