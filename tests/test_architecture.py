@@ -74,7 +74,7 @@ LAYERS = {
     "": (
         "cli",
         "benchmarks testing magics",
-        "report classroom learn",
+        "report classroom learn gym",
         "widgets",
         "research plots",
         "pictures",
@@ -94,6 +94,7 @@ TABLES = {
     "": "toolkit",
     "__main__": "toolkit.cli",
     "cli.bench": "toolkit.benchmarks",
+    "gym": "toolkit.gym",
     "research": "toolkit.research",
     "research.data": "toolkit.research.data",
     "widgets": "toolkit.widgets",

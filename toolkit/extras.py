@@ -21,6 +21,8 @@ EXTRAS = {
     "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab and toolkit export"),
+    "gymnasium": ("gym", "toolkit.gym, environments for reinforcement learning"),
+    "pettingzoo": ("gym", "toolkit.gym.TradersEnv"),
     "dask": ("cluster", "sweeps on a cluster"),
 }
 """Package → its extra, and what needs it."""

@@ -24,6 +24,9 @@ class TapeLike(Protocol):
     def changes(self, number: int) -> list[list[int]]:
         """Return the changes of a batch, as `play_recorded` takes them."""
 
+    def book(self, number: int) -> list[list[int]]:
+        """Return the levels that the book has before a batch, likewise."""
+
 
 class RecordedEvents(Protocol):
     """What can be replayed: `toolkit.research.data.Events`."""
@@ -87,9 +90,12 @@ class Player:
         return msgspec.structs.replace(genesis, products=self.rows, prices=prices)
 
     def begin(self, time: int) -> list[Control]:
-        """Return the commands that open the recorded market, at a time from which the recordings are played."""
+        """Return the commands that open the recorded market at a time, with the books that are there by then."""
         self.seek(time - 1)
-        return [Control(time, "open_recorded", {"products": self.products})]
+        books = {code: tape.book(self._places[code]) for code, tape in self._tapes.items()}
+        played = [{"product": code, "changes": book} for code, book in books.items() if book]
+        opening = Control(time, "open_recorded", {"products": self.products})
+        return [opening, *(Control(time, "play_recorded", each) for each in played)]
 
     def seek(self, time: int) -> None:
         """Continue with what comes after a time (Unix ms)."""
