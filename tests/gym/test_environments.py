@@ -25,13 +25,12 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from toolkit.gym import PolicyStrategy, TradersEnv, TradingEnv
 from toolkit.gym.policies import Observer, order_of
 
-
 FIRST_MS = START // MS
 """Time at which the recording begins, and from which the timers of a run count."""
 
 
 def recording() -> Events:
-    """Return a random recorded market of some seconds, whose first event is at `FIRST_MS` and no later one at a step."""
+    """Return a random recorded market of some seconds, which begins at `FIRST_MS`; nothing later happens at a step."""
     array = random_market(1).array.copy()
     for name in ("exchange_ns", "local_ns"):
         times = (array[name] - array[name][0]) // MS
@@ -171,11 +170,8 @@ class Momentum:
         return [float(np.sign(observation[-5]))], None
 
 
-def test_one_policy_object_sees_and_trades_the_same_in_an_environment_and_in_a_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_policy_object_sees_and_trades_the_same_in_an_environment_and_in_a_run() -> None:
     events, policy = recording(), Momentum()
-    monkeypatch.setattr(Momentum, "__deepcopy__", lambda self, memo: self, raising=False)
     env = TradingEnv(replay=events, step="100ms", episode=60, max_position="0.05", depth=3)
     seen, _ = env.reset(options={"start": FIRST_MS + 100})
     for _ in range(28):
@@ -199,7 +195,6 @@ def test_a_policy_sees_the_books_of_a_backtest_as_those_of_the_replay() -> None:
         seen.append(observation.tolist())
         return [0.0]
 
-    idle.__deepcopy__ = lambda memo: idle  # type: ignore[attr-defined]
     run = backtest(env.strategy(idle), {"BTCUSDC": events}, funding=None)
     assert np.array(seen[:28]) == pytest.approx(np.array(in_environment), abs=1e-6)
     assert run.fills.empty

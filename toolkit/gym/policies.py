@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from math import log10
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,10 @@ class PolicyStrategy(Strategy):
     max_position: Any = "0.01"
     step: Any = "1s"
     depth = 5
+
+    def __deepcopy__(self, memo: object) -> PolicyStrategy:
+        """Return a copy for a run, with the same policy, because a model may hold its environment."""
+        return copy(self)
 
     def on_start(self, ctx: Context) -> None:
         """Begin without a past."""
