@@ -98,6 +98,7 @@ MODULES = (
     ("luck", "Is it luck?", "toolkit.research.analysis.luck"),
     ("models", "Models of fees, latency, queues and impact", "toolkit.research.backtesting.models"),
     ("data", "Data", "toolkit.research.data"),
+    ("gym", "Learners", "toolkit.gym"),
     ("widgets", "Widgets", "toolkit.widgets"),
     ("live-objects", "Live objects", "toolkit.client.stream.kinds"),
     ("live", "What all live objects have", "toolkit.client.stream.live"),
