@@ -99,6 +99,7 @@ MODULES = (
     ("models", "Models of fees, latency, queues and impact", "toolkit.research.backtesting.models"),
     ("data", "Data", "toolkit.research.data"),
     ("gym", "Learners", "toolkit.gym"),
+    ("exchanges", "Markets of other exchanges", "toolkit.exchanges"),
     ("widgets", "Widgets", "toolkit.widgets"),
     ("live-objects", "Live objects", "toolkit.client.stream.kinds"),
     ("live", "What all live objects have", "toolkit.client.stream.live"),

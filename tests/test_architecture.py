@@ -80,7 +80,7 @@ LAYERS = {
         "pictures",
         "session",
         "session_methods connecting",
-        "following",
+        "following exchanges",
         "client venue",
         "*",
     ),

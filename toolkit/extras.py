@@ -23,6 +23,7 @@ EXTRAS = {
     "jupyterlab": ("lab", "toolkit lab and toolkit export"),
     "gymnasium": ("gym", "toolkit.gym, environments for reinforcement learning"),
     "pettingzoo": ("gym", "toolkit.gym.TradersEnv"),
+    "ccxt": ("ccxt", 'markets of other exchanges, connect(follow="binance:…")'),
     "dask": ("cluster", "sweeps on a cluster"),
 }
 """Package → its extra, and what needs it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,20 @@ def measure_gym() -> list[Measurement]:
         actions = sides.tolist() if trading else [1.0] * STEPS
         env = TradingEnv(step="1s", episode=STEPS, ruin=0.0, max_position="0.05", depth=DEPTH)
         env.reset(seed=1)
-        ours = processor_seconds(lambda env=env, actions=actions: [env.step([one]) for one in actions]) / STEPS
+        ours = processor_seconds(partial(_steps, env, actions)) / STEPS
         env.close()
         with connect(clock="manual", seed=1) as session:
             session.venue.advance("1m")  # type: ignore[union-attr]
             _steps_by_frames(session, actions[:2])  # what is loaded on first use is no step
-            plain = processor_seconds(lambda s=session, a=actions: _steps_by_frames(s, a[:PLAIN_STEPS])) / PLAIN_STEPS
+            plain = processor_seconds(partial(_steps_by_frames, session, actions[:PLAIN_STEPS])) / PLAIN_STEPS
         peer = "public frames"
         rows.append(Measurement(f"gym: steps {name}", 1 / ours, "steps/s", 1_000, peer=peer, ratio=plain / ours))
     return rows
+
+
+def _steps(env: Any, actions: list[float]) -> None:
+    for action in actions:
+        env.step([action])
 
 
 def _steps_by_frames(session: Any, actions: list[float]) -> float:
