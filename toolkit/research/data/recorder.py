@@ -177,8 +177,7 @@ def record(
     need("pyarrow")  # parts are written later; this is when someone looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
     names = [channels] if isinstance(channels, str) else list(channels)
-    if channels is MARKETS:
-        names = [name for name in names if hasattr(session.stream, name)]
+    names = [name for name in names if channels is not MARKETS or hasattr(session.stream, name)]
     unknown = [name for name in names if name not in RECORDED or name == "status"]
     if unknown:
         known = (*MARKETS, *ACCOUNTS)
@@ -188,8 +187,7 @@ def record(
         text = "symbols are needed to record markets; for example ['BTCUSDC']"
         raise InputError(text, field="symbols", rule="required")
     bounds: dict[str, Any] = {"rows_per_file": rows_per_file, "flush_ms": flush_ms}
-    source: Any = session
-    identity = getattr(session, "identity", "") or identity_of(source)
+    identity = getattr(session, "identity", "") or identity_of(session)  # type: ignore[arg-type]
     store = Store(Path(path), exact=exact, identity=identity, **bounds)
     options: dict[str, dict[str, Any]] = {"order_book": {"depth": depth}, "candles": {"interval": interval}}
     try:
