@@ -221,6 +221,16 @@ def test_a_session_is_traded_by_signed_orders_within_its_account() -> None:
         assert session.positions().empty
 
 
+def test_an_account_in_hedge_mode_is_refused() -> None:
+    with toolkit.connect(clock="manual", seed=11) as session:
+        assert session.venue is not None
+        session.venue.advance("1m")
+        session.venue.control.set_position_mode(str(session.account), "HEDGE")
+        session.buy("BTCUSDC", "0.02")
+        with pytest.raises(InputError, match="hedge mode; use one in one-way mode"):
+            TradingEnv(session=session, max_position="0.05").reset()
+
+
 def test_a_policy_runs_live_on_a_served_venue() -> None:
     strategy = PolicyStrategy(policy=lambda seen: [0.5], step="100ms", max_position="0.02")
     with (

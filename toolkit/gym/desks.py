@@ -86,8 +86,11 @@ class SessionDesk:
         return [[(float(price), float(quantity)) for price, quantity in levels] for levels in sides]
 
     def standing(self) -> Standing:
-        """Return what the trader has now."""
+        """Return what the trader has now. Raises InputError for an account in hedge mode."""
         held = [row for row in self._positions.rows() if row["symbol"] == self.product.symbol]
+        if any(row["position_mode"] == "HEDGE" for row in held):
+            text = "an action is one net position, and this account is in hedge mode; use one in one-way mode"
+            raise InputError(text, field="session", rule="one-way", value="HEDGE")
         net = sum(float(row["long_size"]) - float(row["short_size"]) for row in held)
         return Standing(float(self._wallet.value["equity"]), round(net / float(self.product.step_size)))
 

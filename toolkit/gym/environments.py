@@ -86,7 +86,8 @@ class TradersEnv(_OnFloor, ParallelEnv):  # type: ignore[misc]
     """Several traders in one market, each with its account: "trader_0", "trader_1" and so on.
 
     `traders` is their number (2). The other parameters, actions, observations and rewards are those of `TradingEnv`.
-    They act at the same instant, in an order that is drawn for each step. A ruined trader leaves the episode.
+    They act at the same instant, in an order that is drawn for each step. A ruined trader leaves the episode, and its
+    position stays in the market.
     """
 
     metadata: dict[str, Any] = {"name": "toolkit_traders_v0", "render_modes": []}
