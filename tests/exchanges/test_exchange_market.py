@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -17,6 +18,7 @@ from tests.exchanges.binance_server import CANDLES, FIRST_MS, RATES, BinanceServ
 from toolkit.errors import InputError, StaleData, TransportError, UnknownProduct
 from toolkit.exchanges import ExchangeMarket
 from toolkit.exchanges.readings import changes_of, product_of, trades_of
+from toolkit.exchanges.watching import Feed, View
 from toolkit.following import FollowingVenue
 from toolkit.research import Strategy, backtest, data, record
 from toolkit.venue.local import LocalVenue
@@ -158,6 +160,54 @@ def test_a_missing_update_is_noticed_and_the_book_is_read_anew(server: BinanceSe
             server.send(message)
         watcher.until(lambda: venue.following.state == "live" and same_book(venue, server))
         assert any("ChecksumError" in note for note in venue.following.notes)
+
+
+def test_what_can_not_be_read_is_said_and_does_not_end_unnoticed() -> None:
+    async def bad() -> dict[str, Any]:
+        return {"bids": None}
+
+    feed = Feed("book", bad, lambda got, whole: ("snapshot", list(got["asks"]), None), False)
+    view, states = View(feed), []
+    view.on_state(lambda changed: states.append((changed.state, changed.is_live)))
+    with pytest.raises(KeyError):
+        asyncio.run(feed.run())
+    assert (states, view.reason) == ([("failed", False)], "KeyError: 'asks'")
+
+
+def test_a_feed_in_which_nothing_comes_counts_as_lost_until_something_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.exchanges.watching.SILENCE_S", 0.01)
+
+    async def tried() -> list[tuple[str, str]]:
+        coming: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        calls, states, changed = [], [], asyncio.Event()
+
+        async def watch() -> int:
+            calls.append(1)
+            return await coming
+
+        def note(view: Any) -> None:
+            states.append((view.state, view.reason))
+            changed.set()
+            if view.state == "reconnecting":
+                coming.set_result(5)
+
+        feed = Feed("book", watch, lambda got, whole: ("snapshot", [{"got": got}], None), False)
+        View(feed).on_state(note)
+        running = asyncio.ensure_future(feed.run())
+        while ("live", "") not in states:
+            changed.clear()
+            await asyncio.wait_for(changed.wait(), 60)
+        running.cancel()
+        return states[:2]
+
+    assert asyncio.run(tried()) == [("reconnecting", "nothing came for 0.01 s"), ("live", "")]
+
+
+def test_an_exchange_without_live_trades_is_refused(server: BinanceServer) -> None:
+    client = server.client()
+    client.has["watchTrades"] = False
+    with pytest.raises(InputError, match="binance has no watchTrades in ccxt"):
+        toolkit.connect("local", follow=ExchangeMarket(client, SYMBOL))
 
 
 @pytest.mark.parametrize("side", ["BUY", "SELL"])

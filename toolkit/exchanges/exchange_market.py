@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+WATCHED = {"order_book": "watchOrderBook", "trades": "watchTrades", "ticker": "watchTicker"}
+"""Channel → what an exchange must have in ccxt."""
 PAGE = 1_000
 """Candles or funding rates that are asked for at once; an exchange may give fewer."""
 
@@ -130,16 +132,10 @@ class ExchangeMarket:
         return self._product
 
     def products(self) -> pd.DataFrame:
-        """Return the product as a table with its symbol as the index; columns code, tick_size and step_size."""
+        """Return a table without columns, whose index is the symbol of the product."""
         import pandas as pd
 
-        one = self._product
-        row = {"code": one.code, "tick_size": float(one.tick_size), "step_size": float(one.step_size)}
-        return pd.DataFrame([row], index=pd.Index([one.symbol], name="symbol"))
-
-    def orders(self, *, open: bool, account: str, exact: bool) -> pd.DataFrame:
-        """Raises InputError, as `info`."""
-        return self.info  # type: ignore[no-any-return]
+        return pd.DataFrame(index=pd.Index([self._product.symbol], name="symbol"))
 
     def order_book(self, symbol: str, depth: int = readings.DEPTH) -> View:
         """Return the live book of the market, up to 200 levels a side."""
@@ -191,6 +187,9 @@ class ExchangeMarket:
         from .watching import Feed, View
 
         self.product(symbol)
+        if not self._client.has.get(WATCHED[channel]):
+            text = f"{self._name} has no {WATCHED[channel]} in ccxt, so it can't be followed"
+            raise InputError(text, field="follow", rule=WATCHED[channel], value=self._name)
         feed = self._feeds.get(channel)
         if feed is None:
             subject = f"{self.identity} {channel}"

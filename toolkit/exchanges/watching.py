@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
 """Pauses between two attempts to reach an exchange again: each is twice as long as the one before."""
+SILENCE_S = 60.0
+"""A feed that is not quiet counts as lost when nothing has come for so long; ccxt may not notice it."""
 Reading = tuple[str, list[dict[str, Any]], datetime | None]
 """Kind of an update ("snapshot" or "incremental"), its items, and the exchange's time."""
 
@@ -65,9 +67,10 @@ class Feed:
     """One channel of an exchange: awaits it again and again, and passes on what came.
 
     `state` is connecting, live, reconnecting (the connection was lost; ccxt opens it again), resyncing (an update was
-    missing; the book is read anew) or closed; `reason` says why. `begin` returns what a view that comes later begins
-    with. A channel in which nothing may come for long, such as trades, is `quiet`: it counts as live at first, and
-    after a break with the next update of the feed that has it among its `quiet_feeds`.
+    missing; the book is read anew), failed (what came can't be read, and no more is read) or closed; `reason` says why.
+    `begin` returns what a view that comes later begins with. A channel in which nothing may come for long, such as
+    trades, is `quiet`: it counts as live at first, and after a break with the next update of the feed that has it among
+    its `quiet_feeds`.
     """
 
     def __init__(
@@ -80,24 +83,25 @@ class Feed:
         self.views: list[View] = []
         self.begin: Callable[[], Reading | None] = lambda: None
         self._watch, self._read = watch, read
-        self._waits = False
+        self._quiet, self._waits = quiet, False
 
     async def run(self) -> None:
         """Follow the channel until it is cancelled."""
         pause = FIRST_PAUSE_S
         while True:
             try:
-                self._waits = True
-                got = await self._watch()
+                got = await self._next()
                 # what came before a break no longer counts
                 kind, items, time = self._read(got, self.state != "live")
             except (ccxt.BaseError, OSError, TimeoutError) as error:
                 missing = isinstance(error, ccxt.InvalidNonce | ccxt.ChecksumError)
-                self._waits = False
                 self._change("resyncing" if missing else "reconnecting", f"{type(error).__name__}: {error}")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
                 continue
+            except Exception as error:  # its task would end unnoticed
+                self._change("failed", f"{type(error).__name__}: {error}")
+                raise
             pause = FIRST_PAUSE_S
             self.sequence += 1
             for view in list(self.views):
@@ -106,6 +110,18 @@ class Feed:
             for feed in self.quiet_feeds:
                 if feed._waits:
                     feed._change("live", "")
+
+    async def _next(self) -> Any:
+        """Return what comes next, and say so when nothing does for long."""
+        silent = ("reconnecting", f"nothing came for {SILENCE_S:g} s")
+        alarm = None if self._quiet else asyncio.get_running_loop().call_later(SILENCE_S, self._change, *silent)
+        self._waits = True
+        try:
+            return await self._watch()  # directly: ccxt holds back what comes while nobody awaits it
+        finally:
+            self._waits = False
+            if alarm is not None:
+                alarm.cancel()
 
     def _change(self, state: str, reason: str) -> None:
         if (state, reason) == (self.state, self.reason):
