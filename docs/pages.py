@@ -98,6 +98,8 @@ MODULES = (
     ("luck", "Is it luck?", "toolkit.research.analysis.luck"),
     ("models", "Models of fees, latency, queues and impact", "toolkit.research.backtesting.models"),
     ("data", "Data", "toolkit.research.data"),
+    ("gym", "Learners", "toolkit.gym"),
+    ("exchanges", "Markets of other exchanges", "toolkit.exchanges"),
     ("widgets", "Widgets", "toolkit.widgets"),
     ("live-objects", "Live objects", "toolkit.client.stream.kinds"),
     ("live", "What all live objects have", "toolkit.client.stream.live"),

@@ -28,6 +28,7 @@ NAMES = {
     "class_room",
     "connect",
     "errors",
+    "gym",
     "join",
     "learn",
     "margin",

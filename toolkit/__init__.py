@@ -31,13 +31,13 @@ _LAZY = {name: module for module, names in _HOMES.items() for name in names}
 """Public name → module that holds it; loaded on first use, so that importing the toolkit stays cheap."""
 
 _MODULES = frozenset(
-    {"checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"}
+    {"checks", "errors", "gym", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"}
 )
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Limits", "Market", "Order", "Product", "ToolkitError"]
 __all__ += ["Wallet", "AsyncBuilder", "AsyncSession", "Builder", "Receipt", "Session", "__version__", "ask"]
-__all__ += ["class_room", "connect", "join"]
+__all__ += ["class_room", "connect", "gym", "join"]
 __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"]
 
 
@@ -59,7 +59,7 @@ accessors.register("ticket", _ticket)
 accessors.register("dashboard", _dashboard)
 
 if TYPE_CHECKING:
-    from . import checks, errors, learn, margin, orders, plots, products, report, research, widgets
+    from . import checks, errors, gym, learn, margin, orders, plots, products, report, research, widgets
     from .classroom.joining import join
     from .classroom.room import class_room
     from .client.orders.receipts import Receipt

@@ -37,7 +37,7 @@ S = TypeVar("S", bound=Any)
 
 CONNECT = (
     "environment", "wallet", "account", "venue", "clock", "seed", "market", "base_url", "control_token", "transport",
-    "follow", "fork", "limits",
+    "follow", "fork", "limits", "as_symbol",
 )  # fmt: skip
 """The other parameters of `connect`, for suggestions."""
 

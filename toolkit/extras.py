@@ -21,6 +21,9 @@ EXTRAS = {
     "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab and toolkit export"),
+    "gymnasium": ("gym", "toolkit.gym, environments for reinforcement learning"),
+    "pettingzoo": ("gym", "toolkit.gym.TradersEnv"),
+    "ccxt": ("ccxt", 'markets of other exchanges, connect(follow="binance:…")'),
     "dask": ("cluster", "sweeps on a cluster"),
     "mcp": ("mcp", "toolkit mcp"),
 }

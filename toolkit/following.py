@@ -113,7 +113,11 @@ def follow(
 
     Raises InputError for unknown symbols, TransportError and StaleData when the other venue does not answer.
     """
-    following = Following(upstream, symbols, when_stale)
+    try:
+        following = Following(upstream, symbols, when_stale)
+    except BaseException:
+        upstream.close()
+        raise
     try:
         # an upstream in this process may have a manual clock, which then is this venue's, too
         here = upstream.venue.host if isinstance(upstream.venue, LocalVenue) else None

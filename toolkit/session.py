@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
     from .client.stream.updates import FeedEvent
+    from .exchanges import ExchangeMarket
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
@@ -60,9 +61,10 @@ def connect(
     base_url: str | None = None,
     control_token: str | None = None,
     transport: AnyTransport | None = None,
-    follow: str | Session | None = None,
+    follow: str | Session | ExchangeMarket | None = None,
     fork: str | None = None,
     limits: Limits | None = None,
+    as_symbol: str | None = None,
     **sending: Unpack[connecting.Sending],
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
@@ -73,6 +75,7 @@ def connect(
     TOOLKIT_KEYS_FILE, and `control_token` opens `session.venue`. Locally in process: `clock` "real" or "manual" (time
     moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm", "stressed", a `Market`, None), `venue` to
     join. `follow` ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it.
+    "binance:BTC/USDT:USDT" follows a market of another exchange by ccxt, as the product `as_symbol`.
     `transport` is one of httpx or httpx2. `limits` are checked before every order is signed, see `toolkit.Limits`.
     How requests are sent, such as `timeout` and `confirm`, is explained at `toolkit.connecting.Sending`.
 
@@ -94,7 +97,7 @@ def connect(
     owns_venue = connecting.check_following(follow, fork, in_process and venue is None)
     if owns_venue:
         venue = connecting.new_venue(
-            _reader(follow, timeout), chosen["when_stale"], seed=seed, clock=clock, market=market
+            _reader(follow, timeout, as_symbol), chosen["when_stale"], seed=seed, clock=clock, market=market
         )
     listed = None if in_process else partial(connecting.accounts_listed, env, transport, timeout)
     wallet, address = connecting.keys_and_account(env, wallet, account, venue, listed)
@@ -114,8 +117,18 @@ def connect(
     return connecting.prepared(session, in_process and chosen["approve"], fork)
 
 
-def _reader(follow: str | Session | None, timeout: float) -> Session | None:
-    """Return a session that only reads the venue to follow, which is named, or given by its address."""
+def _reader(
+    follow: str | Session | ExchangeMarket | None, timeout: float, as_symbol: str | None
+) -> Session | ExchangeMarket | None:
+    """Return what only reads the venue to follow, which is named, or given by its address, or a market of ccxt's."""
+    exchange, _, market = follow.partition(":") if isinstance(follow, str) else ("", "", "")
+    if market and not market.startswith("//"):
+        from .exchanges import ExchangeMarket
+
+        return ExchangeMarket(exchange, market, as_symbol=as_symbol)
+    if as_symbol is not None:
+        what = 'as_symbol is for a market of another exchange, such as follow="binance:BTC/USDT:USDT"'
+        raise InputError(what, field="as_symbol", rule="with follow", value=as_symbol)
     if not isinstance(follow, str):
         return follow
     if "://" in follow:

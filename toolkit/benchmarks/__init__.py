@@ -21,6 +21,7 @@ MODULES = {
     "books": "event_backtests",
     "startup": "client_speed",
     "market": "market_realism",
+    "gym": "learners",
 }
 """Benchmark → the module with its function `measure_…`, in the order they run."""
 

@@ -271,6 +271,10 @@ def _alone(both: Any) -> Any:
     return int(both.loc["ETHUSDC", "bp"].isna().sum())
 
 
+def _fee_factor(again: Any) -> Any:
+    return again["fees"].mean() / again["before fees"].mean()
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -350,4 +354,6 @@ QUESTIONS: dict[str, Question] = {
     "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
     "paper.worst": Question("`abs().max()` of the column, of the rows of BTCUSDC", truth=_worst, step="0.001"),
     "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
+    "learners.needed": Question("both trades pay the fee; 1 % is 100 bp", digest="bd598406b7ecd89f"),
+    "learners.factor": Question("`again` has both columns; divide the means", truth=_fee_factor, step="0.01"),
 }

@@ -132,7 +132,11 @@ class Events(EventArray):
         """Return the `Tape` that a venue replays, in ticks and steps of its product."""
         from .replaying import Tape
 
-        return Tape(self, tick_size, step_size)
+        key = ("tape", tick_size, step_size)
+        if key not in self.cache:  # every episode of an environment replays it again
+            self.cache[key] = Tape(self, tick_size, step_size)
+        tape: Tape = self.cache[key]
+        return tape
 
     def bars(self, interval: str = "1m") -> pd.DataFrame:
         """Return OHLCV bars of the trades by exchange time; intervals without trades have none.

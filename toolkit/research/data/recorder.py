@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ...client.io.venue_clock import SessionClock
     from ...client.stream.live import Live, Update
+    from ...exchanges import ExchangeMarket
     from ...session import Session
 
 MARKETS = ("trades", "order_book", "ticker", "candles")
@@ -166,7 +167,7 @@ class Recorder:
 
 
 def record(
-    session: Session,
+    session: Session | ExchangeMarket,
     path: str | os.PathLike[str],
     symbols: str | Iterable[str] = (),
     *,
@@ -179,10 +180,11 @@ def record(
 ) -> Recorder:
     """Record the live feed of a session until the returned Recorder is closed.
 
-    `channels` are names of the session's stream: trades, order_book (`depth` levels a side), ticker, candles (of
-    `interval`) for each of `symbols`; fills, order_history, closed_positions, funding, positions, account for the
-    session's account. Amounts are float64, or decimal128(38, 12) when `exact`. A part is written when it has
-    `rows_per_file` rows, or is `flush_ms` old when the next update arrives; until then the journal has its rows.
+    `session` may be an `ExchangeMarket` too, which has no candles and no account. `channels` are names of its stream:
+    trades, order_book (`depth` levels a side), ticker, candles (of `interval`) for each of `symbols`; fills,
+    order_history, closed_positions, funding, positions, account for the session's account. Amounts are float64, or
+    decimal128(38, 12) when `exact`. A part is written when it has `rows_per_file` rows, or is `flush_ms` old when the
+    next update arrives; until then the journal has its rows.
 
     Each channel is a table: the columns of its live frame, then `received` (UTC), `sequence` and `kind` (snapshot or
     incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status`
@@ -196,6 +198,7 @@ def record(
     need("pyarrow")  # parts are written later; this is when someone looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
     names = [channels] if isinstance(channels, str) else list(channels)
+    names = [name for name in names if channels is not MARKETS or hasattr(session.stream, name)]
     unknown = [name for name in names if name not in RECORDED or name == "status"]
     if unknown:
         known = (*MARKETS, *ACCOUNTS)
@@ -205,7 +208,8 @@ def record(
         text = "symbols are needed to record markets; for example ['BTCUSDC']"
         raise InputError(text, field="symbols", rule="required")
     bounds: dict[str, Any] = {"rows_per_file": rows_per_file, "flush_ms": flush_ms}
-    store = Store(Path(path), exact=exact, identity=identity_of(session), **bounds)
+    identity = getattr(session, "identity", "") or identity_of(session)  # type: ignore[arg-type]
+    store = Store(Path(path), exact=exact, identity=identity, **bounds)
     options: dict[str, dict[str, Any]] = {"order_book": {"depth": depth}, "candles": {"interval": interval}}
     try:
         opened: list[tuple[str, str, Live]] = []

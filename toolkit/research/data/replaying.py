@@ -70,6 +70,14 @@ class Tape:
         found: list[list[int]] = self._changes[self._bounds[number] : self._bounds[number + 1]].tolist()
         return found
 
+    def book(self, number: int) -> list[list[int]]:
+        """Return the levels that the book has before a batch, as changes."""
+        rows = self._changes[: self._bounds[number]]
+        levels = rows[rows[:, 0] == LEVEL][::-1]
+        _, last = np.unique(levels[:, 1:3], axis=0, return_index=True)
+        found: list[list[int]] = levels[last][levels[last][:, 3] > 0].tolist()
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Replaying:

@@ -24,6 +24,9 @@ class TapeLike(Protocol):
     def changes(self, number: int) -> list[list[int]]:
         """Return the changes of a batch, as `play_recorded` takes them."""
 
+    def book(self, number: int) -> list[list[int]]:
+        """Return the levels that the book has before a batch, likewise."""
+
 
 class RecordedEvents(Protocol):
     """What can be replayed: `toolkit.research.data.Events`."""
@@ -61,11 +64,11 @@ class Player:
                     f" {kind}; the prices of bars are played by toolkit.research.replay(venue, bars)"
                 )
                 raise InputError(text, field="replay", rule="events", value=kind)
-            symbol = named or _listed(events.symbol, rows)
+            symbol = named or listed_symbol(events.symbol, rows)
             row = by_symbol.get(symbol)
             if row is None:
                 raise _unknown(symbol, rows)
-            _fit(row, events)
+            fit_row(row, events.tick_size, events.step_size)
             code, tick = int(row["code"]), Decimal(row["tickSize"])
             tape = self._tapes[code] = events.tape(tick, Decimal(row["stepSize"]))
             if not tape.times:
@@ -87,9 +90,12 @@ class Player:
         return msgspec.structs.replace(genesis, products=self.rows, prices=prices)
 
     def begin(self, time: int) -> list[Control]:
-        """Return the commands that open the recorded market, at a time from which the recordings are played."""
+        """Return the commands that open the recorded market at a time, with the books that are there by then."""
         self.seek(time - 1)
-        return [Control(time, "open_recorded", {"products": self.products})]
+        books = {code: tape.book(self._places[code]) for code, tape in self._tapes.items()}
+        played = [{"product": code, "changes": book} for code, book in books.items() if book]
+        opening = Control(time, "open_recorded", {"products": self.products})
+        return [opening, *(Control(time, "play_recorded", each) for each in played)]
 
     def seek(self, time: int) -> None:
         """Continue with what comes after a time (Unix ms)."""
@@ -114,7 +120,7 @@ class Player:
         self.next_ms = min(map(self._due, self._tapes))
 
 
-def _listed(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def listed_symbol(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the product that is quoted in USDC where a recording is in another dollar: BTCUSDC for BTCUSDT."""
     symbols = [str(row["symbol"]) for row in rows]
     if symbol in symbols:
@@ -136,12 +142,12 @@ def _unknown(symbol: str, rows: Sequence[Mapping[str, Any]]) -> InputError:
     return InputError(text, field="replay", rule="listed", value=symbol, nearest=symbols)
 
 
-def _fit(row: dict[str, Any], events: RecordedEvents) -> None:
-    """Give a product the recording's tick and step where its own are coarser."""
+def fit_row(row: dict[str, Any], tick_size: Decimal, step_size: Decimal) -> None:
+    """Give a product another market's tick and step where its own are coarser."""
     tick, step = Decimal(row["tickSize"]), Decimal(row["stepSize"])
-    tick = events.tick_size if events.tick_size % tick else tick
+    tick = tick_size if tick_size % tick else tick
     # money is exact to 0.000001, so a very fine tick needs a coarser step
-    step = max(events.step_size if events.step_size % step else step, Decimal("0.000001") / tick)
+    step = max(step_size if step_size % step else step, Decimal("0.000001") / tick)
     row["tickSize"], row["stepSize"] = format(tick, "f"), format(step, "f")
     for name, size in (("pricePrecision", tick), ("qtyPrecision", step)):
         row[name] = max(0, -int(size.normalize().as_tuple().exponent))

@@ -1,0 +1,260 @@
+"""`ExchangeMarket`: a market of another exchange, as what a local venue follows and `record` records."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..client.io.flow import wall_ms
+from ..client.io.venue_clock import SessionClock
+from ..client.reads import frames
+from ..client.reads.conversion import seconds
+from ..client.reads.derived_columns import with_annual_rate
+from ..environments import LOCAL
+from ..errors import InputError, TransportError, UnknownProduct
+from ..extras import need
+from ..numerals import Span, moment_ns
+from ..products import Product
+from ..protocol.reads.info_records import KLINE, RECORDS
+from . import readings
+from .readings import Levels
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pandas as pd
+
+    from .watching import Feed, LoopThread, Reading, View
+
+T = TypeVar("T")
+
+WATCHED = {"order_book": "watchOrderBook", "trades": "watchTrades", "ticker": "watchTicker"}
+"""Channel → what an exchange must have in ccxt."""
+PAGE = 1_000
+"""Candles or funding rates that are asked for at once; an exchange may give fewer."""
+
+
+class ExchangeMarket:
+    """One market of an exchange that ccxt knows. It reads public data only, and needs no key.
+
+    Parameters:
+        exchange: ccxt's name of the exchange ("binance"), or an object of `ccxt.pro` that is not used elsewhere.
+        symbol: ccxt's symbol ("BTC/USDT:USDT"; linear contracts and spot).
+        as_symbol: product of the local venue as which it is followed (default: the one of its base currency).
+        timeout: seconds that an answer is waited for (30).
+
+    Give it to `connect("local", follow=…)`; the text "binance:BTC/USDT:USDT" makes one there. `close` ends its thread
+    and connections. Raises InputError for a name that ccxt does not know.
+    """
+
+    venue = None
+
+    def __init__(self, exchange: Any, symbol: str, *, as_symbol: str | None = None, timeout: float = 30.0) -> None:
+        need("ccxt")
+        import ccxt.pro
+
+        if isinstance(exchange, str) and exchange not in ccxt.pro.exchanges:
+            near = tuple(get_close_matches(exchange, ccxt.pro.exchanges, 3, 0.5)) or ("binance", "bybit", "okx")
+            text = f"ccxt has no live feed of an exchange {exchange!r}; it has {', '.join(near)} and others"
+            raise InputError(text, field="follow", rule="known", value=exchange, nearest=near)
+        self._given, self._timeout, self._as_symbol = exchange, timeout, as_symbol
+        self._name = exchange if isinstance(exchange, str) else str(exchange.id)
+        self.market_symbol = symbol
+        self.environment = replace(LOCAL, base_url=f"{self._name}:{symbol}")
+        self.identity = f"{self._name}:{symbol}"
+        """Identity of the market in recordings."""
+        self.clock = SessionClock(wall_ms, None)
+        self.stream = self
+        self._feeds: dict[str, Feed] = {}
+
+    @property
+    def info(self) -> Any:
+        """Raises InputError: another exchange's accounts can't be copied."""
+        text = f"{self._name} is another exchange, whose accounts can't be copied; leave out fork"
+        raise InputError(text, field="fork", rule="the same exchange")
+
+    @cached_property
+    def _loop(self) -> LoopThread:
+        from .watching import LoopThread
+
+        return LoopThread(f"toolkit-{self._name}")
+
+    @cached_property
+    def _client(self) -> Any:
+        """The client of ccxt, with its markets loaded. Raises TransportError when the exchange does not answer."""
+        import ccxt.pro
+
+        async def made() -> Any:
+            client = self._given
+            if isinstance(client, str):
+                client = getattr(ccxt.pro, client)({"options": {"defaultType": "swap"}})
+            try:
+                await client.load_markets()
+            except BaseException:
+                await client.close()
+                raise
+            return client
+
+        return self._answer(made())
+
+    def _answer(self, work: Coroutine[Any, Any, T]) -> T:
+        import ccxt
+
+        try:
+            return self._loop.run(work, self._timeout)
+        except (ccxt.BaseError, OSError, TimeoutError) as error:
+            reason = f"{type(error).__name__}: {error}" if str(error) else f"no answer within {self._timeout:g} s"
+            raise TransportError(f"{self._name}: {reason}") from error
+
+    @cached_property
+    def _market(self) -> dict[str, Any]:
+        markets, symbol = self._client.markets, self.market_symbol
+        if symbol not in markets:
+            near = tuple(get_close_matches(symbol, list(markets), 3, 0.5))
+            text = f"{self._name} has no market {symbol!r}; near are {', '.join(near) or 'none'}"
+            raise UnknownProduct(text, field="follow", rule="listed", value=symbol, nearest=near)
+        found: dict[str, Any] = markets[symbol]
+        return found
+
+    @cached_property
+    def _product(self) -> Product:
+        return readings.product_of(self._market, self._client.precisionMode, self._as_symbol)
+
+    def product(self, symbol: str | int | None = None) -> Product:
+        """Return the product of the local venue as which the market is followed."""
+        if symbol not in (None, self._product.symbol, self._product.code, self.market_symbol):
+            text = f"{symbol} is not followed here; {self.identity} is, as {self._product.symbol}"
+            raise UnknownProduct(text, field="symbol", value=symbol, nearest=(self._product.symbol,))
+        return self._product
+
+    def products(self) -> pd.DataFrame:
+        """Return a table without columns, whose index is the symbol of the product."""
+        import pandas as pd
+
+        return pd.DataFrame(index=pd.Index([self._product.symbol], name="symbol"))
+
+    def order_book(self, symbol: str, depth: int = readings.DEPTH) -> View:
+        """Return the live book of the market, up to 200 levels a side."""
+        size, book = readings.contract_size(self._market), Levels()
+        times: list[datetime] = []
+
+        def begin() -> Reading | None:
+            return ("snapshot", readings.changes_of({}, book), times[-1]) if book else None
+
+        def read(got: Any, whole: bool) -> Reading:
+            now = readings.levels_of(got, size)
+            changes = readings.changes_of({} if whole else book, now)
+            book.clear()
+            book.update(now)
+            times[:] = [readings.time_of(got.get("timestamp"), wall_ms())]
+            return "snapshot" if whole else "incremental", changes, times[0]
+
+        return self._view("order_book", symbol, self._client.watch_order_book, read, begin)
+
+    def trades(self, symbol: str) -> View:
+        """Return the trades of the market as they happen. Those of an interruption are missing."""
+        size = readings.contract_size(self._market)
+
+        def read(got: Any, whole: bool) -> Reading:
+            return "incremental", readings.trades_of(got, self._product.symbol, size, wall_ms()), None
+
+        return self._view("trades", symbol, self._client.watch_trades, read)
+
+    def ticker(self, symbol: str) -> View:
+        """Return mark and index price, where the exchange sends them; else the venue's follow from its book."""
+        client = self._client
+
+        def read(got: Any, whole: bool) -> Reading:
+            item = readings.prices_of(got, self._product.symbol)
+            return "snapshot" if whole else "incremental", [item], readings.time_of(got.get("timestamp"), wall_ms())
+
+        watch = client.watch_mark_price if client.has.get("watchMarkPrice") else client.watch_ticker
+        return self._view("ticker", symbol, watch, read)
+
+    def _view(
+        self,
+        channel: str,
+        symbol: str,
+        watch: Callable[[str], Awaitable[Any]],
+        read: Callable[[Any, bool], Reading],
+        begin: Callable[[], Reading | None] | None = None,
+    ) -> View:
+        """Return a live object over the feed of a channel, which begins with the first one."""
+        from .watching import Feed, View
+
+        self.product(symbol)
+        if not self._client.has.get(WATCHED[channel]):
+            text = f"{self._name} has no {WATCHED[channel]} in ccxt, so it can't be followed"
+            raise InputError(text, field="follow", rule=WATCHED[channel], value=self._name)
+        feed = self._feeds.get(channel)
+        if feed is None:
+            subject = f"{self.identity} {channel}"
+            feed = self._feeds[channel] = Feed(subject, lambda: watch(self.market_symbol), read, channel == "trades")
+            feed.begin = begin or feed.begin
+            if channel == "trades" and "order_book" in self._feeds:
+                self._feeds["order_book"].quiet_feeds.append(feed)
+            view = View(feed)
+            self._loop.start(feed.run())
+            return view
+        return View(feed)
+
+    def klines(self, interval: Span = "1h", start: Any = None, end: Any = None) -> pd.DataFrame:
+        """Return candles of the exchange, in the frame of `session.klines`; turnover and trades are missing.
+
+        `interval` is one that the exchange has; `start` and `end` as in `session.klines` (default: the last 1,000).
+        """
+        length, client = seconds(interval), self._client
+        names = {client.parse_timeframe(name): name for name in client.timeframes or ()}
+        if length not in names:
+            text = f"{self._name} has no candles of {interval}; it has {', '.join(names.values())}"
+            raise InputError(text, field="interval", value=str(interval), nearest=tuple(names.values()))
+        size, symbol = readings.contract_size(self._market), self._product.symbol
+        pages = self._pages(client.fetch_ohlcv, (self.market_symbol, names[length]), start, end, length * 1_000)
+        rows = [readings.kline_row(candle, symbol, length, size) for candle in pages]
+        return frames.from_rows(KLINE, rows)[list(KLINE.columns)].set_index("time")
+
+    def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
+        """Return past funding rates, in the frame of `session.info.funding_rate_history`; prices are missing."""
+        hours = 8 * 3_600_000  # only says where the default of `start` is
+        pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
+        rows = [readings.funding_row(entry, self._product.code) for entry in pages]
+        symbols = {self._product.code: self._product.symbol}
+        made = frames.from_rows(RECORDS["FundingRatePoint"], rows, symbols=symbols)
+        return with_annual_rate(made, False)
+
+    def _pages(self, fetch: Any, named: tuple[str, ...], start: Any, end: Any, step_ms: int) -> list[Any]:
+        """Return what an exchange lists from `start` and before `end`, page by page, each entry once."""
+        until = wall_ms() if end is None else moment_ns(end, "end") // 1_000_000
+        since = until - PAGE * step_ms if start is None else moment_ns(start, "start") // 1_000_000
+        found: dict[int, Any] = {}
+        while since < until:
+            page = self._answer(fetch(*named, since, PAGE))
+            times = {int(entry["timestamp"] if isinstance(entry, dict) else entry[0]): entry for entry in page}
+            fresh = {time: entry for time, entry in times.items() if since <= time < until}
+            if not fresh:
+                break
+            found |= fresh
+            since = max(fresh) + 1
+        return [found[time] for time in sorted(found)]
+
+    def close(self) -> None:
+        """End its feeds, its connections and its thread. Closing again does nothing."""
+        loop = self.__dict__.pop("_loop", None)
+        if loop is None:
+            return
+        client = self.__dict__.pop("_client", None)
+
+        async def nothing() -> None:
+            """There is no client to close."""
+
+        for feed in self._feeds.values():
+            feed.state = "closed"
+        with suppress(Exception):  # a connection that can't be closed any more is gone
+            loop.close(nothing() if client is None else client.close(), self._timeout)
+
+    def __repr__(self) -> str:
+        return f"<ExchangeMarket {self.identity}>"

@@ -1,0 +1,195 @@
+"""What ccxt's WebSocket side brings, as live objects: a loop in a thread, a feed for each channel, views of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime
+from typing import Any, TypeVar
+
+import ccxt
+
+from ..client.stream.live import Update
+from ..errors import StaleData
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
+"""Pauses between two attempts to reach an exchange again: each is twice as long as the one before."""
+SILENCE_S = 60.0
+"""A feed that is not quiet counts as lost when nothing has come for so long; ccxt may not notice it."""
+Reading = tuple[str, list[dict[str, Any]], datetime | None]
+"""Kind of an update ("snapshot" or "incremental"), its items, and the exchange's time."""
+
+
+class LoopThread:
+    """An event loop in a thread of its own, which ends with `close`."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
+        """Return the result of a coroutine. Raises TimeoutError after `timeout` seconds."""
+        waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return waiting.result(timeout)
+        except TimeoutError:
+            waiting.cancel()
+            raise
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let a coroutine run until `close`."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self, last: Coroutine[Any, Any, object], timeout: float) -> None:
+        """Cancel what runs, run `last`, and end the thread."""
+
+        async def end() -> None:
+            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in others:
+                task.cancel()
+            await last
+            await asyncio.gather(*others, return_exceptions=True)
+
+        try:
+            self.run(end(), timeout)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout)
+            if not self._thread.is_alive():
+                self._loop.close()
+
+
+class Feed:
+    """One channel of an exchange: awaits it again and again, and passes on what came.
+
+    `state` is connecting, live, reconnecting (the connection was lost; ccxt opens it again), resyncing (an update was
+    missing; the book is read anew), failed (what came can't be read, and no more is read) or closed; `reason` says why.
+    `begin` returns what a view that comes later begins with. A channel in which nothing may come for long, such as
+    trades, is `quiet`: it counts as live at first, and after a break with the next update of the feed that has it among
+    its `quiet_feeds`.
+    """
+
+    def __init__(
+        self, subject: str, watch: Callable[[], Awaitable[Any]], read: Callable[[Any, bool], Reading], quiet: bool
+    ) -> None:
+        self.subject = subject
+        self.state, self.reason = "live" if quiet else "connecting", ""
+        self.sequence = 0
+        self.quiet_feeds: list[Feed] = []
+        self.views: list[View] = []
+        self.begin: Callable[[], Reading | None] = lambda: None
+        self._watch, self._read = watch, read
+        self._quiet, self._waits = quiet, False
+
+    async def run(self) -> None:
+        """Follow the channel until it is cancelled."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                got = await self._next()
+                # what came before a break no longer counts
+                kind, items, time = self._read(got, self.state != "live")
+            except (ccxt.BaseError, OSError, TimeoutError) as error:
+                missing = isinstance(error, ccxt.InvalidNonce | ccxt.ChecksumError)
+                self._change("resyncing" if missing else "reconnecting", f"{type(error).__name__}: {error}")
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                continue
+            except Exception as error:  # its task would end unnoticed
+                self._change("failed", f"{type(error).__name__}: {error}")
+                raise
+            pause = FIRST_PAUSE_S
+            self.sequence += 1
+            for view in list(self.views):
+                view.deliver(kind, items, time)
+            self._change("live", "")
+            for feed in self.quiet_feeds:
+                if feed._waits:
+                    feed._change("live", "")
+
+    async def _next(self) -> Any:
+        """Return what comes next, and say so when nothing does for long."""
+        silent = ("reconnecting", f"nothing came for {SILENCE_S:g} s")
+        alarm = None if self._quiet else asyncio.get_running_loop().call_later(SILENCE_S, self._change, *silent)
+        self._waits = True
+        try:
+            return await self._watch()  # directly: ccxt holds back what comes while nobody awaits it
+        finally:
+            self._waits = False
+            if alarm is not None:
+                alarm.cancel()
+
+    def _change(self, state: str, reason: str) -> None:
+        if (state, reason) == (self.state, self.reason):
+            return
+        self.state, self.reason = state, reason
+        for view in list(self.views):
+            for called in list(view.on_states):
+                called(view)
+
+
+class View:
+    """A live object over a feed, with what `follow` and `record` use of those of a session."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self.on_states: list[Callable[[Any], object]] = []
+        self._on_updates: list[Callable[[Update], object]] = []
+        feed.views.append(self)
+
+    @property
+    def subject(self) -> str:
+        """Exchange, symbol and channel."""
+        return self._feed.subject
+
+    @property
+    def state(self) -> str:
+        """State of the feed."""
+        return self._feed.state
+
+    @property
+    def reason(self) -> str:
+        """Why it is not live."""
+        return self._feed.reason
+
+    @property
+    def is_live(self) -> bool:
+        """True while what comes is applied."""
+        return self._feed.state == "live"
+
+    @property
+    def sequence(self) -> int:
+        """Number of updates so far."""
+        return self._feed.sequence
+
+    def on_state(self, callback: Callable[[Any], object]) -> None:
+        """Call back with each change of the state."""
+        self.on_states.append(callback)
+
+    def on_update(self, callback: Callable[[Update], object], *, begin: bool = False) -> None:
+        """Call back with each update, with `begin` first with what there is."""
+        first = self._feed.begin() if begin else None
+        if first is not None:
+            callback(Update(self, first[0], first[1], self.sequence, first[2]))  # type: ignore[arg-type]
+        self._on_updates.append(callback)
+
+    def deliver(self, kind: str, items: list[dict[str, Any]], time: datetime | None) -> None:
+        """Pass an update on."""
+        for callback in list(self._on_updates):
+            callback(Update(self, kind, items, self.sequence, time))  # type: ignore[arg-type]
+
+    def assert_healthy(self, max_age_ms: int | None = None) -> None:
+        """Raise StaleData unless it is live."""
+        if not self.is_live:
+            raise StaleData(f"{self.subject} is {self.state}: {self.reason}")
+
+    def close(self) -> None:
+        """Hear no more of the feed."""
+        if self in self._feed.views:
+            self._feed.views.remove(self)
+        self.on_states.clear()
+        self._on_updates.clear()

@@ -1,0 +1,123 @@
+"""`TradingEnv`, Gymnasium's environment for one trader, and `TradersEnv`, PettingZoo's for several in one market."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from .floor import Floor, FloorSettings, Snapshot
+from .policies import BOUND, PolicyStrategy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def _spaces(floor: Floor) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+    """Return the spaces of observations (see `Observer`) and of actions, −1 (short) to 1 (long)."""
+    seen = gymnasium.spaces.Box(-BOUND, BOUND, (len(floor.observers[0].names),), np.float32)
+    return seen, gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+
+class _OnFloor:
+    """What both environments have."""
+
+    floor: Floor
+
+    def snapshot(self) -> Snapshot:
+        """Return the state of market and traders, which `reset(options={"snapshot": …})` continues from."""
+        return self.floor.snapshot()
+
+    def strategy(self, policy: Any) -> PolicyStrategy:
+        """Return a policy as a strategy for `backtest`, `paper` and `live`, with this environment's settings."""
+        settings = self.floor.settings
+        given = {"symbol": settings.symbol, "step": settings.step, "depth": settings.depth}
+        return PolicyStrategy(policy=policy, max_position=self.floor.max_position, **given)
+
+    def close(self) -> None:
+        """Close the venue that the environment made; a session stays open."""
+        self.floor.close()
+
+
+class TradingEnv(_OnFloor, gymnasium.Env):
+    """One trader in one market: it sees the book, sets a position, and is paid what its equity changes by.
+
+    Parameters:
+        symbol: product ("BTCUSDC").
+        replay: a recording as the market (`toolkit.research.data.load(…)`), else a simulated one.
+        session: trade the account of a session instead, in its market and its time; reset() closes its position.
+        market: regime of the simulated market ("usual", "calm", "stressed") or a Market.
+        step: span that passes with each step ("1s"). episode: steps of an episode (3,600).
+        depth: levels a side that are observed (5). balance: USDC at the beginning ("10000").
+        max_position: base units that an action of 1 means (default: what the balance buys at the first reset).
+        ruin: the episode is lost at this part of its first equity (0.5).
+
+    An action is the wanted part of `max_position`; the difference is bought or sold at market. `Observer` explains the
+    observation. The reward is the change of equity at the mark price, net of fees and funding, in bp of the episode's
+    first equity. `info` has equity, profit, fees (paid so far), funding (received), position, and why an order was
+    refused. `reset(seed=…)` decides about all that follows. Its option `snapshot` continues from `env.snapshot()`, the
+    option `start` (Unix ms) begins a recording there.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(self, symbol: str = "BTCUSDC", **settings: Any) -> None:
+        self.floor = Floor(FloorSettings(symbol, **settings))
+        self.observation_space, self.action_space = _spaces(self.floor)
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin an episode, and return the first observation and `info`."""
+        super().reset(seed=seed)
+        [result] = self.floor.begin(self.np_random, options)
+        return result.observation, result.info
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Set the position, let a step of time pass; return observation, reward, terminated, truncated and `info`."""
+        result = self.floor.step({0: action}, (0,))[0]
+        return result.observation, result.reward, result.ruined, self.floor.over, result.info
+
+
+class TradersEnv(_OnFloor, ParallelEnv):  # type: ignore[misc]
+    """Several traders in one market, each with its account: "trader_0", "trader_1" and so on.
+
+    `traders` is their number (2). The other parameters, actions, observations and rewards are those of `TradingEnv`.
+    They act at the same instant, in an order that is drawn for each step. A ruined trader leaves the episode, and its
+    position stays in the market.
+    """
+
+    metadata: dict[str, Any] = {"name": "toolkit_traders_v0", "render_modes": []}
+
+    def __init__(self, symbol: str = "BTCUSDC", traders: int = 2, **settings: Any) -> None:
+        self.floor = Floor(FloorSettings(symbol, traders, **settings))
+        self.possible_agents = [f"trader_{number}" for number in range(traders)]
+        self.agents: list[str] = []
+        spaces = {name: _spaces(self.floor) for name in self.possible_agents}
+        self.observation_spaces = {name: seen for name, (seen, _) in spaces.items()}
+        self.action_spaces = {name: acted for name, (_, acted) in spaces.items()}
+        self.observation_space, self.action_space = self.observation_spaces.__getitem__, self.action_spaces.__getitem__
+        self._random = np.random.default_rng()
+
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begin an episode, and return each trader's first observation and `info`."""
+        if seed is not None:
+            self._random = np.random.default_rng(seed)
+        results = dict(zip(self.possible_agents, self.floor.begin(self._random, options), strict=True))
+        self.agents = list(results)
+        return {name: one.observation for name, one in results.items()}, {n: one.info for n, one in results.items()}
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        """Set the positions, let time pass; return observations, rewards, terminations, truncations, infos."""
+        given = {self.possible_agents.index(name): action for name, action in actions.items() if name in self.agents}
+        done = self.floor.step(given, self._random.permutation(sorted(given)).tolist())
+        results = {self.possible_agents[number]: done[number] for number in sorted(done)}
+        ruined, over = {name: one.ruined for name, one in results.items()}, self.floor.over
+        self.agents = [] if over else [name for name in results if not ruined[name]]
+        seen, rewards, infos = ({name: one[at] for name, one in results.items()} for at in (0, 1, 3))
+        return seen, rewards, ruined, dict.fromkeys(results, over), infos
