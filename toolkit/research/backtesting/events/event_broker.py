@@ -76,7 +76,7 @@ class EventBroker(SimulatedBroker):
         states: Sequence[SymbolState],
         settings: RunSettings,
         strategy: Strategy,
-        markets: Mapping[int, HistoricalMarket],
+        markets: dict[int, HistoricalMarket],
         latency: RequestLatency,
         impact: Impact,
         partial_fills: bool,
