@@ -101,8 +101,8 @@ def vectorised_many(
         runs = [vectorised(by_symbol, wanted, **options).metrics() for wanted in targets.values()]
         table = pd.DataFrame(runs).infer_objects()
         for name in names:
-            check_known({name: 0}, list(table), "measures", "measure")
-        table = table[names or list(table)]
+            check_known({name: 0}, table.columns, "measures", "measure")
+        table = table[names] if names else table
     return table.set_axis(pd.Index(list(targets), tupleize_cols=False, name="run")).rename_axis(columns="measure")
 
 
