@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .event_array import PRICED, EventArray, Kind
+from .event_array import PRICED, Kind
 from .events import Events, merge
 from .loading import guess_format, load
+from .quality import too_late
 
 PRICES = (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD)
 """Kinds whose prices say where the market was."""
@@ -24,7 +25,8 @@ PRICES = (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD)
 class Summary(NamedTuple):
     """What a run must know of all events before it begins; times are Unix ns, prices USDC.
 
-    `behind` is how far the recorder's clock was behind the exchange's. `rates` are the recorded funding rates by time
+    `behind` is how far the recorder's clock was behind the exchange's, `late` the share of events with a delay that no
+    feed has (of several files, of the worst). `rates` are the recorded funding rates by time
     of the exchange, those that repeat the one before left out.
     """
 
@@ -39,9 +41,10 @@ class Summary(NamedTuple):
     """First, highest, lowest, last."""
     kinds: frozenset[int]
     rates: tuple[NDArray[np.int64], NDArray[np.float64]]
+    late: float
 
 
-def summary_of(events: EventArray, exchange: str = "") -> Summary:
+def summary_of(events: Events) -> Summary:
     """Return the summary of events in memory. Raises InputError where there are none."""
     array = events.array
     if not len(array):
@@ -55,7 +58,7 @@ def summary_of(events: EventArray, exchange: str = "") -> Summary:
     some = len(prices) > 0
     return Summary(
         events.symbol,
-        exchange or getattr(events, "exchange", ""),
+        events.exchange,
         events.tick_size,
         events.step_size,
         (int(times.min()), int(times.max())),
@@ -64,6 +67,7 @@ def summary_of(events: EventArray, exchange: str = "") -> Summary:
         (float(prices[0]), float(prices.max()), float(prices.min()), float(prices[-1])) if some else (0.0,) * 4,
         frozenset(np.unique(array["kind"]).tolist()),
         (rates["exchange_ns"].copy(), rates["price"].copy()),
+        float(too_late(events).mean()),
     )
 
 
@@ -157,4 +161,5 @@ def _joined(parts: Sequence[Summary]) -> Summary:
         (priced[0][0], max(each[1] for each in priced), min(each[2] for each in priced), priced[-1][3]),
         frozenset().union(*(part.kinds for part in parts)),
         (rates[0][order], rates[1][order]),
+        max(part.late for part in parts),
     )

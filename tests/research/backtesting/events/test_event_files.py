@@ -169,6 +169,8 @@ def test_what_needs_all_events_at_once_says_so(tmp_path: Path) -> None:
         backtest(Quotes(), {"BTCUSDC": parts}, queue="exact")
     with pytest.raises(InputError, match='latency "feed" needs all events at once'):
         backtest(Quotes(), {"BTCUSDC": parts}, latency="feed")
+    with pytest.raises(InputError, match="bars need all events at once"):
+        backtest(Quotes(), {"BTCUSDC": parts}, interval="1s")
     with pytest.raises(InputError, match="there is no file"):
         backtest(Quotes(), {"BTCUSDC": [tmp_path / "none.parquet"]})
     other = Events(parts[1].array, symbol="ETHUSDC")
