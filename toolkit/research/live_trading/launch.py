@@ -16,6 +16,7 @@ from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..backtesting.events.event_run import events_by_symbol
 from ..data.event_array import MS
+from ..data.events import Events, merge
 from ..strategy import StrategyLike, as_strategy
 from .run_journal import RunJournal
 from .run_state import utc
@@ -24,7 +25,6 @@ from .runner import Runner
 if TYPE_CHECKING:
     from ...session import Session
     from ...venue.model.market import Market
-    from ..data.events import Events
 
 
 @repeatable
