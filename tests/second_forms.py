@@ -49,6 +49,22 @@ SECOND_FORMS = (
         "tests/research/backtesting/test_quiet.py::test_the_quick_walk_ends_in_the_same_state_on_many_roads",
     ),
     SecondForm(
+        "what targets earn",
+        "toolkit.research.backtesting.arrays:vectorised",
+        "toolkit.research.backtesting.arrays:_measured_together",
+        20,
+        "three measures of 2,500 SMA crosses over 1,000 bars, against a run for each",
+        "tests/research/backtesting/test_vectorised.py::test_measures_of_many_columns_are_those_of_each_run",
+    ),
+    SecondForm(
+        "measures of an equity curve",
+        "toolkit.research.analysis.metrics:measure",
+        "toolkit.research.analysis.metrics:measure_columns",
+        20,
+        "as above: it is the other half of that work",
+        "tests/research/backtesting/test_vectorised.py::test_measures_of_many_columns_are_those_of_each_run",
+    ),
+    SecondForm(
         "the maintenance margin of a notional",
         "toolkit.margin:maintenance_margin",
         "toolkit.venue.model.risk_index:RiskTable.maintenance",

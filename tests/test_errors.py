@@ -27,7 +27,7 @@ WRONG: tuple[tuple[str, Callable[[Session], Any]], ...] = (
     ("curve is None; give a Series by time", lambda s: plots.equity(None)),
     ("curve has no column equity or balance; it has open", lambda s: plots.equity(pd.DataFrame({"open": []}))),
     ("rates is 'BTCUSDC'; give", lambda s: plots.funding("BTCUSDC")),
-    ("rates has no column funding_rate", lambda s: plots.funding(pd.DataFrame({"rate": []}))),
+    ("rates has no column funding_rate", lambda s: plots.funding(pd.DataFrame({"price": []}))),
     ("held is []; give", lambda s: plots.positions([])),
     ("runs is 'x'; give the Results", lambda s: research.compare(iter(["x"]))),
     ("space is 'fast'; give a dict", lambda s: research.optimise(None, "fast", pd.DataFrame())),

@@ -121,17 +121,23 @@ def test_funding_shows_rates_in_per_cent_and_payments_in_usdc() -> None:
         [{"fundingTime": 1767225600000 + 14_400_000 * at, "fundingRate": "0.0001", "symbol": 1} for at in range(3)],
         symbols={1: "BTCUSDC"},
     )
-    axes = plots.funding(rates)
-    assert np.allclose([bar.get_height() for bar in axes.patches], 0.01)
-    assert axes.get_title(loc="left") == "Funding rate · BTCUSDC"
+    upper, lower = plots.funding(rates)
+    assert np.allclose([bar.get_height() for bar in upper.patches], 0.01)
+    assert np.allclose(lower.lines[0].get_ydata(), [0.01, 0.02, 0.03])
+    assert upper.get_title(loc="left") == "Funding rate · BTCUSDC"
+    assert (upper.get_ylabel(), lower.get_ylabel()) == ("funding (% an interval)", "sum so far (%)")
     paid = frames.from_rows(
         ENDPOINTS["funding_payments"].record,
         [{"fundingTime": 1767225600000 + 14_400_000 * at, "fundingFee": str(-at)} for at in range(3)],
     )
-    axes = plots.funding(paid)
-    assert [bar.get_height() for bar in axes.patches] == [0, -1, -2]
-    assert list(axes.lines[-1].get_ydata()) == [0, -1, -3]
-    assert axes.get_ylabel() == "funding (USDC, negative is paid)"
+    upper, lower = plots.funding(paid)
+    assert [bar.get_height() for bar in upper.patches] == [0, -1, -2]
+    assert list(lower.lines[0].get_ydata()) == [0, -1, -3]
+    assert (upper.get_ylabel(), lower.get_ylabel()) == ("funding (USDC, negative is paid)", "sum so far (USDC)")
+    alone = pyplot.figure().subplots()
+    assert plots.funding(paid, ax=alone) is alone
+    loaded = pd.DataFrame({"time": pd.to_datetime(["2026-01-01", "2026-01-02"], utc=True), "rate": [0.0001, -0.0002]})
+    assert np.allclose(plots.funding(loaded)[1].lines[0].get_ydata(), [0.01, -0.01])
 
 
 def test_positions_add_fills_up_by_product() -> None:
@@ -179,7 +185,7 @@ def test_every_figure_has_title_and_labels() -> None:
         plots.candles(klines(), volume=False),
         plots.depth(pd.DataFrame({"side": ["BID"], "price": [1], "quantity": [1]})),
         plots.positions(frames.empty(ENDPOINTS["fills"].record)),
-        plots.funding(frames.empty(ENDPOINTS["funding_payments"].record)),
+        plots.funding(frames.empty(ENDPOINTS["funding_payments"].record), ax=pyplot.figure().subplots()),
     ]
     for axes in shown:
         assert axes.get_title(loc="left")

@@ -154,24 +154,26 @@ def equity(
 
 def funding(
     rates: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw funding: rates of a product, or what an account paid and received.
+) -> Axes | tuple[Axes, Axes]:
+    """Draw funding, rates of a product or what an account paid and received, and under it the sum so far.
 
-    `rates` is a frame of `session.info.funding_rate_history` (bars are % an interval) or `info.funding_payments` (bars
-    are USDC; negative is paid). The line is the sum so far.
+    `rates` is a frame of `session.info.funding_rate_history` (bars are % an interval), of funding rates as
+    `research.data.load` reads them (a column rate), or of `info.funding_payments` (bars are USDC; negative is paid).
+    Returns the Axes of the bars and that of the sum (%, USDC); on an `ax` of yours only the Axes of the bars.
     """
     rates = _frame(rates, "rates", (), "session.info.funding_rate_history or session.info.funding_payments")
     paid = "amount" in rates.columns
-    rates = _frame(rates, "rates", () if paid else ("funding_rate",), "session.info.funding_rate_history")
-    frame = _by_time(rates)
-    values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
-    summed = values.groupby(level=0).sum()
-    sums = Line(summed.cumsum(), "sum so far", steps=True)
-    unit = "USDC, negative is paid" if paid else "% an interval"
-    parts = (Columns(summed, 0.55 * spacing_days(summed.index)), HorizontalLine(0), sums)
+    name = "amount" if paid else "rate" if "rate" in rates.columns else "funding_rate"
+    frame = _by_time(_frame(rates, "rates", (name,), "session.info.funding_rate_history"))
+    summed = (frame[name].astype("float64") * (1 if paid else 100)).groupby(level=0).sum()
+    bars = Columns(summed, 0.55 * spacing_days(summed.index)), HorizontalLine(0)
+    sums = Line(summed.cumsum(), steps=True), HorizontalLine(0)
     what, symbol = "Funding paid and received" if paid else "Funding rate", _only(frame, "symbol")
-    pane = Pane(title or " · ".join(filter(None, (what, symbol))), parts, f"funding ({unit})")
-    return draw_all([pane], theme_named(theme), height=4.2, ax=ax)[0]
+    unit = "USDC, negative is paid" if paid else "% an interval"
+    named = title or " · ".join(filter(None, (what, symbol)))
+    panes = [Pane(named, bars, f"funding ({unit})", 1.6), Pane("", sums, f"sum so far ({'USDC' if paid else '%'})")]
+    shown = draw_all(panes[: 1 if ax is not None else 2], theme_named(theme), height=5.2, ax=ax)
+    return shown[0] if ax is not None else (shown[0], shown[1])
 
 
 def positions(

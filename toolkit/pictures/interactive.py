@@ -11,12 +11,14 @@ import pandas as pd
 import plotly.graph_objects as graph
 from plotly.subplots import make_subplots
 
-from .panes import HorizontalLine, Line, Marks, Pane, Theme, thin_line
+from .panes import HorizontalLine, Line, Marks, Pane, Theme, thin_line, thin_rows
 
 CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
 """Plotly's settings: no logo, no host."""
 MOST_POINTS = 2_400
-"""A line is thinned to about this many points, extremes kept. More marks than this are drawn by WebGL."""
+"""A line is thinned to about this many points, extremes kept."""
+MOST_MARKS = 800
+"""So many marks of a kind are drawn at most, extremes kept; their name says how many there are."""
 SHAPES = {"up": "triangle-up", "down": "triangle-down", "cross": "x", "diamond": "diamond", "star": "star"}
 
 STYLE = """
@@ -149,13 +151,15 @@ def _line(line: Line, theme: Theme) -> Any:
 
 def _marks(marks: Marks, theme: Theme) -> Any:
     shapes = [marks.shapes] * len(marks.values) if isinstance(marks.shapes, str) else marks.shapes
-    look = {"symbol": [SHAPES[shape] for shape in shapes], "size": 9, "color": theme.colour(marks.role)}
-    return (graph.Scattergl if len(marks.values) > MOST_POINTS else graph.Scatter)(
-        x=marks.values.index,
-        y=marks.values.to_numpy(),
+    rows = thin_rows(marks.values.to_numpy(dtype="float64"), MOST_MARKS)
+    shown, thinned = marks.values.iloc[rows], len(rows) < len(marks.values)
+    look = {"symbol": [SHAPES[shapes[row]] for row in rows], "size": 9, "color": theme.colour(marks.role)}
+    return graph.Scatter(
+        x=shown.index,
+        y=shown.to_numpy(),
         mode="markers",
-        name=marks.name,
-        text=marks.text,
+        name=f"{marks.name} ({len(rows):,} of {len(marks.values):,})" if thinned else marks.name,
+        text=[marks.text[row] for row in rows] if len(marks.text) else None,
         hoverinfo="text+x" if len(marks.text) else None,
         marker={**look, "line": {"width": 1, "color": "white"}},
         **_shown(marks),
@@ -216,14 +220,16 @@ def groups(table: pd.DataFrame, title: str, colours: Sequence[str]) -> graph.Fig
 
 
 def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[str, Any, str]]) -> graph.Figure:
-    """Return how `value` is distributed, and each over `hours`, for parts of a table: (name, rows, colour).
+    """Return how `value` is distributed, and over `hours` (at most MOST_MARKS), by part: (name, rows, colour).
 
     Columns: value, hours, text.
     """
     figure = make_subplots(rows=2, subplot_titles=titles, vertical_spacing=0.16)
     for name, rows, colour in parts:
-        part = table[rows]
-        figure.add_trace(graph.Histogram(x=part["value"], name=name, marker_color=colour, nbinsx=40), row=1, col=1)
+        part = table[rows].sort_values("hours", kind="stable")
+        values = part["value"].to_numpy(dtype="float32")
+        part = part.iloc[thin_rows(values, MOST_MARKS)]
+        figure.add_trace(graph.Histogram(x=values, name=name, marker_color=colour, nbinsx=40), row=1, col=1)
         look = {"mode": "markers", "marker": {"color": colour, "size": 6}, "hoverinfo": "text", "showlegend": False}
         points = graph.Scatter(x=part["hours"], y=part["value"], text=part["text"], **look)
         figure.add_trace(points, row=2, col=1)

@@ -11,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +145,16 @@ def spacing_days(index: pd.Index[Any]) -> float:
 
 def thin_line(line: pd.Series[Any], most: int = 4_000) -> pd.Series[Any]:
     """Return a line of at most about `most` points that looks the same: each bin keeps its extremes."""
+    return line if len(line) <= most else line.iloc[thin_rows(line.to_numpy(dtype="float64"), most)]
 
-    if len(line) <= most:
-        return line
-    values = line.to_numpy(dtype="float64")
+
+def thin_rows(values: NDArray[np.float64], most: int) -> list[int]:
+    """Return the rows of at most about `most` values, in order: each bin keeps its extremes."""
+    if len(values) <= most:
+        return list(range(len(values)))
     width = math.ceil(len(values) / (most // 2))
     keep = {0, len(values) - 1}
     for start in range(0, len(values), width):
         part = values[start : start + width]
         keep |= {start + int(part.argmin()), start + int(part.argmax())}
-    return line.iloc[sorted(keep)]
+    return sorted(keep)

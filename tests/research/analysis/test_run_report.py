@@ -41,6 +41,17 @@ def test_the_report_is_small_and_names_no_host(sample_results: Results, tmp_path
     assert sample_results.report(tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_report_of_twenty_thousand_fills_is_below_a_megabyte_and_says_how_many_it_shows(tmp_path: Path) -> None:
+    data = walk(5, 20_100)
+    run = vectorised({"S": data}, np.where(np.arange(len(data)) % 2, 1.0, -1.0))
+    assert len(run.fills) > 20_000
+    page = run.report(tmp_path / "report.html").read_text()
+    assert len(page) < 1_000_000
+    shown, total = re.findall(r"S changes of side \(([\d,]+) of ([\d,]+)\)", page)[0]
+    assert int(total.replace(",", "")) > 20_000
+    assert int(shown) <= interactive.MOST_MARKS
+
+
 def test_the_script_is_written_once_a_folder_and_into_a_page_that_stands_alone(
     sample_results: Results, tmp_path: Path
 ) -> None:

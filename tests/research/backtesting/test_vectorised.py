@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.research.markets import walk
 from toolkit.errors import InputError
+from toolkit.research.analysis.luck import trials
 from toolkit.research.backtesting.arrays import vectorised, vectorised_many
 from toolkit.research.backtesting.driver import backtest
 
@@ -127,6 +130,41 @@ def test_many_targets_give_one_row_each() -> None:
     assert list(table.index) == [0.0, 1.0, 2.0]
     assert table.loc[0.0, "profit"] == 0
     assert table.loc[2.0, "fees"] == pytest.approx(2 * table.loc[1.0, "fees"])
+
+
+@pytest.mark.parametrize("symbols", [1, 3])
+@pytest.mark.parametrize("sizing", ["quantity", "notional"])
+@pytest.mark.parametrize("every", ["min", "h", "D"])
+def test_measures_of_many_columns_are_those_of_each_run(symbols: int, sizing: Any, every: str) -> None:
+    data, rng = bars(11, 120, symbols, every=every), np.random.default_rng(5)
+    targets: dict[Any, Any] = {}
+    for number in range(90):
+        held = rng.choice([-1.0, 0.0, 1.0, np.nan], (120, symbols), p=[0.1, 0.1, 0.1, 0.7])
+        targets[number, number % 7] = held * float(rng.choice([0.5, 3.0, 40.0, 300_000.0]))
+    options: dict[str, Any] = {
+        "sizing": sizing, "capital": 5_000.0, "fee": 0.001, "slippage": 0.0004, "step": rng.choice([None, 0.25]),
+        "funding": float(rng.choice([0.0005, -0.0005])),
+    }  # fmt: skip
+    names = ["sharpe", "total_return", "max_drawdown", "volatility"]
+    many = vectorised_many(data, targets, measures=names, **options)
+    assert list(many) == names
+    assert list(many.index) == list(targets)
+    each = vectorised_many(data, targets, **options)[names].astype("float64")
+    np.testing.assert_allclose(many.to_numpy(), each.to_numpy(), rtol=1e-6, atol=1e-9)
+    assert (each["max_drawdown"] <= -1).any(), "some have lost everything"
+
+
+def test_runs_that_are_measured_together_are_counted_as_trials() -> None:
+    data = bars(3, 60, 1)
+    targets = {size: np.full(60, size) for size in (1.0, 2.0, 3.0)}
+    before = len(trials)
+    for _ in range(2):
+        vectorised_many(data, targets, measures=["sharpe"])
+    assert len(trials) == before + 3
+    with pytest.raises(InputError, match="shape"):
+        vectorised_many(data, {1: np.zeros(59)}, measures=["sharpe"])
+    with pytest.raises(InputError, match="sharp"):
+        vectorised_many(data, targets, measures=["sharp"])
 
 
 def test_shapes_and_times_that_do_not_match_are_named() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -23,8 +24,10 @@ from toolkit.errors import DataWarning, InputError
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import RandomLatency
+from toolkit.research.selection import points
+from toolkit.research.selection.fingerprints import fingerprint
 from toolkit.research.selection.optimising import optimise
-from toolkit.research.selection.sweeps import fingerprint, sweep
+from toolkit.research.selection.sweeps import sweep
 
 GRID = {"a": [1, 2, 3], "b": [0.1, 0.2]}
 
@@ -54,6 +57,35 @@ def test_the_product_of_the_grid_comes_in_order_with_seeds() -> None:
 def test_processes_give_the_frame_of_one_process() -> None:
     alone = sweep(measure, GRID, seeds=[7], workers=0, progress=False)
     pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], workers=2, progress=False), alone)
+
+
+def where(a: int, **options: Any) -> dict[str, int]:
+    return {"process": os.getpid()}
+
+
+def test_a_sweep_runs_here_until_processes_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    points.end_workers()
+    assert set(sweep(where, {"a": range(6)}, progress=False)["process"]) == {os.getpid()}
+    monkeypatch.setattr(points, "START_COST", -1.0)
+    first, *others = sweep(where, {"a": range(6)}, progress=False)["process"]
+    assert first == os.getpid()
+    assert os.getpid() not in others
+
+
+def test_processes_are_kept_for_the_next_sweep_of_the_same_code() -> None:
+    def used(task: Any, **options: Any) -> set[int]:
+        return set(sweep(task, {"a": range(8)}, workers=1, progress=False, **options)["process"])
+
+    points.end_workers()
+    [kept] = used(where)
+    assert used(where, rate=2) == used(where) == {kept}
+    assert used(lambda a: {"process": os.getpid(), "code": 2}) != {kept}, "other code"
+    [kept] = used(where)
+    os.kill(kept, signal.SIGTERM)  # while it is idle
+    assert used(where) not in ({kept}, {os.getpid()})
+    points.end_workers()
+    assert not points._kept
 
 
 def test_a_cluster_gives_the_frame_of_one_process(cluster: Any) -> None:
@@ -329,7 +361,7 @@ def test_a_results_file_knows_the_code_and_says_what_is_run_again(
 
 
 def test_the_hash_of_code_is_the_same_in_another_process_and_follows_what_is_called() -> None:
-    source = "import sys\nfrom toolkit.research.selection.sweeps import code_of\n{}\nprint(code_of(task))"
+    source = "import sys\nfrom toolkit.research.selection.fingerprints import code_of\n{}\nprint(code_of(task))"
     helper = "def inner(x):\n    return x in {{'a', 'b', {}}}\ndef task(k):\n    return inner(k)"
 
     def printed(number: str, seed: str) -> str:

@@ -19,6 +19,7 @@ import pandas as pd
 
 from ..data.bars import read_bars
 from ..data.event_array import Kind
+from ..data.event_files import EventFiles, holds_events
 from ..data.events import Events
 from ..data.quality import check
 from .luck import trials
@@ -43,7 +44,7 @@ def audit(run: Any) -> pd.DataFrame:
             why = "the run can't be made again here"
             rows += [(name, None, why) for name in ("look-ahead", "ties", "queue", "gaps", "volume")]
         else:
-            events = isinstance(next(iter(_parts(given["data"]).values())), Events)
+            events = holds_events(next(iter(_parts(given["data"]).values())))
             rows += [_look_ahead(run, given, events), *_repeated(run, given, events), _gaps(given, events)]
             rows.append(_volume(run, given, events))
     count = max(len(trials), 1)
@@ -115,12 +116,16 @@ def _cut(data: Any, time_ms: int, events: bool) -> Any:
     """Return data up to a time: events that were received, or bars that have closed and a flat one for their orders."""
     made: dict[str, Any] = {}
     for name, part in _parts(data).items() if events else ():
+        whole, part = ([], part) if isinstance(part, Events) else EventFiles(name, part).until((time_ms + 1) * 10**6)
+        made[name] = whole
+        if part is None:
+            continue
         rows = part.array[part.array["local_ns"] < (time_ms + 1) * 10**6]
         # The last change of the book is said again, so that the orders arrive.
         last = rows[np.isin(rows["kind"], (Kind.DEPTH, Kind.QUOTE))][-1:].copy()
         last["exchange_ns"] = last["local_ns"] = (time_ms + 1) * 10**6
-        grid = {"tick_size": part.tick_size, "step_size": part.step_size}
-        made[name] = Events(np.concatenate([rows, last]), symbol=part.symbol, **grid)
+        cut = Events(np.concatenate([rows, last]), symbol=part.symbol, **part.grid)
+        made[name] = [*whole, cut] if whole else cut
     if events:
         return made
     for name, bars in read_bars(data).items():
@@ -136,7 +141,7 @@ def _cut(data: Any, time_ms: int, events: bool) -> Any:
 def _blinded(given: Mapping[str, Any], time_ms: int) -> Iterator[None]:
     """Mirror the future of every frame and array that the strategy's functions hold, and undo it afterwards."""
     bars = next(iter(_parts(given["data"]).values()))
-    closed = np.zeros(0) if isinstance(bars, Events) else next(iter(read_bars(given["data"]).values())).closed
+    closed = np.zeros(0) if holds_events(bars) else next(iter(read_bars(given["data"]).values())).closed
     undo: list[tuple[Any, Any, Any]] = []
     for holder, name, value in list(_held(given.get("strategy"))) + list(_held(given.get("targets"))):
         if isinstance(value, pd.DataFrame | pd.Series | np.ndarray) and len(value) == len(closed):
@@ -219,8 +224,10 @@ def _gaps(given: Mapping[str, Any], events: bool) -> Finding:
     for name, part in (_parts(given["data"]) if events else read_bars(given["data"])).items():
         if not events:
             part = pd.DataFrame({"time": pd.to_datetime(part.opened, unit="ms", utc=True)})
-        problems = check(part)
-        found += [f"{name} {row.detail}" for row in problems[problems["problem"].isin(["gap", "silence"])].itertuples()]
+        for one in EventFiles(name, part) if isinstance(part, list | tuple) else [part]:
+            problems = check(one)
+            named = problems[problems["problem"].isin(["gap", "silence"])].itertuples()
+            found += [f"{name} {row.detail}" for row in named]
     return "gaps", bool(found), f"{len(found)}, the first: {found[0]}" if found else "none"
 
 

@@ -371,6 +371,36 @@ def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict
     }
 
 
+COLUMN_MEASURES = ("total_return", "volatility", "sharpe", "max_drawdown")
+"""Measures that `measure_columns` knows."""
+
+
+# Second form: measures of an equity curve
+def measure_columns(times: Times, equity: Values) -> dict[str, Values]:
+    """Return the `COLUMN_MEASURES` of many runs over the same times: `equity` has one column a run."""
+    sampled = Curve(times, np.ones(len(times))).sampled()
+    rows = np.searchsorted(times, np.append(times[0], sampled.times), side="right") - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = equity[rows]
+        returns = values[1:] / values[:-1] - 1
+        mean = add(returns) / len(returns)
+        returns -= mean
+        spread = np.sqrt(np.einsum("ij,ij->j", returns, returns) / (len(returns) - 1))
+        found = {
+            "total_return": equity[-1] / equity[0] - 1,
+            "volatility": spread * math.sqrt(sampled.per_year),
+            "sharpe": np.where(spread > 1e-12 * np.abs(mean), mean / spread, np.nan) * math.sqrt(sampled.per_year),
+            "max_drawdown": np.minimum.reduce(equity / np.maximum.accumulate(equity)) - 1,
+        }
+    # Where nothing is left, or there are few points, the plain form decides.
+    few = len(returns) < 2
+    for column in range(equity.shape[1]) if few else np.flatnonzero(np.minimum.reduce(equity) <= 0):
+        curve = Curve(times, equity[:, column])
+        for name, measured in zip(COLUMN_MEASURES, (total_return, volatility, sharpe, max_drawdown), strict=True):
+            found[name][column] = measured(curve)
+    return found
+
+
 def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFrame, notional: pd.Series[float]) -> Curve:
     """Return the frames of a run as arrays."""
     curve, paid = _curve(equity), float(funding["payment"].sum())

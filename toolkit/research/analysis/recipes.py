@@ -150,6 +150,8 @@ def _describe(value: Any) -> Any:
         return {str(name): _describe(part) for name, part in value.items()}
     if isinstance(value, list | tuple) and len(value) <= 16:
         return [_describe(part) for part in value]
+    if isinstance(value, list | tuple):
+        return f"{len(value)} items, checksum {zlib.crc32(repr(value).encode()):08x}"
     if hasattr(value, "__len__") and not isinstance(value, type):
         index = getattr(value, "index", None)
         span = f", {index[0]} to {index[-1]}" if isinstance(index, pd.Index) and len(index) else ""

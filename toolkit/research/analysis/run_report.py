@@ -208,11 +208,12 @@ def with_funding(run: Reported) -> pd.DataFrame:
     with funding, USDC), hours (held), text.
     """
     trips, paid = run.round_trips, run.funding
-    found = []
-    for trip in trips.itertuples():
-        during = (paid["symbol"] == trip.symbol) & (paid["time"] > trip.opened) & (paid["time"] <= trip.closed)
-        found.append(float(paid.loc[during, "payment"].sum()))
-    trips = trips.assign(funding=np.array(found, dtype="float64"))
+    found = np.zeros(len(trips))
+    for symbol, part in paid.groupby("symbol"):
+        sums, times = np.append(0.0, part["payment"].cumsum()), pd.DatetimeIndex(part["time"])
+        opened, closed = (times.searchsorted(pd.DatetimeIndex(trips[at]), side="right") for at in ("opened", "closed"))
+        found += np.where(trips["symbol"] == symbol, sums[closed] - sums[opened], 0.0)
+    trips = trips.assign(funding=found)
     text = [f"{t.side} {t.symbol}<br>net {t.net:,.2f}, funding {t.funding:,.2f}" for t in trips.itertuples()]
     hours = (trips["closed"] - trips["opened"]).dt.total_seconds() / 3600
     return trips.assign(value=trips["net"] + trips["funding"], hours=hours, text=text)

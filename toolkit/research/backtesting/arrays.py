@@ -6,7 +6,8 @@ is a fast approximation: queues, margin, liquidation and minimum sizes are left 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,7 +17,8 @@ import pandas as pd
 from ...errors import InputError
 from ...interchange import to_pandas
 from ...suggestions import check_known
-from ..analysis.metrics import Curve
+from ..analysis.luck import trials
+from ..analysis.metrics import COLUMN_MEASURES, Curve, measure_columns
 from ..analysis.recipes import repeatable
 from ..analysis.results import FILLS, FUNDING, Results, frame
 from ..data.bars import Bars, by_time, read_bars
@@ -69,40 +71,122 @@ def vectorised(
     shows how close it was. Raises InputError for shapes that don't match.
     """
     by_symbol = read_bars(data)
-    for field, given in (("funding", funding), ("step", step)):
-        if isinstance(given, Mapping):
-            check_known(given, by_symbol, field, "symbol of the data")
     bars = list(by_symbol.values())
-    opens = np.column_stack([bar.open for bar in bars])
-    closes = np.column_stack([bar.close for bar in bars])
-    market = _Market(opens, closes, np.array([_step(step, bar.symbol) for bar in bars]), fee, slippage)
-    if callable(targets):
-        targets = targets({name: part.frame() for name, part in by_symbol.items()})
-    if isinstance(targets, Mapping):
-        check_known(targets, by_symbol, "targets", "symbol of the data")
-        targets = np.column_stack([np.asarray(targets.get(name, np.zeros(len(bars[0])))) for name in by_symbol])
-    wanted = _without_gaps(_targets(to_pandas(targets, "targets"), bars))
-    settled = _settlements(to_pandas(funding, "funding"), bars, opens, closes)
+    wanted = _without_gaps(_wanted(targets, by_symbol, bars))
+    market, settled = _market_of(by_symbol, fee, slippage, funding, step)
     held = np.zeros_like(wanted)
     if sizing == "equity":
         held = _compounded(wanted, market, settled, capital)
     else:
-        units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
+        units = wanted if sizing == "quantity" else _notional_units(wanted, market.closes)
         held[1:] = _round_to_steps(units, market.steps)[:-1]
     source = ArraysSource(bars, market, settled, held, capital)
     return Results.of(source, name, dict(params or {}), {"engine": "vectorised"})
 
 
-def vectorised_many(data: Any, targets: Mapping[Any, Any], **options: Any) -> pd.DataFrame:
+def vectorised_many(
+    data: Any, targets: Mapping[Any, Any], *, measures: Sequence[str] | None = None, **options: Any
+) -> pd.DataFrame:
     """Return the measures of many target frames on the same bars: one row for each key, columns as `metrics()`.
 
-    Options are those of `vectorised`. The runs follow one another, so memory is that of one; for several processes use
-    `sweep`.
+    `measures` chooses some of them. total_return, volatility, sharpe and max_drawdown are computed for many runs
+    together, which takes a fraction of the time. Options are those of `vectorised`. Memory is that of a few runs; for
+    several processes use `sweep`. Raises InputError for measures that are not known.
     """
-    bars = list(read_bars(data).values())
-    by_symbol = {bar.symbol: bar for bar in bars}
-    rows = {key: vectorised(by_symbol, wanted, **options).metrics() for key, wanted in targets.items()}
-    return pd.DataFrame(rows).T.infer_objects().rename_axis(index="run", columns="measure")
+    by_symbol = read_bars(data)
+    names = list(measures or ())
+    if names and set(names) <= set(COLUMN_MEASURES) and options.get("sizing") != "equity":
+        table = pd.DataFrame(_measured_together(by_symbol, list(targets.values()), **options))[names]
+    else:
+        runs = [vectorised(by_symbol, wanted, **options).metrics() for wanted in targets.values()]
+        table = pd.DataFrame(runs).infer_objects()
+        for name in names:
+            check_known({name: 0}, table.columns, "measures", "measure")
+        table = table[names] if names else table
+    return table.set_axis(pd.Index(list(targets), tupleize_cols=False, name="run")).rename_axis(columns="measure")
+
+
+BLOCK = 1 << 17
+"""About this many values of targets are computed together: as many as a processor's cache holds."""
+
+
+# Second form: what targets earn
+def _measured_together(
+    by_symbol: Mapping[str, Bars],
+    targets: Sequence[Any],
+    *,
+    sizing: Sizing = "quantity",
+    capital: float = 10_000.0,
+    fee: float = 0.0006,
+    slippage: float = 0.0,
+    funding: Any = "interest",
+    step: float | Mapping[str, float] | None = None,
+) -> dict[str, Array]:
+    """Return the `COLUMN_MEASURES` of runs, which `vectorised` makes one at a time, in blocks of columns."""
+    bars = list(by_symbol.values())
+    market, settled = _market_of(by_symbol, fee, slippage, funding, step)
+    early, late = settled.costs(market.opens.shape)
+    times = np.concatenate([bars[0].opened[:1], bars[0].closed])
+    width = max(1, BLOCK // len(bars[0]))
+    found: list[dict[str, Array]] = []
+    keys: list[str] = []
+    terms = hashlib.sha256(repr((list(by_symbol), sizing, capital, fee, slippage, step)).encode())
+    for part in (market.opens, market.closes, early, late):
+        terms.update(np.ascontiguousarray(part).data)
+    for first in range(0, len(targets), width):
+        block = [_wanted(each, by_symbol, bars) for each in targets[first : first + width]]
+        keys += [hashlib.sha256(terms.digest() + each.tobytes()).hexdigest()[:32] for each in block]
+        equity = np.full((len(times), len(block)), float(capital))
+        for number in range(len(bars)):
+            wanted = _without_gaps(np.column_stack([each[:, number] for each in block]))
+            closes, steps = market.closes[:, number, None], market.steps[number : number + 1]
+            units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
+            held = np.zeros_like(wanted)
+            held[1:] = _round_to_steps(units, steps)[:-1]
+            # What is bought costs the open, and each unit traded the fee and the slippage, with its own fee.
+            flow = np.diff(held, axis=0, prepend=0.0)
+            cost = np.abs(flow)
+            cost *= slippage + fee
+            flow *= 1 + slippage * fee
+            flow += cost
+            flow *= -market.opens[:, number, None]
+            rows = np.flatnonzero((early[:, number] != 0) | (late[:, number] != 0))
+            flow[rows] -= (
+                held[np.maximum(rows - 1, 0)] * early[rows, number, None] + held[rows] * late[rows, number, None]
+            )
+            np.cumsum(flow, axis=0, out=flow)
+            held *= closes
+            flow += held
+            equity[1:] += flow
+        found.append(measure_columns(times, equity))
+    joined = {name: np.concatenate([each[name] for each in found]) for name in COLUMN_MEASURES}
+    with trials.together():
+        for key, ratio in zip(keys, joined["sharpe"].tolist(), strict=True):
+            trials.add(key, ratio)
+    return joined
+
+
+def _wanted(targets: Any, by_symbol: Mapping[str, Bars], bars: list[Bars]) -> Array:
+    """Return targets of any form as an array, one row a bar and one column a symbol."""
+    if callable(targets):
+        targets = targets({name: part.frame() for name, part in by_symbol.items()})
+    if isinstance(targets, Mapping):
+        check_known(targets, by_symbol, "targets", "symbol of the data")
+        targets = np.column_stack([np.asarray(targets.get(name, np.zeros(len(bars[0])))) for name in by_symbol])
+    return _targets(to_pandas(targets, "targets"), bars)
+
+
+def _market_of(
+    by_symbol: Mapping[str, Bars], fee: float, slippage: float, funding: Any, step: Any
+) -> tuple[_Market, _Settlements]:
+    """Return what targets are traded at, and the settlements."""
+    for field, given in (("funding", funding), ("step", step)):
+        if isinstance(given, Mapping):
+            check_known(given, by_symbol, field, "symbol of the data")
+    bars = list(by_symbol.values())
+    opens, closes = (np.column_stack([getattr(bar, name) for bar in bars]) for name in ("open", "close"))
+    market = _Market(opens, closes, np.array([_step(step, bar.symbol) for bar in bars]), fee, slippage)
+    return market, _settlements(to_pandas(funding, "funding"), bars, opens, closes)
 
 
 def _targets(targets: Any, bars: list[Bars]) -> Array:
@@ -184,9 +268,7 @@ class _Market(NamedTuple):
 def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: float) -> Array:
     """Return the positions when each target is a multiple of equity at its close; loops only over changed targets."""
     opens, closes, steps, fee, slippage = market
-    held, early, late = (np.zeros_like(wanted) for _ in range(3))
-    for costs, chosen in ((early, ~settled.late), (late, settled.late)):  # of one unit held in each bar
-        np.add.at(costs, (settled.rows[chosen], settled.columns[chosen]), (settled.rates * settled.prices)[chosen])
+    held, (early, late) = np.zeros_like(wanted), settled.costs(wanted.shape)
     changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))
     previous = np.zeros(wanted.shape[1])
     position, cash, done = previous, capital, 0
@@ -218,6 +300,13 @@ class _Settlements(NamedTuple):
     rates: Array
     prices: Array
     late: NDArray[np.bool_]
+
+    def costs(self, shape: tuple[int, ...]) -> list[Array]:
+        """Return what one unit pays in each bar: held before it, and held in it."""
+        found = [np.zeros(shape), np.zeros(shape)]
+        for costs, chosen in zip(found, (~self.late, self.late), strict=True):
+            np.add.at(costs, (self.rows[chosen], self.columns[chosen]), (self.rates * self.prices)[chosen])
+        return found
 
 
 def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) -> _Settlements:

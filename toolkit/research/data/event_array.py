@@ -102,6 +102,11 @@ class EventArray:
     def __len__(self) -> int:
         return len(self.array)
 
+    @property
+    def grid(self) -> dict[str, Any]:
+        """Its tick_size and step_size."""
+        return {"tick_size": self.tick_size, "step_size": self.step_size}
+
     def of(self, *kinds: Kind) -> NDArray[Any]:
         """Return the rows of the array that are of some kinds."""
         found: NDArray[Any] = self.array[np.isin(self.array["kind"], kinds)]

@@ -14,21 +14,27 @@ import pandas as pd
 from ...errors import InputError
 from ...interchange import to_pandas
 from .events import Events, holds_events, merge
-from .formats import bybit, hftbacktest, recordings, tardis
+from .formats import binance_archives, bybit, hftbacktest, hyperliquid, recordings, tardis
 from .formats.binance import BinanceReader
+from .formats.binance_archives import kind_of_table
 from .formats.candle_files import read_csv, read_frame, read_freqtrade, read_parquet
-from .formats.text_files import BOM, COMMENT, TextFile, delimiter_of
+from .formats.text_files import BOM, COMMENT, TextFile, delimiter_of, first_line
 from .recording_store import JOURNAL
 
 
-def _read_binance(source: TextFile) -> dict[str, Events]:
-    return BinanceReader(source).read()
+def _read_binance(source: TextFile) -> Mapping[str, Any]:
+    """Read raw streams, or a table of the archives: trades and best prices, else candles, rates or metrics."""
+    line, _ = first_line(source)
+    if kind := kind_of_table(line):
+        return binance_archives.read(source, kind)
+    return read_csv(source) if line.count(b",") > 1 and b"{" not in line else BinanceReader(source).read()
 
 
 FORMATS: dict[str, Callable[[TextFile], Mapping[str, Any]]] = {
     "binance-usdm": _read_binance,
     "tardis": tardis.read,
     "bybit": bybit.read,
+    "hyperliquid": hyperliquid.read,
     "hftbacktest": hftbacktest.read,
     "freqtrade": read_freqtrade,
     "csv": read_csv,
@@ -51,14 +57,15 @@ def load(
     """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
 
     Parameters:
-        path: a file (plain, .gz, .bz2, .xz, .zst or .zip), the directory of a recording or of files, a pattern with *,
-            or a list of these: files of one product become one, in the order of their local times (candles: of their
-            first times). A frame of candles or funding rates of any library that has the Arrow interface is read as
-            the table of a file would be.
-        format: "binance-usdm" (raw streams), "tardis" (incremental L2, snapshots, trades, quotes, derivative ticker),
-            "bybit" (archives of books and trades), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
-            candles, trades, funding rates), "csv" and "parquet" (candles; a Parquet file that `Events.save` wrote are
-            events), "recording" (of `record`); None guesses from the contents and prints what it took it for.
+        path: a file (plain, .gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, a pattern
+            with *, or a list of these: files of one product become one, in the order of their local times (candles: of
+            their first times). A frame of candles or funding rates of any library that has the Arrow interface is read
+            as the table of a file would be.
+        format: "binance-usdm" (raw streams; the archives' trades, aggTrades, bookTicker and metrics), "tardis"
+            (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades),
+            "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
+            candles, trades, funding rates), "csv" and "parquet" (candles, rates, metrics; a Parquet file that
+            `Events.save` wrote are events), "recording" (of `record`); None guesses from the contents and prints it.
         symbol: which product, where there are several; without it they come as a dict symbol → data (candles of
             several as one frame). It names events that have no name.
         columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
@@ -66,7 +73,9 @@ def load(
         progress: True shows a progress bar immediately, False never, None when reading takes long.
 
     DataFrame of candles: time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
-    (float64); of funding rates: time, symbol, rate. Nothing is repaired or sorted within a file: see `check`.
+    (float64); of funding rates: time, symbol, rate; of metrics: time, symbol, and those of mark, index (USD),
+    open_interest (base units), open_interest_value (USD), premium and ratios that there are. Nothing is repaired or
+    sorted within a file: see `check`.
 
     Raises InputError, which names file and line and says what was expected there.
     """
@@ -111,7 +120,11 @@ def guess_format(path: Path) -> str:
         return "freqtrade"
     first = next((line.strip() for line in head.splitlines() if line.strip() and not COMMENT.match(line)), b"")
     if re.match(rb"([^\s{\[,;|]+[\s,;|]+)?[\[{]", first):
+        if re.search(rb'"channel"\s*:\s*"(l2Book|trades|bbo|activeAssetCtx)"', head):
+            return "hyperliquid"
         return "bybit" if re.search(rb'"topic"\s*:\s*"(orderbook|publicTrade|tickers)\.', head) else "binance-usdm"
+    if kind_of_table(first):
+        return "binance-usdm"
     names = {part.strip().strip('"') for part in first.decode(errors="replace").split(delimiter_of(first))}
     if {"exchange", "symbol", "timestamp", "local_timestamp"} <= names:
         return "tardis"
@@ -155,10 +168,14 @@ def _unfolded(path: Path) -> list[Path]:
 
 def _joined(name: str, parts: list[Any]) -> Any:
     if all(isinstance(part, Events) for part in parts):
+        forms = {part.source.rpartition(", ")[2] for part in parts}
+        if {"trades)", "aggregated trades)"} <= forms:
+            text = f"{name}: the files hold the same trades one by one and aggregated; load one of the two"
+            raise InputError(text, field="path", rule="one form of trades")
         return merge(parts)
     if len(parts) == 1:
         return parts[0]
-    forms = {"events" if isinstance(part, Events) else "rates" if "rate" in part else "candles" for part in parts}
+    forms = {_form(part) for part in parts}
     if len(forms) > 1:
         held = " and ".join(sorted(forms))
         raise InputError(f"{name}: the files hold {held}; load each kind by itself", field="path")
@@ -166,6 +183,12 @@ def _joined(name: str, parts: list[Any]) -> Any:
     joined = pd.concat(frames, ignore_index=True)
     joined.attrs["notes"] = [note for part in parts for note in part.attrs.get("notes", ())]
     return joined
+
+
+def _form(part: Any) -> str:
+    if isinstance(part, Events):
+        return "events"
+    return "candles" if "close" in part else "rates" if set(part) <= {"time", "symbol", "rate"} else "metrics"
 
 
 def _only(found: dict[str, Any], symbol: str | None) -> Any:

@@ -283,11 +283,16 @@ def has_single_orders(events: EventArray) -> bool:
     return bool((kinds == Kind.ADD).any()) and not np.isin(kinds, (Kind.DEPTH, Kind.SNAPSHOT)).any()
 
 
+def has_levels(kinds: Iterable[int]) -> bool:
+    """Return whether events of these kinds are changes of levels."""
+    return not set(BOOK_KINDS).isdisjoint(kinds)
+
+
 def as_levels(events: EventArray) -> EventArray:
     """Return events whose book is one of levels: as they are, else with those that best prices or orders make."""
     if has_single_orders(events):
         return with_levels(events)[0]
-    return events if np.isin(events.array["kind"], BOOK_KINDS).any() else _quotes_as_levels(events)
+    return events if has_levels(np.unique(events.array["kind"]).tolist()) else _quotes_as_levels(events)
 
 
 def _quotes_as_levels(events: EventArray) -> EventArray:
@@ -296,7 +301,7 @@ def _quotes_as_levels(events: EventArray) -> EventArray:
     rest = events.array.copy()
     rest["kind"][quotes] = Kind.SNAPSHOT
     joined = with_clears(rest, quotes, side=rest["side"][quotes])
-    return EventArray(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size)
+    return EventArray(joined, symbol=events.symbol, **events.grid)
 
 
 def with_levels(events: EventArray) -> tuple[EventArray, OrderFills]:
@@ -320,7 +325,7 @@ def with_levels(events: EventArray) -> tuple[EventArray, OrderFills]:
     found = OrderFills(mine[fills], sides[fills], ticks[fills], filled[fills], mine[priorities[fills]], origins[order])
     rows = _level_rows(events, made, with_trades=not (array["kind"] == Kind.TRADE).any())
     joined = np.concatenate([array[others], rows])[order]
-    return EventArray(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size), found
+    return EventArray(joined, symbol=events.symbol, **events.grid), found
 
 
 def _level_rows(events: EventArray, made: Integers, *, with_trades: bool) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..backtesting.events.event_run import events_by_symbol
 from ..data.event_array import MS
+from ..data.events import Events, merge
 from ..strategy import StrategyLike, as_strategy
 from .run_journal import RunJournal
 from .run_state import utc
@@ -24,7 +25,6 @@ from .runner import Runner
 if TYPE_CHECKING:
     from ...session import Session
     from ...venue.model.market import Market
-    from ..data.events import Events
 
 
 @repeatable
@@ -61,7 +61,8 @@ def paper(
     from ...session import connect
     from ...venue.local import LocalVenue
 
-    recorded = events_by_symbol(replay) or {}
+    given = events_by_symbol(replay) or {}
+    recorded = {name: part if isinstance(part, Events) else merge(part) for name, part in given.items()}
     if recorded and session is not None:
         raise InputError("give replay or session, not both: LocalVenue(replay=…) makes such a session", field="replay")
     if duration is None and recorded:

@@ -9,13 +9,14 @@ import inspect
 import math
 import multiprocessing
 import os
+import tempfile
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from ...stored.lines import LineFile
 from ...stored.seals import FileKind
 from ..analysis.luck import trials
 from ..analysis.results import Results
+from .fingerprints import code_of
 
 FORMAT = 2
 """Number of the format of a results file; files of format 1 had no header."""
@@ -183,12 +185,16 @@ def _unpack(payload: bytes) -> tuple[Any, Any, Mapping[str, Any]]:
     return work
 
 
-_payload = b""
+@lru_cache(maxsize=1)
+def _unpack_file(path: str) -> tuple[Any, Any, Mapping[str, Any]]:
+    return _unpack(Path(path).read_bytes())
 
 
-def _begin_worker(payload: bytes, started: Any) -> None:
-    global _payload
-    _payload = payload
+_payload = ""
+"""The file of the work of this worker."""
+
+
+def _begin_worker(started: Any) -> None:
     started.set()
     threading.Thread(target=_end_with_parent, name="toolkit-parent", daemon=True).start()
 
@@ -198,11 +204,15 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()  # waits on the parent's pipe or, on Windows, its handle; costs nothing meanwhile
+        with suppress(OSError):
+            os.unlink(_payload)
         os._exit(1)
 
 
-def _local_point(point: Point) -> Record:
-    return execute(_unpack(_payload), point)
+def _local_point(path: str, point: Point) -> Record:
+    global _payload
+    _payload = path
+    return execute(_unpack_file(path), point)
 
 
 def _remote_point(payload: bytes, point: Point) -> Record:
@@ -213,20 +223,31 @@ def _remote_point(payload: bytes, point: Point) -> Record:
 def runner(
     task: Any, data: Any, options: Mapping[str, Any], workers: int | None, client: Any
 ) -> Iterator[Callable[[Sequence[Point]], Iterator[Record]]]:
-    """Give a function that runs points and yields their records as they finish; processes last as long as the context.
+    """Give a function that runs points and yields their records as they finish.
 
     `workers` and `client` as in `sweep`.
     """
+    here = partial(map, partial(execute, (task, data, options)))
     if client is not None:
         yield partial(_retried, partial(_on_cluster, client, pack(task, data, options)))
     elif workers == 0:
-        yield partial(map, partial(execute, (task, data, options)))
+        yield here
     else:
-        processes = _Processes(pack(task, data, options), workers or os.cpu_count() or 1)
-        try:
-            yield partial(_retried, processes.run)
-        finally:
-            processes.pool.shutdown()
+        with _Work(task, data, options, workers or os.cpu_count() or 1) as work:
+            yield partial(_retried, work.run) if workers else partial(_where_it_pays, here, work)
+
+
+def _where_it_pays(
+    here: Callable[[Sequence[Point]], Iterator[Record]], work: _Work, points: Sequence[Point]
+) -> Iterator[Record]:
+    """Yield records of points that run in this process, and in others once that takes less time."""
+    begun = time.perf_counter()
+    for done, record in enumerate(here(points), start=1):
+        yield record
+        saved = (time.perf_counter() - begun) / done * (len(points) - done) * (1 - 1 / work.workers)
+        if saved > (KEPT_COST if work.key in _kept else START_COST):
+            yield from _retried(work.run, points[done:])
+            return
 
 
 Lost = dict[Point, str]
@@ -244,23 +265,86 @@ def _retried(run: Callable[[Sequence[Point], Lost], Iterator[Record]], points: S
             yield make_record(point, {}, f"WorkerDied: {dead[point]}")
 
 
+START_COST, KEPT_COST = 4.0, 0.5
+"""Seconds that must be saved to start processes, or to hand work to those that were kept."""
+IDLE = 60.0
+"""Seconds for which processes are kept for the next work."""
+_kept: dict[tuple[int, str], _Processes] = {}
+"""The processes that were kept, by their number and the code of their task: a module that has changed since a process
+imported it would run as it was."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_kept.clear)  # they answer the parent only
+
+
+class _Work:
+    """Points of one task on processes of this machine, which read task and data from a file."""
+
+    def __init__(self, task: Any, data: Any, options: Mapping[str, Any], workers: int) -> None:
+        self.workers = workers
+        self.key = workers, code_of(task)
+        self._packed = partial(pack, task, data, options)
+        self._path = ""
+        self._processes: _Processes | None = None
+
+    def __enter__(self) -> _Work:
+        return self
+
+    def run(self, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
+        """Yield records as they finish, and add the points whose process died to `lost`."""
+        if self._processes is None:
+            self._processes = _kept.pop(self.key, None) or _Processes(self.workers)
+            end_workers()  # of other code
+            self._processes.idle.cancel()
+            handle, self._path = tempfile.mkstemp(prefix="toolkit-sweep-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(self._packed())
+        yield from self._processes.run(self._path, points, lost)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._path:
+            os.unlink(self._path)
+        if self._processes is not None and kind is None and not self._processes.broken:
+            self._processes.keep(self.key)
+        elif self._processes is not None:
+            self._processes.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def end_workers() -> None:
+    """End the processes that were kept for the next work."""
+    while _kept:
+        _kept.popitem()[1].pool.shutdown()
+
+
 class _Processes:
     """Processes of this machine, which start when there is work: spawned, which is safe with threads on all systems."""
 
-    def __init__(self, payload: bytes, workers: int) -> None:
+    def __init__(self, workers: int) -> None:
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             rule = 'put the call under if __name__ == "__main__":'
             text = f"sweep was called while a worker imports this script; {rule}"
             raise InputError(text, field="workers", rule="main module")
         context = multiprocessing.get_context("spawn")
         self._started = context.Event()
-        begin: dict[str, Any] = {"initializer": _begin_worker, "initargs": (payload, self._started)}
+        begin: dict[str, Any] = {"initializer": _begin_worker, "initargs": (self._started,)}
         self._make = partial(ProcessPoolExecutor, workers, mp_context=context, **begin)
         self.pool = self._make()
+        self.broken = False
+        self.idle = threading.Timer(IDLE, end_workers)
 
-    def run(self, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
-        """Yield records as they finish, and add the points whose process died to `lost`."""
-        futures = {self.pool.submit(_local_point, point): point for point in points}
+    def keep(self, key: tuple[int, str]) -> None:
+        """Keep the processes for a while."""
+        _kept[key] = self
+        self.idle = threading.Timer(IDLE, end_workers)
+        self.idle.daemon = True
+        self.idle.start()
+
+    def run(self, path: str, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
+        """Run points of the work in a file; see `_Work.run`."""
+        try:
+            futures = {self.pool.submit(_local_point, path, point): point for point in points}
+        except BrokenProcessPool:  # one of them was killed while they were kept
+            self.pool = self._make()
+            futures = {self.pool.submit(_local_point, path, point): point for point in points}
         try:
             for future in as_completed(futures):
                 try:
@@ -270,6 +354,7 @@ class _Processes:
                     continue
                 yield record
         except BaseException:
+            self.broken = True
             self.pool.shutdown(wait=False, cancel_futures=True)
             raise
         if lost and not self._started.is_set():

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ....errors import InputError
 from ...data.event_array import MS, EventArray, Kind
+from ...data.event_files import EventFiles
 from ...data.order_books import feed_times
 from ...market_data import Bar, span_ms
 from ...strategy import Strategy, overrides
@@ -25,11 +27,15 @@ class EventBars:
     """
 
     def __init__(
-        self, strategy: Strategy, interval: str | pd.Timedelta | None, data: Mapping[str, Events], feed_ns: int | None
+        self, strategy: Strategy, interval: str | pd.Timedelta | None, data: Mapping[str, Any], feed_ns: int | None
     ) -> None:
         wanted = interval is not None or overrides(strategy, "on_bar") or overrides(strategy, "on_bars")
         self.interval_ms = span_ms(interval or "1m") if wanted else 0
-        self._data = data
+        for symbol, part in data.items() if self.interval_ms else ():
+            if isinstance(part, EventFiles):
+                text = f"{symbol}: bars need all events at once; give data.load(files), or candles as data"
+                raise InputError(text, field="data", rule="events in memory")
+        self._data: Mapping[str, Any] = data
         self._feed_ns = feed_ns
         self._feeds: dict[str, list[Any]] = {}
         self._latest: dict[str, Bar] = {}

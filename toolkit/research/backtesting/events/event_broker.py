@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import heappush
 from itertools import count
 from typing import Any
@@ -39,24 +39,24 @@ class Impact:
 
     def __init__(self, half_life_ns: int | None) -> None:
         self._half_life_ns = half_life_ns
-        self._taken: dict[tuple[int, int, int], tuple[float, int]] = {}
+        self.taken: dict[tuple[int, int, int], tuple[float, int]] = {}
 
     def take(self, code: int, side: int, price: int, steps: int, time_ns: int) -> None:
         """Note that `steps` of a level (side +1: bids) were taken."""
         if self._half_life_ns is not None:
             key = code, side, price
-            self._taken[key] = self._missing(key, time_ns) + steps, time_ns
+            self.taken[key] = self._missing(key, time_ns) + steps, time_ns
 
     def left(self, code: int, side: int, levels: Levels, time_ns: int) -> Levels:
         """Return levels with what is still missing subtracted; a level may have 0 left."""
-        if not self._taken:
+        if not self.taken:
             return levels
         return tuple(
             (price, max(0, total - round(self._missing((code, side, price), time_ns)))) for price, total in levels
         )
 
     def _missing(self, key: tuple[int, int, int], time_ns: int) -> float:
-        taken, since_ns = self._taken.get(key, (0.0, 0))
+        taken, since_ns = self.taken.get(key, (0.0, 0))
         if not taken or not self._half_life_ns:
             return 0.0
         missing: float = taken * 0.5 ** (max(0, time_ns - since_ns) / self._half_life_ns)
@@ -77,7 +77,7 @@ class EventBroker(SimulatedBroker):
         states: Sequence[SymbolState],
         settings: RunSettings,
         strategy: Strategy,
-        markets: Mapping[int, HistoricalMarket],
+        markets: dict[int, HistoricalMarket],
         latency: RequestLatency,
         impact: Impact,
         partial_fills: bool,
@@ -92,6 +92,8 @@ class EventBroker(SimulatedBroker):
         self.now_ns = self.local_ns = 0
         self.last_arrivals = [0, 0]  # of requests at the exchange, of answers at the strategy
         self.resting: dict[int, Resting] = {}
+        self._books: dict[tuple[int, int], Any] = {}
+        """The book last made of a product and depth, and after which message that was."""
         self.known_steps = dict.fromkeys(self.by_code, 0)
         for state in states:
             state.volume_left = 0  # the house trades nothing of its own, only what was recorded
@@ -209,7 +211,9 @@ class EventBroker(SimulatedBroker):
                 entry.leaves = order.leaves
             else:  # it is new, or was changed so that it lost its place
                 market = self.markets[order.product]
-                entry = resting[order.id] = Resting(order.side, order.price, order.leaves, order.priority)
+                entry = resting[order.id] = Resting(
+                    order.product, order.side, order.price, order.leaves, order.priority
+                )
                 market.join(entry, market.rank_at(self.now_ns))
         if len(resting) > len(orders) or any(key not in orders for key in resting):
             self.resting = {key: entry for key, entry in resting.items() if key in orders}
@@ -217,11 +221,16 @@ class EventBroker(SimulatedBroker):
     def next_fill(self, until_ns: int) -> tuple[int, int] | None:
         """Return (Unix ns, order id) of the first fill of a resting order up to a time, None when there is none."""
         first = None
+        ranks = {code: market.rank_at(until_ns) for code, market in self.markets.items()}
         for key, entry in self.resting.items():
-            market = self.markets[self.account.orders[key].product]
             if entry.found is None:
-                entry.found = market.next_fill(entry, market.rank_at(until_ns), self.partial_fills)
+                until = ranks[entry.code]
+                if until == entry.looked:  # nothing has happened there since the last look
+                    continue
+                entry.looked = until
+                entry.found = self.markets[entry.code].next_fill(entry, until, self.partial_fills)
             if entry.found is not None:
+                market = self.markets[entry.code]
                 # of two orders filled at one instant the better price comes first, then the older order
                 found = market.times[entry.found[0]], entry.found[0], -entry.price * entry.side, key
                 if found[0] <= until_ns and (first is None or found < first):
@@ -232,7 +241,7 @@ class EventBroker(SimulatedBroker):
         """Book the fill that was found for a resting order."""
         entry, order = self.resting[key], self.account.orders[key]
         assert entry.found is not None
-        steps, entry.found = min(entry.found[1], order.leaves), None
+        steps, entry.found, entry.looked = min(entry.found[1], order.leaves), None, -1
         self.advance_ns(time_ns)
         state = self.by_code[order.product]
         last = state.market.last
@@ -271,13 +280,16 @@ class EventBroker(SimulatedBroker):
 
     def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
         """Return the book as the strategy has received it; sides are empty before the first message."""
-        cursor, sides = self.markets[state.code].feed_cursor, []
-        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
-        for side in (1, -1):
-            levels = self.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
-            sides.append(
+        cursor = self.markets[state.code].feed_cursor
+        known, sides = self._books.get((state.code, depth), (None, ()))
+        if known != (cursor, cursor.applied) or self.impact.taken:
+            (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
+            found = [self.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns) for side in (1, -1)]
+            sides = tuple(
                 tuple((price * tick / per_tick, total * step / per_step) for price, total in levels if total > 0)
+                for levels in found
             )
+            self._books[state.code, depth] = (cursor, cursor.applied), sides
         return BookSnapshot(state.symbol, self.local_ns // MS, *sides)
 
     def history(self, state: SymbolState) -> BarHistory:

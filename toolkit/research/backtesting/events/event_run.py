@@ -18,10 +18,10 @@ from ....venue.model.genesis import default_products
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
-from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind, refuse_inverse
+from ...data.event_array import MS, EventArray, Kind, refuse_inverse
+from ...data.event_files import EventFiles, Summary, holds_events, summary_of
 from ...data.events import Events
-from ...data.order_books import as_levels, has_single_orders, with_levels
-from ...data.quality import too_late
+from ...data.order_books import as_levels, feed_times, has_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..backtest_context import BacktestContext
@@ -32,6 +32,7 @@ from ..listing import make_core
 from ..run_source import build_results
 from .event_bars import EventBars
 from .event_broker import FEED_TURN, EventBroker, Impact
+from .market_windows import MarketWindows
 from .recorded_market import FAR, HistoricalMarket
 from .request_latency import request_latency
 
@@ -61,20 +62,20 @@ class EventSettings(TypedDict, total=False):
     """Time in which half of what we took from the recorded book is back (True: "10s"); None: it is never missing."""
 
 
-def events_by_symbol(data: Any) -> Mapping[str, Events] | None:
+def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
     """Return data as events by symbol, None when it is none. Raises InputError for events mixed with others."""
     if isinstance(data, Events):
         return {data.symbol or "ASSET": data}
-    if not isinstance(data, Mapping) or not any(isinstance(part, Events) for part in data.values()):
+    if not isinstance(data, Mapping) or not any(map(holds_events, data.values())):
         return None
-    if not all(isinstance(part, Events) for part in data.values()):
+    if not all(map(holds_events, data.values())):
         raise InputError("some symbols have events and some have bars; give all the same", field="data")
-    return data
+    return {name: part if isinstance(part, Events) else EventFiles(name, part) for name, part in data.items()}
 
 
 def backtest_events(
     strategy: StrategyLike,
-    data: Mapping[str, Events],
+    data: Mapping[str, Events | EventFiles],
     settings: RunSettings,
     latency: Any,
     progress: bool,
@@ -100,23 +101,28 @@ def backtest_events(
     wanted = as_strategy(strategy)
     _check_queue(queue, data)
     feed_ns = None if feed_latency is None else span_ns(feed_latency, "feed_latency")
-    for symbol, events in data.items() if feed_ns is None else ():
-        _check_delays(symbol, events)
-    spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
+    known = {name: part.summary if isinstance(part, EventFiles) else summary_of(part) for name, part in data.items()}
+    for symbol, summary in known.items() if feed_ns is None else ():
+        _check_delays(symbol, summary)
+    spans = {symbol: _span(symbol, summary) for symbol, summary in known.items()}
     start = min(int(span.opened[0]) for span in spans.values())
-    core = make_core(spans, _products(data, settings.products), settings.seed, start)
-    states, markets, received = [], {}, ReceivedBars(data)
+    core = make_core(spans, _products(known, settings.products), settings.seed, start)
+    states, markets, received, windows = [], {}, ReceivedBars(data), dict[int, MarketWindows]()
     for code, (symbol, events) in zip(core.products, data.items(), strict=True):
         state = SymbolState(core, core.products[code], symbol, received)
         model = None if queue == EXACT else queue_model(queue, state.step)
         states.append(state)
-        markets[code] = _market(state, events, feed_ns).for_run(model)
+        if isinstance(events, EventFiles):
+            windows[code] = MarketWindows(events, _grid(state, events.summary.tick_size), feed_ns, model)
+            markets[code] = windows[code].market
+        else:
+            markets[code] = _market(state, events, feed_ns).for_run(model)
     requests = request_latency(latency, next(iter(data.values())), Random(settings.seed))
     half_life = "10s" if impact is True else impact
     recovery = Impact(None if half_life is None or half_life is False else span_ns(half_life, "impact"))
     broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
-    broker.settlements = funding_schedule(core, spans, _funding(core, data, settings.funding))
-    run = _EventRun(broker, EventBars(wanted, interval, data, feed_ns))
+    broker.settlements = funding_schedule(core, spans, _funding(core, known, settings.funding))
+    run = _EventRun(broker, EventBars(wanted, interval, data, feed_ns), windows)
     broker.open_account(settings)
     run.run(progress)
     shown = {
@@ -129,22 +135,29 @@ def backtest_events(
         "partial_fills": partial_fills,
         "impact": str(impact) if impact else None,
     }
-    marks = {state.symbol: _marks(state, markets[state.code]) for state in states}
+    marks = {curve.state.symbol: curve.bars() for curve in run.marks.values()}
     return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), run.end_ns // MS + 1, shown)
 
 
 class _EventRun:
     """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
 
-    def __init__(self, broker: EventBroker, bars: EventBars) -> None:
+    def __init__(self, broker: EventBroker, bars: EventBars, windows: Mapping[int, MarketWindows]) -> None:
         self.broker = broker
         self.bars = bars
+        self.windows = windows
+        self.next_window_ns = min([window.end_ns for window in windows.values()], default=FAR)
         self.ctx = BacktestContext(broker, bars.interval_ms)
         self.ctx.timer_ms = broker.strategy.timer_ms
         self.states = list(broker.states.values())
         self.on_timer = timer_call(broker.strategy, self.ctx)
-        self.start_ns = min(market.start_ns for market in broker.markets.values())
-        self.end_ns = max(market.end_ns for market in broker.markets.values())
+        ends = {code: windows.get(code, market) for code, market in broker.markets.items()}
+        self.start_ns = min(each.first_ns for each in ends.values())
+        self.end_ns = max(each.last_ns for each in ends.values())
+        self.marks = {
+            code: _MarkCurve(broker.by_code[code], broker.markets[code], each.first_ns, each.last_ns)
+            for code, each in ends.items()
+        }
         self.mark_ns = broker.core.state.config.price_interval * MS
 
     def run(self, progress: bool) -> None:
@@ -155,6 +168,24 @@ class _EventRun:
         broker.advance_ns(self.start_ns)
         self._at(self.start_ns)
         broker.run(lambda: self._run_all(progress))
+        self._sample(FAR)
+
+    def _sample(self, end_ns: int) -> None:
+        """Take the prices of the equity curve before a time."""
+        for code, curve in self.marks.items():
+            curve.sample(self.broker.markets[code], end_ns)
+
+    def _next_windows(self) -> Iterator[Message]:
+        """Read the next file of the markets whose window has ended; return the feed from there on."""
+        time, broker = self.next_window_ns, self.broker
+        self._sample(time)
+        for code, window in self.windows.items():
+            if window.end_ns == time:
+                orders = broker.account.orders
+                resting = [entry for key, entry in broker.resting.items() if orders[key].product == code]
+                broker.markets[code] = window.advance(resting)
+        self.next_window_ns = min(window.end_ns for window in self.windows.values())
+        return _feed(broker, time, self.next_window_ns)
 
     def _run_all(self, progress: bool) -> None:
         broker, ctx, happenings, settlements = self.broker, self.ctx, self.broker.happenings, self.broker.settlements
@@ -162,7 +193,7 @@ class _EventRun:
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
         self.bars.schedule(broker)
-        feed = _feed(broker)
+        feed = _feed(broker, 0, self.next_window_ns)
         message = next(feed, LAST)
         bar = None
         if progress:
@@ -172,7 +203,9 @@ class _EventRun:
             bar = tqdm(desc="backtest", total=self.end_ns - self.start_ns, bar_format=form)
         while not ctx.stopped:
             due, received = happenings[0][0], message[0]  # the next mark is always among them
-            time = min(due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns)
+            time = min(
+                due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns, self.next_window_ns
+            )
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
             if broker.resting:
@@ -180,6 +213,10 @@ class _EventRun:
                 if filled is not None:
                     broker.fill(*filled)
                     continue
+            if time >= self.next_window_ns:  # all that took place before it has been processed
+                feed = self._next_windows()
+                message = next(feed, LAST)
+                continue
             if time >= self.end_ns and due > self.end_ns and received > self.end_ns:
                 break
             if settlements and settlements[-1].time * MS <= time:
@@ -265,8 +302,8 @@ class _EventRun:
         broker.join_queues()
 
 
-def _feed(broker: EventBroker) -> Iterator[Message]:
-    """Yield the changes of books and the trades that the strategy wants, by its own clock.
+def _feed(broker: EventBroker, start_ns: int, end_ns: int) -> Iterator[Message]:
+    """Yield the changes of books and the trades of a time that the strategy wants, by its own clock.
 
     At one instant: by symbol, the book before the trades; several messages of the book are one change.
     """
@@ -280,17 +317,20 @@ def _feed(broker: EventBroker) -> Iterator[Message]:
             times, *trades = market.feed_trades
             parts.append(np.column_stack([times, np.full(len(times), number), np.ones(len(times), "int64"), *trades]))
     table = np.concatenate(parts).astype(np.int64)
+    table = table[(table[:, 0] >= start_ns) & (table[:, 0] < end_ns)]
     table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
     for first in range(0, len(table), CHUNK):  # not all together: as Python's numbers they take more memory
         yield from zip(*table[first : first + CHUNK].T.tolist(), strict=True)
 
 
-def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
+def _check_queue(queue: str | QueueModel, data: Mapping[str, Events | EventFiles]) -> None:
     """Raise InputError for a queue model that is not known, and for "exact" where the orders are not."""
     if queue != EXACT:
         queue_model(queue, 1.0)
         return
     for symbol, events in data.items():
+        if isinstance(events, EventFiles):
+            raise InputError(f'{symbol}: queue "exact" needs all events at once; give data.load(files)', field="queue")
         if not has_single_orders(events):
             text = (
                 f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
@@ -299,30 +339,26 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
             raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
 
 
-def _check_delays(symbol: str, events: Events) -> None:
+def _check_delays(symbol: str, summary: Summary) -> None:
     """Raise InputError for recorded delays that can't be."""
-    if (share := too_late(events).mean()) > MOST_TOO_LATE:
+    if (share := summary.late) > MOST_TOO_LATE:
         text = f"{symbol}: {share:.0%} of the events were received more than a minute after they happened"
         text += ', so the recorder\'s clock was wrong; give feed_latency="10ms", or what your feed takes'
         raise InputError(text, field="feed_latency", rule="plausible delays", nearest=("10ms",))
 
 
-def _span(symbol: str, events: Events) -> Bars:
+def _span(symbol: str, summary: Summary) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
-    refuse_inverse(events.symbol or symbol, events.exchange)
-    array = events.array
-    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
+    refuse_inverse(summary.symbol or symbol, summary.exchange)
+    if not (has_levels(summary.kinds) or {Kind.QUOTE, Kind.ADD} & summary.kinds):
         text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"
         raise InputError(text, field="data", rule="a book")
-    prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD))]
-    prices = prices[prices > 0]
-    start = int(array["exchange_ns"].min()) // MS
-    end = int(max(array["exchange_ns"].max(), array["local_ns"].max())) // MS + 1
-    values = {"open": prices[:1], "high": prices.max()[None], "low": prices.min()[None], "close": prices[-1:]}
+    start, end = summary.exchange_ns[0] // MS, max(summary.exchange_ns[1], summary.local_ns[1]) // MS + 1
+    values = dict(zip(("open", "high", "low", "close"), np.array(summary.prices)[:, None], strict=True))
     return Bars(symbol, end - start, np.array([start]), **values, volume=np.zeros(1))
 
 
-def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _products(data: Mapping[str, Summary], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
     known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
     found: dict[str, Any] = dict(given or {})
@@ -338,55 +374,75 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
     return found
 
 
-def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
-    """Return the market of a recording on the grid of its product, computed once."""
+def _grid(state: SymbolState, tick_size: Decimal) -> dict[str, Any]:
+    """Return tick and step of a product. Raises InputError when prices are not multiples of its tick."""
     tick, step = state.product.tick_size, state.product.step_size
-    if events.tick_size % tick:
+    if tick_size % tick:
         text = (
-            f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
+            f"{state.symbol}: prices of the events are multiples of {tick_size}, which is not a multiple of its"
             f" tick_size {tick}"
         )
         raise InputError(text, field="products", rule="tick_size", value=str(tick))
-    key = "market", tick, step, feed_ns
+    return {"tick_size": tick, "step_size": step}
+
+
+def _market(state: SymbolState, events: Events, feed_ns: int | None) -> HistoricalMarket:
+    """Return the market of a recording on the grid of its product, computed once."""
+    grid = _grid(state, events.tick_size)
+    key = "market", *grid.values(), feed_ns
     if key not in events.cache:
-        gridded: EventArray = Events(events.array, symbol=state.symbol, tick_size=tick, step_size=step)
+        gridded = EventArray(events.array, symbol=state.symbol, **grid)
         gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
-        events.cache[key] = HistoricalMarket(gridded, feed_ns, fills)
+        array = gridded.array
+        received = feed_times(gridded) if feed_ns is None else array["exchange_ns"] + feed_ns
+        events.cache[key] = HistoricalMarket(gridded, received, fills)
     found: HistoricalMarket = events.cache[key]
     return found
 
 
-def _funding(core: Core, data: Mapping[str, Events], given: Any) -> Any:
+def _funding(core: Core, data: Mapping[str, Summary], given: Any) -> Any:
     """Return the funding of each symbol: as given, else the recorded rates where there are some."""
     if not isinstance(given, str) or given != "interest":
         return given
     products = zip(core.products.values(), data.items(), strict=True)
-    return {symbol: _recorded_rates(events, product.funding_interval * 1000) for product, (symbol, events) in products}
+    return {symbol: _recorded_rates(part, product.funding_interval * 1000) for product, (symbol, part) in products}
 
 
-def _recorded_rates(events: Events, interval_ms: int) -> Any:
+def _recorded_rates(summary: Summary, interval_ms: int) -> Any:
     """Return the rate of each settlement: the last that was recorded before it, else the venue's for no premium."""
-    rates = events.of(Kind.FUNDING)
+    recorded, rates = summary.rates
     if not len(rates):
         return "interest"
-    rates = rates[np.argsort(rates["exchange_ns"], kind="stable")]
-    ends = int(events.array["exchange_ns"].max()) // MS + interval_ms
-    times = np.arange(int(events.array["exchange_ns"].min()) // MS // interval_ms * interval_ms, ends, interval_ms)
-    places = np.searchsorted(rates["exchange_ns"], times * MS, side="right") - 1
-    values = np.where(
-        places < 0, constant_rate(events.symbol, "interest", interval_ms / 3_600_000), rates["price"][places]
-    )
+    start, end = (time // MS for time in summary.exchange_ns)
+    times = np.arange(start // interval_ms * interval_ms, end + interval_ms, interval_ms)
+    places = np.searchsorted(recorded, times * MS, side="right") - 1
+    values = np.where(places < 0, constant_rate(summary.symbol, "interest", interval_ms / 3_600_000), rates[places])
     return pd.Series(values, index=pd.to_datetime(times, unit="ms", utc=True))
 
 
-def _marks(state: SymbolState, market: HistoricalMarket) -> Bars:
-    """Return the mid prices at the points of the equity curve, as closes of bars."""
-    start, end = market.start_ns // MS, market.end_ns // MS + 1
-    interval = max(1000, -(-(end - start) // POINTS))
-    opened = np.arange(start, end, interval, dtype=np.int64)
-    closes = np.array(
-        [market.marks_at(market.rank_at((time + interval) * MS))[0] for time in opened.tolist()], dtype=np.float64
-    )
-    closes[closes == 0] = market.marks_at(market.first_priced)[0]
-    closes *= state.tick
-    return Bars(state.symbol, interval, opened, closes, closes, closes, closes, np.zeros(len(closes)))
+class _MarkCurve:
+    """The mid prices at the points of the equity curve, as closes of bars."""
+
+    def __init__(self, state: SymbolState, market: HistoricalMarket, start_ns: int, end_ns: int) -> None:
+        start, end = start_ns // MS, end_ns // MS + 1
+        self.state = state
+        self.interval = max(1000, -(-(end - start) // POINTS))
+        self.opened = np.arange(start, end, self.interval, dtype=np.int64)
+        self.closes: list[int] = []
+        self.first = market.marks_at(market.first_priced)[0]
+
+    def sample(self, market: HistoricalMarket, end_ns: int) -> None:
+        """Add the points before a time from the market of then."""
+        for time in ((self.opened[len(self.closes) :] + self.interval) * MS).tolist():
+            if time >= end_ns:
+                return
+            self.closes.append(market.marks_at(market.rank_at(time))[0])
+
+    def bars(self) -> Bars:
+        """Return what was sampled; without a price yet the first one."""
+        closes = np.array(self.closes, dtype=np.float64)
+        closes[closes == 0] = self.first
+        closes *= self.state.tick
+        return Bars(
+            self.state.symbol, self.interval, self.opened, closes, closes, closes, closes, np.zeros(len(closes))
+        )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....venue.simulation.queues import QueueEntry, QueueModel, reached_steps
 from ...data.event_array import EventArray, Kind, whole_units_of
-from ...data.order_books import BookCursor, BookUpdates, Levels, OrderFills, feed_times
+from ...data.order_books import BookCursor, BookUpdates, Levels, OrderFills
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]
@@ -20,17 +21,20 @@ class Resting:
     """An order in the recorded book: its place in the queue, and how far the recording was looked through for it."""
 
     __slots__ = (
-        "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "message", "price", "priority",
-        "seen", "side", "trade",
+        "code", "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "looked", "message", "price",
+        "priority", "seen", "side", "trade",
     )  # fmt: skip
 
-    def __init__(self, side: int, price: int, leaves: int, priority: int) -> None:
+    def __init__(self, code: int, side: int, price: int, leaves: int, priority: int) -> None:
+        self.code = code
         self.side = side
         self.priority = priority
         self.price = price
         self.leaves = leaves
         self.entry = QueueEntry(0.0)
         self.depth = self.depth_first = self.depth_end = self.message = self.trade = self.joined = self.seen = 0
+        self.looked = -1
+        """The rank up to which a fill was looked for."""
         self.found: tuple[int, int] | None = None
         """The fill that was found and not yet booked: (rank, steps)."""
 
@@ -41,7 +45,7 @@ class HistoricalMarket:
     Every message of the book and every trade has a rank: its place in the order in which the exchange processed them.
 
     Attributes: `updates`, `feed` (the book by the exchange's clock, and as the strategy receives it), `times` (Unix ns
-    of every rank), `start_ns`, `end_ns` (of the first and last event, on either clock).
+    of every rank), `first_ns`, `last_ns` (of the first and last event, on either clock).
     """
 
     queue: QueueModel | None
@@ -49,19 +53,19 @@ class HistoricalMarket:
     cursor: BookCursor
     feed_cursor: BookCursor
 
-    def __init__(self, events: EventArray, feed_latency_ns: int | None, fills: OrderFills | None = None) -> None:
+    def __init__(self, events: EventArray, received: Integers | EventArray, fills: OrderFills | None = None) -> None:
+        """`received` is when each event reaches the strategy; or the events that do so, by their local times."""
         array = events.array
-        received = feed_times(events)
-        if feed_latency_ns is not None:
-            received = array["exchange_ns"] + feed_latency_ns
         self.events = events
         self.updates = BookUpdates(events, array["exchange_ns"])
-        self.feed = self.updates.by_clock(received)
+        if isinstance(received, EventArray):
+            seen, received = received.array, received.array["local_ns"]
+            self.feed = BookUpdates(EventArray(seen, **events.grid), received)
+        else:
+            seen, self.feed = array, self.updates.by_clock(received)
         self._feed_times: list[int] = self.feed.times.tolist()
         trades = np.flatnonzero(array["kind"] == Kind.TRADE)
-        tick, step = float(events.tick_size), float(events.step_size)
-        prices = whole_units_of(array["price"][trades], tick)
-        steps = whole_units_of(array["quantity"][trades], step)
+        prices, steps = self._units(array, trades)
         message_ranks, trade_ranks, times = _ranks(
             self.updates.times, self.updates.rows, array["exchange_ns"][trades], trades
         )
@@ -80,12 +84,18 @@ class HistoricalMarket:
             ranks = np.zeros(len(array), dtype=np.int64)
             ranks[self.updates.rows], ranks[trades] = message_ranks, trade_ranks
             self._index_fills(fills, ranks)
-        local = np.argsort(received[trades], kind="stable")
-        self.feed_trades = received[trades][local], prices[local], steps[local], array["side"][trades][local]
         self._index_levels()
         self._marks = [self._prices_of(kind) for kind in (Kind.MARK, Kind.INDEX)]
-        self.start_ns = int(min(received.min(initial=FAR), array["exchange_ns"].min(initial=FAR)))
-        self.end_ns = int(max(received.max(initial=0), array["exchange_ns"].max(initial=0)))
+        trades = np.flatnonzero(seen["kind"] == Kind.TRADE)
+        trades = trades[np.argsort(received[trades], kind="stable")]
+        self.feed_trades = received[trades], *self._units(seen, trades), seen["side"][trades]
+        self.first_ns = int(min(received.min(initial=FAR), array["exchange_ns"].min(initial=FAR)))
+        self.last_ns = int(max(received.max(initial=0), array["exchange_ns"].max(initial=0)))
+
+    def _units(self, array: NDArray[Any], rows: Integers) -> tuple[Integers, Integers]:
+        """Return prices in ticks and quantities in steps."""
+        tick, step = float(self.events.tick_size), float(self.events.step_size)
+        return whole_units_of(array["price"][rows], tick), whole_units_of(array["quantity"][rows], step)
 
     def for_run(self, queue: QueueModel | None) -> HistoricalMarket:
         """Return the market at its beginning, for one run; what was computed is shared between runs."""
@@ -139,7 +149,7 @@ class HistoricalMarket:
     def first_priced(self) -> int:
         """Rank of the first message after which both sides of the book are known, else of the last one."""
         known = np.flatnonzero((self.updates.bids > 0) & (self.updates.asks > 0))
-        return self._message_ranks[int(known[0]) if len(known) else -1]
+        return self._message_ranks[int(known[0]) if len(known) else -1] if self._message_ranks else -1
 
     def marks_at(self, rank: int) -> tuple[int, int]:
         """Return mark and index price in ticks at a rank: as recorded; without that the mid, and 0 for the index."""
@@ -160,6 +170,16 @@ class HistoricalMarket:
         first = bisect_left(self.trade_ranks, bisect_left(self.times, time_ns))
         return self.trade_prices[first : bisect_right(self.trade_ranks, self.rank_at(time_ns))]
 
+    def last_rows(self, time_ns: int) -> NDArray[Any]:
+        """Return the last trade, mark and index price as events of a time."""
+        found = []
+        for kind in (Kind.TRADE, Kind.MARK, Kind.INDEX):
+            rows = self.events.of(kind)
+            found.append(rows[np.argsort(rows["exchange_ns"], kind="stable")][-1:])
+        joined = np.concatenate(found)
+        joined["exchange_ns"] = joined["local_ns"] = time_ns
+        return joined
+
     def last_trade(self, rank: int) -> int:
         """Return the price in ticks of the last trade up to a rank; 0 for none."""
         number = bisect_right(self.trade_ranks, rank)
@@ -172,7 +192,9 @@ class HistoricalMarket:
 
     def receive(self, time_ns: int) -> None:
         """Apply what has reached the strategy by a time of its clock to `feed_cursor`."""
-        self.feed_cursor.move(bisect_right(self._feed_times, time_ns))
+        cursor, times = self.feed_cursor, self._feed_times
+        if cursor.applied < len(times) and times[cursor.applied] <= time_ns:
+            cursor.move(bisect_right(times, time_ns, cursor.applied))
 
     def _run(self, side: int, price: int, rank: int) -> tuple[int, int, int]:
         """Return where a level's changes after a rank begin, and where all its changes begin and end."""
@@ -191,6 +213,13 @@ class HistoricalMarket:
         resting.trade = bisect_right(self._takers[-resting.side][0], rank)
         resting.message = self.messages_until(rank)
         resting.joined = resting.seen = rank
+
+    def rejoin(self, resting: Resting, time_ns: int) -> None:
+        """Put an order of the window before, which knows its place in the queue, where this one begins."""
+        rank = self.rank_at(time_ns)
+        resting.depth, resting.depth_first, resting.depth_end = self._run(resting.side, resting.price, rank)
+        resting.trade = bisect_right(self._takers[-resting.side][0], rank)
+        resting.message, resting.looked = self.messages_until(rank), -1
 
     def _next_exact(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
         """Look on as `next_fill`, where the orders are known.

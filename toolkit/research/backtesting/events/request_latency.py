@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ....errors import InputError
 from ....numerals import span_ns
 from ...data.event_array import MS
+from ...data.event_files import EventFiles
 from ...data.events import Events
 from ...data.order_books import feed_times
 
@@ -31,7 +32,7 @@ class RequestLatency(NamedTuple):
         return self.text
 
 
-def request_latency(given: Any, events: Events, random: Random) -> RequestLatency:
+def request_latency(given: Any, events: Events | EventFiles, random: Random) -> RequestLatency:
     """Return the latency that a setting describes.
 
     `given` is a pair (order there, answer back) of spans like "10ms"; one of these, for both ways; a Latency
@@ -39,6 +40,9 @@ def request_latency(given: Any, events: Events, random: Random) -> RequestLatenc
     "feed", for the recorded delay of the feed each way; or None, for no time at all.
     """
     if isinstance(given, str) and given == "feed":
+        if isinstance(events, EventFiles):
+            text = 'latency "feed" needs all events at once; give data.load(files), or a pair of spans'
+            raise InputError(text, field="latency", value="feed")
         times = feed_times(events)
         delays = times - events.array["exchange_ns"]
         way = _interpolated(times, delays)

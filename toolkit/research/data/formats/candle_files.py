@@ -1,4 +1,4 @@
-"""Candles and funding rates: CSV, Parquet, and the files of freqtrade, as DataFrames that a backtest takes.
+"""Candles, funding rates and market metrics: CSV, Parquet, and the files of freqtrade, as DataFrames.
 
 Columns are found by their usual names, or stated. Source: freqtrade's documentation, "Data Downloading" (columns
 date, open, high, low, close, volume; of a funding file, open is the rate), and the headers of exchanges' archives.
@@ -25,16 +25,23 @@ from .text_files import A_TIME, SHOWN, TextFile, convert, delimiter_of, first_li
 NAMES = {
     "time": "time timestamp open_time opentime date datetime start start_time start_at starttime t ts unix"
     " unix_timestamp time_utc period_start calc_time fundingtime funding_time fundingratetimestamp unnamed_0"
-    " index_level_0",
-    "symbol": "symbol ticker instrument pair s",
+    " index_level_0 create_time",
+    "symbol": "symbol ticker instrument pair s coin",
     "open": "open o open_price first",
     "high": "high h high_price max",
     "low": "low l low_price min",
     "close": "close c close_price last",
     "volume": "volume v vol base_volume volume_base amount qty quantity",
-    "rate": "funding_rate fundingrate last_funding_rate rate",
+    "rate": "funding_rate fundingrate last_funding_rate rate funding",
+    "mark": "mark_px mark_price markprice mark",
+    "index": "oracle_px index_price indexprice oracle_price index",
+    "open_interest": "sum_open_interest open_interest openinterest",
+    "open_interest_value": "sum_open_interest_value open_interest_value openinterestvalue",
+    "premium": "premium",
 }
 """Column → the names it is known by, in lower case, the most usual first."""
+METRICS = ("mark", "index", "open_interest", "open_interest_value", "premium")
+"""Columns of a history of metrics, which any of them makes. Funding rates and other numbers stay in it."""
 
 CLOCK = r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?"
 """A time of day."""
@@ -47,7 +54,7 @@ def read_csv(source: TextFile) -> dict[str, pd.DataFrame]:
     """Return the candles or funding rates of a CSV file."""
     line, _ = first_line(source)
     fields = line.decode(errors="replace").split(delimiter_of(line))
-    header = not all(part.strip().strip('"').replace(".", "", 1).isdigit() for part in fields[1:5])
+    header = not all(re.fullmatch(r'\s*"?-?\d+(\.\d*)?([eE][+-]?\d+)?"?\s*', part) for part in fields[1:5])
     table = read_table(source, header=header)
     if not header:
         table = table.iloc[:, : len(MATRIX)].set_axis(MATRIX[: min(len(MATRIX), table.shape[1])], axis=1)
@@ -56,8 +63,9 @@ def read_csv(source: TextFile) -> dict[str, pd.DataFrame]:
     if found["time"] == named.get("time", "") and "date" in named:  # day and time of day in columns of their own
         clock = table[found["time"]]
         table[found["time"]] = clock.where(~clock.str.fullmatch(CLOCK), table[named["date"]] + " " + clock)
-    numbers = [found[name] for name in found if name not in ("time", "symbol", "volume")]
-    optional = [found["volume"]] if "volume" in found else []
+    empty = ("volume", *found) if set(METRICS) & set(found) else ("volume",)
+    optional = [found[name] for name in found if name in empty and name not in ("time", "symbol")]
+    numbers = [found[name] for name in found if name not in ("time", "symbol") and found[name] not in optional]
     table = convert(source, table, times=(found["time"],), numbers=numbers, optional=optional)
     return {"": _frame({name: table[column] for name, column in found.items()}, source.notes)}
 
@@ -133,6 +141,12 @@ def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> di
             where = f"columns are {', '.join(NAMES)}" if ours not in NAMES else f"{path} has {', '.join(names)}"
             raise InputError(f"columns={{{ours!r}: {theirs!r}}}: {where}", field="columns", value=theirs)
         found[ours] = theirs
+    metrics = {"time", *METRICS} & set(found)
+    if len(metrics) > 1 and "time" in metrics and "close" not in found:
+        more = [name for name in names if "ratio" in name]  # long to short, of accounts and of positions
+        return {**{name: found[name] for name in NAMES if name in {*metrics, "symbol", "rate"} & set(found)},
+                **dict(zip(more, more, strict=True))}  # fmt: skip
+    found = {name: column for name, column in found.items() if name not in METRICS}
     if "rate" in found and "close" not in found:
         found = {name: found[name] for name in ("time", "symbol", "rate") if name in found}
     missing = [name for name in (("time", "rate") if "rate" in found else WANTED) if name not in found]

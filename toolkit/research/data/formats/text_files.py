@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -45,7 +46,7 @@ CUT = "the last line has no line end; if the file was cut off, its last value ma
 
 
 class TextFile:
-    """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .zip with one member).
+    """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .lz4, .zip with one member).
 
     `skips` leaves damaged lines out, counted in `notes`, in place of raising InputError at the first one.
     """
@@ -67,19 +68,25 @@ class TextFile:
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield (line number from 1, line without its end); blank lines are left out."""
-        read, rest = 0, b""
-        for part in self._parts():
-            if not read and not rest:
-                part = part.removeprefix(BOM)
-            *whole, rest = (rest + part).split(b"\n")
-            for number, line in enumerate(whole, read + 1):
+        for first, block in self.blocks():
+            for number, line in enumerate(block.split(b"\n"), first):
                 if line and not line.isspace():
                     yield number, line.rstrip(b"\r")
-            read += len(whole)
-        if rest and not rest.isspace() and not self._broken:
-            self._note_cut(cut=read > 0)
-            yield read + 1, rest.rstrip(b"\r")
         self.close_notes()
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (number of the first line from 1, whole lines) of about CHUNK bytes, so that memory stays bounded."""
+        number, rest = 1, b""
+        for part in self._parts():
+            if number == 1 and not rest:
+                part = part.removeprefix(BOM)
+            whole, end, rest = (rest + part).rpartition(b"\n")
+            if end:
+                yield number, whole
+                number += whole.count(b"\n") + 1
+        if rest and not rest.isspace() and not self._broken:
+            self._note_cut(cut=number > 1)
+            yield number, rest
 
     def read(self) -> bytes:
         """Return the whole text, decompressed; of a damaged file that may be skipped, its lines up to there."""
@@ -164,18 +171,19 @@ def _zip_member(raw: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _zstd(raw: IO[bytes]) -> Iterator[IO[bytes]]:
+def _by_arrow(codec: str, raw: IO[bytes]) -> Iterator[IO[bytes]]:
     need("pyarrow")
     import pyarrow as pa
 
-    with pa.CompressedInputStream(raw, "zstd") as packed, io.BufferedReader(packed) as stream:
+    with pa.CompressedInputStream(raw, codec) as packed, io.BufferedReader(packed) as stream:
         yield stream
 
 
 OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"PK\x03\x04": _zip_member,
-    b"\x28\xb5\x2f\xfd": _zstd,
+    b"\x28\xb5\x2f\xfd": partial(_by_arrow, "zstd"),
+    b"\x04\x22\x4d\x18": partial(_by_arrow, "lz4"),
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }

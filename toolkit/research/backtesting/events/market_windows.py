@@ -1,0 +1,101 @@
+"""A recorded market in windows of time: one file after another, each beginning with what the one before left.
+
+A window has the events from the first of its file to the first of the next one, by the clock of the exchange and by the
+strategy's. What a file has beyond that, because it was still on its way, is carried over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....venue.simulation.queues import QueueModel
+from ...data.event_array import EventArray, Kind, empty
+from ...data.event_files import EventFiles, Summary
+from ...data.order_books import BookCursor, as_levels, has_levels
+from .recorded_market import FAR, HistoricalMarket, Resting
+
+Rows = NDArray[Any]
+
+
+class MarketWindows:
+    """The windows of one market. `market` is the one of now, which ends before `end_ns`; `first_ns` and `last_ns` are
+    the times of the first and last event of all."""
+
+    def __init__(self, files: EventFiles, grid: dict[str, Any], feed_ns: int | None, queue: QueueModel | None) -> None:
+        self._grid = grid
+        self._feed_ns = feed_ns
+        self._queue = queue
+        self._files = files
+        self._parts = iter(files)
+        summary = files.summary
+        self.first_ns, self.last_ns = (pick(self._clocks(summary, at)) for at, pick in ((0, min), (1, max)))
+        starts = [min(self._clocks(part, 0)) for part in files.summaries]
+        # No later file may have events before the window of this one begins.
+        self._starts = np.minimum.accumulate(starts[::-1])[::-1].tolist()
+        self._rows, self._keys = empty(), np.zeros(0, dtype=np.int64)
+        self._number = -1
+        self.end_ns = 0
+        self.market = self._next(empty(), empty())
+
+    def _clocks(self, summary: Summary, at: int) -> tuple[int, int]:
+        """Return the first (0) or last (1) time of events at the exchange, and at the strategy."""
+        time, local = summary.exchange_ns[at], summary.local_ns[at] + self._files.summary.behind
+        return time, local if self._feed_ns is None else time + self._feed_ns
+
+    def _next(self, left: Rows, received: Rows) -> HistoricalMarket:
+        """Read the next file. `left` and `received` begin its window, by the exchange's clock and the strategy's."""
+        self._number += 1
+        start = self._starts[self._number]
+        self.end_ns = self._starts[self._number + 1] if self._number + 1 < len(self._starts) else FAR
+        part: EventArray = next(self._parts)
+        if not has_levels(self._files.summary.kinds):
+            part = as_levels(part)
+        array, behind = part.array.copy(), self._files.summary.behind
+        keys = np.maximum.accumulate(array["local_ns"])  # the order in which files are joined
+        array["local_ns"] = (
+            array["local_ns"] + behind if self._feed_ns is None else array["exchange_ns"] + self._feed_ns
+        )
+        rows, keys = np.concatenate([self._rows, array]), np.concatenate([self._keys, keys])
+        order = np.argsort(keys, kind="stable")
+        rows, keys = rows[order], keys[order]
+        beyond = (rows["exchange_ns"] >= self.end_ns) | (rows["local_ns"] >= self.end_ns)
+        self._rows, self._keys = rows[beyond], keys[beyond]
+
+        def window(clock: str, before: Rows) -> EventArray:
+            within = (rows[clock] >= start) & (rows[clock] < self.end_ns)
+            return EventArray(np.concatenate([before, rows[within]]), **self._grid)
+
+        market = HistoricalMarket(window("exchange_ns", left), window("local_ns", received))
+        return market.for_run(self._queue)
+
+    def advance(self, resting: Iterable[Resting]) -> HistoricalMarket:
+        """Continue with the next window, in which the orders of this market keep their places."""
+        market, time = self.market, self.end_ns - 1
+        rank = market.rank_at(time)
+        market.cursor.move(market.messages_until(rank))
+        market.feed_cursor.move(len(market.feed))
+        left = _levels(market.cursor, time, self._grid)
+        last = market.last_rows(time)
+        self.market = self._next(np.concatenate([left, last]), _levels(market.feed_cursor, time, self._grid))
+        for entry in resting:
+            self.market.rejoin(entry, time)
+        return self.market
+
+
+def _levels(cursor: BookCursor, time_ns: int, grid: dict[str, Any]) -> Rows:
+    """Return a book as one message of its levels."""
+    rows = []
+    for side, levels, best in zip((1, -1), (cursor.bids, cursor.asks), cursor.best, strict=True):
+        # Levels within the other side are void, see `BookUpdates`.
+        rows += [(side, at, total) for at, total in levels.items() if total and best and (best - at) * side >= 0]
+    made = empty(len(rows))
+    made["exchange_ns"] = made["local_ns"] = time_ns
+    made["kind"] = Kind.SNAPSHOT
+    if rows:
+        made["side"], ticks, steps = np.array(rows, dtype=np.int64).T
+        made["price"], made["quantity"] = ticks * float(grid["tick_size"]), steps * float(grid["step_size"])
+    return made
