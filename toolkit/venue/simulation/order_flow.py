@@ -35,12 +35,15 @@ _FOLLOWERS = 6
 _FOLLOWER_MS = 1_100
 _PARENTS = ((12, 350_000), (60, 350_000))
 """Large orders that are worked in parts: (length in orders, probability that an order is a part of it)."""
-_LEAN = (650_000, 350_000)
-_LEAD_MS = 2_400
-_MOST_LEAN = 1_200_000
-_QUEUE_SIGMA = 700_000
 QUEUE_MS = 800
 """The best queues change once in so long, at any millisecond of it."""
+_QUEUE_SIGMA = 700_000
+"""Standard deviation of the logarithm of a best queue: of what is new each time, and of what lasts seven times."""
+_LEAD_MS = 2_100
+"""Mean time by which the best queues know of news and orders."""
+_LEAN = (650_000, 350_000)
+"""How far the logarithm of a queue then leans: for news of usual size, and for an order."""
+_MOST_LEAN = 1_200_000
 _SEASON = (0, -17, -27, -22, -24, -30, -30, -24, -12, -14, -10, -9, -2, 8, 24, 25, 18, 10, 12, 16, 20, 8, 6, -4)
 """Logarithm of the volatility of each hour of the day (UTC), in hundredths."""
 _MINUTES_ROOT_PPM = 37_947_332
@@ -207,7 +210,7 @@ def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
 
     first = number * BLOCK_MINUTES
     end = (first + BLOCK_MINUTES) * MINUTE_MS
-    heat, premiums = _of_block(source, first)
+    _, premiums = _of_block(source, first)
     news_times, news = _news(source, scales, first)
     own, before = (_clusters(source, scales, begin) for begin in (first, first - BLOCK_MINUTES))
     within, late = own[0] < end, before[0] >= end - BLOCK_MS
@@ -258,12 +261,12 @@ def _queues(source: FlowSource, scales: Scales, first: int, order_times: Any, si
     place = first * MINUTE_MS // QUEUE_MS - 1 + np.arange(count)
     word = words(mix(source.seed, source.code, 0x91), place)
     times = place * QUEUE_MS + (bits(word, 0, 20) * QUEUE_MS >> 20)
-    following = first + BLOCK_MINUTES
-    events = [(order_times, sides * _LEAN[1])]
-    events.append((_clusters(source, scales, following)[0][:64], _clusters(source, scales, following)[2][:64] * _LEAN[1]))
+    following, (usual, order) = first + BLOCK_MINUTES, _LEAN
+    later_times, _, later_sides, _ = _clusters(source, scales, following)  # the first of them, which queues know of
+    events = [(order_times, sides * order), (later_times[:64], later_sides[:64] * order)]
     for begin in (first, following):
-        at, moved = _news(source, scales, begin)
-        events.append((at, np.clip(moved * _LEAN[0] // source.usual_news, -2 * _LEAN[0], 2 * _LEAN[0])))
+        when, moved = _news(source, scales, begin)
+        events.append((when, (moved * usual // source.usual_news).clip(-2 * usual, 2 * usual)))
     at, weights = (np.concatenate(each) for each in zip(*events, strict=True))
     lead = waits()[bits(words(mix(source.seed, source.code, 0x92), at), 0, 10)] * _LEAD_MS // 1000
     steps = np.zeros(count + 1, dtype=np.int64)

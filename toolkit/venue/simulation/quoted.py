@@ -33,7 +33,18 @@ class Quoted:
 
     __slots__ = (
         *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
-        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "sequence", "share", "shown"),
+        *(
+            "next_time",
+            "number",
+            "order_at",
+            "order_block",
+            "product",
+            "quotes",
+            "scales",
+            "sequence",
+            "share",
+            "shown",
+        ),
         *("sim", "source", "top", "unit", "users", "usual_heat", "values", "width"),
     )
 
@@ -86,7 +97,7 @@ class Quoted:
         self.forget_quotes()
 
     def thin_out(self) -> None:
-        """Let the levels be the smaller, the further the market has moved within minutes; an eighth is left at least."""
+        """Make the levels smaller, the further the market has moved within minutes; an eighth is left at least."""
         trend = self.sim.trend
         moved = ((self.sim.ticked << FINE_BITS) - trend << 10) * PARTS // (trend * self.minute_parts)
         square = moved * moved
