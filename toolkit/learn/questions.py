@@ -186,6 +186,15 @@ def _balance(session: Any) -> Any:
     return session.wallet_balances(exact=True)["balance"].iloc[0]
 
 
+def _right(looks: Any) -> Any:
+    moved = looks[looks["move"] != 0]
+    return ((moved["move"] > 0) == (moved["imbalance"] > 0)).mean()
+
+
+def _gain(looks: Any) -> Any:
+    return looks.loc[looks["imbalance"] > 0.6, "move"].mean()
+
+
 def _wide(spread: Any) -> Any:
     return (spread >= 2 * spread.median()).mean()
 
@@ -349,5 +358,11 @@ QUESTIONS: dict[str, Question] = {
     "following.left": Question("`close_position` here; `owner.positions` has what is there", judge=_left_there),
     "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
     "paper.worst": Question("`abs().max()` of the column, of the rows of BTCUSDC", truth=_worst, step="0.001"),
+    "imbalance.right": Question(
+        "leave out the seconds with a move of 0; compare the signs", truth=_right, step="0.001"
+    ),
+    "imbalance.gain": Question(
+        'the mean of `looks["move"]` where the imbalance is above 0.6', truth=_gain, step="0.001"
+    ),
     "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
 }
