@@ -149,7 +149,7 @@ def test_an_account_is_copied_with_balance_positions_and_orders(upstream: LocalV
         with follow(reader(upstream), symbols=SYMBOLS, accounts=1) as venue, toolkit.connect(venue=venue) as session:
             venue.following.fork(session, address)
             columns = ["symbol", "side", "size", "entry_price", "margin", "leverage", "margin_mode"]
-            here, there = (one.positions()[columns].sort_values("symbol") for one in (session, theirs))
+            here, there = (one.positions(index=None)[columns].sort_values("symbol") for one in (session, theirs))
             assert here.to_numpy().tolist() == there.to_numpy().tolist()
             for name in ("balance", "equity"):
                 assert session.wallet_balances()[name].tolist() == theirs.wallet_balances()[name].tolist()

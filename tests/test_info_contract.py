@@ -353,7 +353,7 @@ def test_positions_and_what_follows_from_them(world: World) -> None:
         assert row["short_entry_value"] == text(position.short.value)
         assert row["assigned_margin"] == text(position.assigned)
         assert row["leverage"] == Decimal(position.leverage) / 100
-    legs = world.trader.positions(exact=True).set_index("symbol")
+    legs = world.trader.positions(exact=True)
     assert legs["side"].to_dict() == {"BTCUSDC": "LONG", "ETHUSDC": "SHORT", "SOLUSDC": "LONG"}
     for symbol, position in open_ones.items():
         leg, product = legs.loc[symbol], next(p for p in core.products.values() if p.symbol == symbol)
@@ -373,7 +373,7 @@ def test_positions_and_what_follows_from_them(world: World) -> None:
     assert (
         legs.loc["BTCUSDC", "return_on_margin"] == legs.loc["BTCUSDC", "unrealized_pnl"] / legs.loc["BTCUSDC", "margin"]
     )
-    assert world.trader.positions("ETHUSDC")["symbol"].tolist() == ["ETHUSDC"]
+    assert world.trader.positions("ETHUSDC").index.tolist() == ["ETHUSDC"]
     everything = world.trader.info.positions(include_zero=True)
     assert len(everything) == len(account.positions)
     assert len(world.trader.info.positions(position_mode="HEDGE")) == 0
@@ -712,7 +712,7 @@ def test_the_client_names_its_own_parameters(world: World) -> None:
         info.fills(start=pd.NaT)
     with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side; use one of BUY"):
         info.fills(side="UP")
-    with pytest.raises(TypeError, match=r"fills\(\): got an unexpected keyword argument 'sid'"):
+    with pytest.raises(TypeError, match=r"^fills\(\) got an unexpected keyword argument 'sid'; did you mean 'side'"):
         info.fills(sid="BUY")
 
 

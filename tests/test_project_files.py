@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -131,3 +132,31 @@ def test_the_editor_is_given_the_width_that_the_linter_takes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert settings["*.py"]["max_line_length"] == str(project["tool"]["ruff"]["line-length"])
     assert settings["top"]["root"] == "true"
+
+
+RACES = """
+from pathlib import Path
+
+def test_race():
+    first = not Path("seen").exists()
+    Path("seen").touch()
+    assert not first
+
+def test_{name}():
+    assert {holds}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the checks of a change run on Linux")
+@pytest.mark.parametrize(("holds", "code"), [(True, 0), (False, 1)])
+def test_a_lost_race_is_repeated_alone_and_a_broken_promise_fails(tmp_path: Path, holds: bool, code: int) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    (tmp_path / "test_races.py").write_text(RACES.format(name="promise", holds=holds), encoding="utf-8")
+    line = [sys.executable, str(ROOT / ".ci" / "again"), str(python), "-m", "pytest", "-q", "test_races.py"]
+    plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(line, cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=100)
+    assert done.returncode == code
+    assert ("passed three times alone:\n    test_races.py::test_race" in done.stdout) == holds

@@ -276,10 +276,10 @@ def test_the_client_reads_every_answer() -> None:
         assert s.products.margin_tables()["max_leverage"].tolist() == [40, 20, 20, 10]
         assert s.products.currencies()["wallet_precision"].to_dict() == {"USDC": 6}
         assert s.wallet_balances(exact=True)["equity"].tolist() == [Decimal("25498.2")]
-        positions = s.positions(exact=True).set_index("symbol")
+        positions = s.positions(exact=True)
         assert positions.loc["BTCUSDC", "entry_price"] == Decimal(62_500)
         assert positions.loc["XRPUSDC", ["side", "margin"]].tolist() == ["SHORT", Decimal(276)]
-        assert s.orders(open=True)["order_id"].tolist() == [7700214, 7700213]
+        assert s.orders(open=True)["order_id"].tolist() == [7700213, 7700214]
         assert s.info.order_events()["status"].tolist() == ["PARTIALLY_FILLED"]
         assert s.fills(exact=True)[["value", "fee"]].iloc[0].tolist() == [Decimal(9_375), Decimal("0.9375")]
         assert s.klines("BTCUSDC", "1m", 1780999980000, 1781000099000)["close"].tolist() == [63120.5, 63139.0]

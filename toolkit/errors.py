@@ -98,6 +98,11 @@ class InputError(ToolkitError, ValueError):
 class MalformedRequest(InputError):
     """A field of an action, query or subscription breaks its rule (wire code 40003)."""
 
+    def renamed(self, field: str) -> MalformedRequest:
+        """Return the error for a field by its name in the call: action.marginMode is margin_mode."""
+        said = str(self).replace(self.field, field, 1)
+        return type(self)(said, field=field, rule=self.rule, value=self.value, nearest=self.nearest)
+
 
 class UnknownKeyword(InputError, TypeError):
     """A function does not take this keyword; the message says which one is meant."""

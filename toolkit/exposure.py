@@ -114,18 +114,19 @@ def need_of(
 
     It is judged as if it had closed the position, and the resting orders that lose their cover by that (worth
     `uncovered`) were gone. `price` is its limit or a market order's bound; `taken` and `paid` (ticks × steps) are what
-    it trades immediately; `unit` is the value of a tick times a step. What trades below mark counts at mark.
+    it trades immediately; `unit` is the value of a tick times a step. What trades below mark counts at mark. What would
+    close but waits above mark holds the difference, as a resting order does.
     """
-    value = (mark if side < 0 and price < mark else price) * steps * unit
-    gain = (mark - price) * taken * unit if side > 0 and price < mark else 0
-    reach = standing.reach(side) + value + gain - uncovered
-    loss = max(0, side * (paid - mark * taken)) * unit
-    if not standing.cover(side):
-        return Need(reach, standing.initial(side, value), 0, loss)
+    cover = standing.cover(side)
+    waiting, gain = max(0, cover - taken) * max(0, price - mark), max(0, taken - cover) * max(0, mark - price)
+    value, loss = ((steps - cover) * price + waiting) * unit, max(0, side * (paid - mark * taken)) * unit
+    more = value + gain * unit if side < 0 else value
+    if not cover:
+        return Need(standing.reach(side) + value + gain * unit, standing.initial(side, more), 0, loss)
     same, other = (standing.buys, standing.sells) if side > 0 else (standing.sells, standing.buys)
-    held = (standing.longs + standing.shorts) * standing.step_value
-    margin = required(max(same + value - uncovered - held, other), standing.leverage)
-    return Need(reach, margin, standing.equity or 0, loss)
+    same -= uncovered
+    margin = required(max(same + more, other), standing.leverage)
+    return Need(same + value + gain * unit, margin, standing.equity or 0, loss)
 
 
 def grown_equity(standing: Standing, side: int, taken: int, paid_value: int) -> int | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args, 
 from .errors import CheckFailed, InputError
 from .guards import no_keys
 from .ladders import Ladder as Ladder
-from .numerals import Span, milliseconds, plain_decimal
+from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .suggestions import meant
 
@@ -62,6 +62,21 @@ class Shape(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.describe()}>"
+
+
+_OPTIONAL = {
+    "clOrdId": "cl_ord_id",
+    "parentOrdId": "parent_ord_id",
+    "triggerPx": "trigger_price",
+    "tpslTriggerType": "trigger_by",
+    "slippagePct": "slippage",
+}
+ARGUMENTS = {
+    **{"ordPx": "price", "ordQty": "quantity", "ordType": "type", "ordSide": "side", "timeInForce": "tif"},
+    **dict.fromkeys(("reduceOnly", "reduceOnlyOption"), "reduce_only"),
+    **_OPTIONAL,
+}
+"""Field of an order item on the wire → argument of `order`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,14 +130,7 @@ class Order(Shape):
             "ordSide": self.side,
             "timeInForce": self.tif,
         }
-        optional = {
-            "clOrdId": self.cl_ord_id,
-            "parentOrdId": self.parent_ord_id,
-            reduce_field: self.reduce_only,
-            "triggerPx": self.trigger_price,
-            "tpslTriggerType": self.trigger_by,
-            "slippagePct": self.slippage,
-        }
+        optional = {reduce_field: self.reduce_only} | {name: getattr(self, ours) for name, ours in _OPTIONAL.items()}
         return item | {name: value for name, value in optional.items() if value is not None}
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
@@ -259,6 +267,9 @@ def order(
         slippage=_text(slippage, "slippage"),
         conditional=conditional,
     )
+    for name, exit_price in (("tp", tp), ("sl", sl)):
+        if exit_price is not None and not isinstance(exit_price, Order):
+            read_positive(exit_price, name)
     if tp is None and sl is None:
         return made
     return bracket(made, take_profit=tp, stop_loss=sl)

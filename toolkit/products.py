@@ -11,7 +11,7 @@ import numbers
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
@@ -260,6 +260,7 @@ def exact(value: Amount, name: str) -> Decimal:
     except (InvalidOperation, ValueError):
         # A percentage could mean its hundredth part, so nothing is offered for one.
         plain = " or ".join(map(repr, () if "%" in str(value) else meanings(str(value)))) or "text such as '0.01'"
+        plain += ", which is 1 %" if name in ("slippage", "shock") and plain.startswith("text") else ""
         raise _not_exact(value, name, f"give {plain}") from None
     if not number.is_finite():
         raise _not_exact(value, name, "give a finite number")
@@ -352,15 +353,18 @@ class ProductTable(Mapping[str, Product]):
         """Return a product by symbol or code. Raises UnknownProduct, which lists the known symbols."""
         if isinstance(symbol, Product):
             return symbol
-        found = self._by_code.get(symbol) if isinstance(symbol, int) else self._by_symbol.get(symbol)
-        if found is None and isinstance(symbol, str):
-            found = self._by_symbol.get(symbol.upper())
+        if isinstance(symbol, str):
+            found = self._by_symbol.get(symbol) or self._by_symbol.get(symbol.upper())
+        else:
+            found = self._by_code.get(symbol) if isinstance(symbol, Hashable) else None
         if found is None:
             known = tuple(sorted(self._by_symbol))
             listed = ", ".join(known[:12]) if known else "none at the moment"
             base = re.sub(r"[-/_:. ].*|(?<=.)USD[TC]?$", "", str(symbol).upper())
             own = [repr(one) for one, each in self._by_symbol.items() if base == each.base_currency]
             message = f"no product {symbol!r}; the venue lists {listed}" + (f"; did you mean {own[0]}?" if own else "")
+            if isinstance(symbol, str) and len(several := re.split(r"[,;\s]+", symbol.strip())) > 1:
+                message += f"; several are a list, {several}"
             raise UnknownProduct(message, field="symbol", rule="listed", value=symbol, nearest=known)
         return found
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from . import plots
 from .connecting import venue_in_process
-from .errors import InputError
+from .errors import InputError, require
 from .extras import need
 from .numerals import moment
 from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
@@ -104,9 +104,10 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
 
     Times are UTC without a zone, which spreadsheets don't know, and their columns say so. Decimals become numbers, and
     whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them. Raises MissingPackage
-    without openpyxl, and InputError for a path that does not end in .xlsx.
+    without openpyxl, and InputError for a path that does not end in .xlsx and for what is no frame.
     """
     need("openpyxl")
+    require(frames, pd.DataFrame | Mapping, "frames", "a DataFrame, or a mapping sheet → DataFrame")
     target = Path(path)
     if target.suffix != ".xlsx":
         raise InputError(f"path {target} must end in .xlsx", field="path", rule=".xlsx", value=str(path))

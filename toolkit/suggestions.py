@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, UnknownKeyword
@@ -13,15 +14,15 @@ toolkit.connect(): Exchange Info Client AsyncClient Hyperliquid hyperliquid bina
 toolkit.research.backtest: backtest Backtest
 toolkit.venue.local.LocalVenue: LocalVenue Venue
 session.products(): fetch_markets load_markets markets meta spot_meta get_exchange_info futures_exchange_info
-    get_symbol_info
+    get_symbol_info symbols instruments
 session.klines(symbol, interval): fetch_ohlcv candles_snapshot get_klines get_historical_klines futures_klines
-    futures_historical_klines candles ohlcv
+    futures_historical_klines candles candle ohlcv bars history kline
 session.funding_rates(): fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs
 session.info.funding_rate_history(symbol): fetch_funding_rate_history funding_history futures_funding_rate
 session.info.funding_payments(): fetch_funding_history user_funding_history
 session.wallet_balances(): fetch_balance balance balances get_account get_asset_balance futures_account
-    futures_account_balance
-session.positions(): fetch_position fetch_positions user_state futures_position_information get_positions
+    futures_account_balance equity wallet_balance
+session.positions(): fetch_position fetch_positions user_state futures_position_information get_positions position pnl
 session.orders(): fetch_orders fetch_closed_orders historical_orders get_all_orders futures_get_all_orders
 session.orders(open=True): fetch_open_orders open_orders frontend_open_orders get_open_orders futures_get_open_orders
 session.order(id): fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order
@@ -30,23 +31,30 @@ session.info.ledger(): fetch_ledger user_non_funding_ledger_updates futures_inco
 session.buy(symbol, quantity, price) or session.sell(…): create_order create_limit_order create_market_order
     create_limit_buy_order create_limit_sell_order create_market_buy_order create_market_sell_order market_open
     order_limit order_limit_buy order_limit_sell order_market order_market_buy order_market_sell futures_create_order
+    market_order limit_order long short
+session.place(toolkit.orders.stop(…)): stop_order create_stop_order create_stop_limit_order create_stop_market_order
 session.place([…]): create_orders bulk_orders place_orders futures_place_batch_order
 session.intents.prepare(order): create_test_order futures_create_test_order
-session.replace(order, new): edit_order modify_order bulk_modify_orders futures_modify_order
+session.replace(order, new): edit_order modify_order modify amend amend_order bulk_modify_orders futures_modify_order
 session.cancel(order): cancel_order cancel_orders bulk_cancel cancel_by_cloid bulk_cancel_by_cloid
     futures_cancel_order futures_cancel_orders
 session.cancel_all(symbol): cancel_all_orders futures_cancel_all_open_orders
-session.close_position(symbol): market_close close_all_positions
-session.exchange.set_leverage(symbol, leverage): update_leverage futures_change_leverage
+session.close_position(symbol): market_close close_all_positions close_all flatten
+session.exchange.set_leverage(symbol, leverage): update_leverage futures_change_leverage leverage
 session.exchange.set_margin_mode(symbol, mode): futures_change_margin_type
 session.exchange.assign_pos_margin(symbol, amount): add_margin reduce_margin update_isolated_margin
     futures_change_position_margin
 session.exchange.withdraw(destination, amount): withdraw_from_bridge usd_transfer
 session.exchange.vault_deposit(vault, amount): vault_usd_transfer
 session.exchange.approve_agent(): add_agent
-session.order_book(symbol): fetch_order_book get_order_book futures_order_book l2_book depth
+session.order_book(symbol): fetch_order_book get_order_book futures_order_book l2_book depth book
 session.trades(symbol): fetch_trades get_recent_trades futures_recent_trades
-session.ticker(symbol): fetch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price
+session.ticker(symbol): fetch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price price last_price
+    mark_price index_price oracle_price open_interest fetch_open_interest
+session.clock.now_ms(): time server_time fetch_time get_server_time
+toolkit.research.record(session, path, symbols), as the exchange keeps no history of it: mark_price_history
+    index_price_history open_interest_history fetch_open_interest_history fetch_mark_ohlcv fetch_index_ohlcv
+    futures_open_interest_hist futures_mark_price_klines futures_index_price_klines
 session.tickers(): fetch_tickers all_mids get_all_tickers
 session.fee_rates(): fetch_trading_fees fetch_trading_fee user_fees get_trade_fee futures_commission_rate
 session.stream.order_book(symbol): watch_order_book l2_snapshot
@@ -70,8 +78,10 @@ OURS = dict(line.split(": ") for line in _OURS.replace("\n    ", " ").strip().sp
 """What to use here → names that other libraries give it. The order of the parameters is not theirs."""
 
 _WORDS = """
-sl: stop stop_loss stop_price stop_loss_price stopprice
-tp: take_profit take_profit_price target
+sl stop_loss: stop stop_loss stop_price stop_loss_price stopprice sl
+tp take_profit: take_profit take_profit_price target tp
+depth: limit levels
+limit: count n bars
 price: limit limit_price px
 value: notional cost usd amount_usd quote_quantity quoteorderqty
 quantity: qty size amount sz contracts volume
@@ -79,16 +89,41 @@ tif: time_in_force timeinforce post_only
 cl_ord_id: cloid client_order_id newclientorderid clordid
 reduce_only: reduceonly
 trigger_price: trigger triggerprice
+type: order_type ordertype
+symbol: market pair product instrument coin ticker
+interval: timeframe period resolution
+start: since from_ begin starttime
+end: until to endtime
+fees: commission fee
+capital: cash initial_capital balance
+duration: minutes seconds hours
+expiry_after: expiry good_till expires
 BUY: long bid b
 SELL: short ask s
 POST_ONLY: gtx alo maker post
 GTC: day
 CROSS: crossed
+ISOLATED: iso
+mainnet: prod production main live
+testnet: test demo paper
 """
-_OUR_WORD = {
-    word: ours for line in _WORDS.strip().splitlines() for ours, words in [line.split(": ")] for word in words.split()
+_OUR_WORDS = [
+    (theirs.split(), ours.split()) for ours, theirs in (line.split(": ") for line in _WORDS.strip().splitlines())
+]
+"""Arguments or values of other libraries, in lower case → ours, of which a function takes one."""
+
+_ELSEWHERE = """
+leverage is a setting of the product, session.exchange.set_leverage(symbol, leverage): leverage lev
+it is a setting of the product, session.exchange.set_margin_mode(symbol, mode): margin_mode margin_type isolated
+in hedge mode the side says it, toolkit.orders.order(symbol, "BUY_CLOSE_HEDGE", …): position_side positionside pos_side
+the exchange has keys of wallets only, toolkit.Wallet.from_keyfile(path): api_key apikey secret api_secret
+"""
+_SET_ELSEWHERE = {
+    word: said
+    for said, words in (line.split(": ") for line in _ELSEWHERE.strip().splitlines())
+    for word in words.split()
 }
-"""Argument or value of another library, in lower case → ours."""
+"""Argument of another library, in lower case → where that is said here."""
 
 
 def meant(word: object, known: Iterable[str]) -> str:
@@ -97,8 +132,9 @@ def meant(word: object, known: Iterable[str]) -> str:
     >>> meant("LONG", ["BUY", "SELL"]), meant("stop", ["tp", "sl"]), meant("GTCC", ["GTC", "IOC"]), meant(5, ["GTC"])
     ("; did you mean 'BUY'?", "; did you mean 'sl'?", "; did you mean 'GTC'?", '')
     """
-    names, ours = list(known), _OUR_WORD.get(str(word).lower())
-    hint = repr(ours) if ours in names else _nearest(str(word).upper(), names) or _nearest(str(word), names)
+    names, theirs = list(known), str(word).lower()
+    ours = next((one for words, own in _OUR_WORDS if theirs in words for one in own if one in names), None)
+    hint = repr(ours) if ours else _nearest(str(word).upper(), names) or _nearest(str(word), names)
     return f"; did you mean {hint}?" if hint else ""
 
 
@@ -163,7 +199,10 @@ def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeywo
     >>> str(unknown_keyword("connect()", "time_out", ["timeout", "transport"]))
     "connect() got an unexpected keyword argument 'time_out'; did you mean 'timeout'?"
     """
-    said = f"{owner} got an unexpected keyword argument {name!r}{meant(name, names)}"
+    taken = [one for one in names if one != "self"]
+    elsewhere = _SET_ELSEWHERE.get(name.lower())
+    hint = f"; {elsewhere}" if elsewhere else meant(name, taken) or f"; it takes {', '.join(taken)}"
+    said = f"{owner} got an unexpected keyword argument {name!r}{hint}"
     return UnknownKeyword(said, field=name, rule="known")
 
 
@@ -171,6 +210,18 @@ def advised(error: TypeError, function: str, names: Iterable[str]) -> TypeError:
     """Return the error of a call of a function, with advice where it has a keyword that the function does not take."""
     found = re.match(rf"(?:\w+\.)*{function}\(\) got an unexpected keyword argument '(\w+)'", str(error))
     return error if found is None else unknown_keyword(f"{function}()", found[1], names)
+
+
+def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> dict[str, Any]:
+    """Return the arguments of a call by name. Raises Python's TypeError, with advice for a keyword that is unknown."""
+    for name in keywords.keys() - signature.parameters.keys():
+        raise unknown_keyword(f"{function}()", name, signature.parameters)
+    try:
+        return dict(signature.bind(*args, **keywords).arguments)
+    except TypeError as error:
+        named = [one for one, param in signature.parameters.items() if param.kind is param.KEYWORD_ONLY]
+        hint = f"; name them: {', '.join(named)}" if "too many positional" in str(error) else ""
+        raise TypeError(f"{function}() {error}{hint}") from None
 
 
 class Suggesting:
@@ -216,9 +267,8 @@ def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: st
     names = list(known)
     for name in given:
         if name not in names:
-            nearest = _nearest(str(name), names)
-            hint = f"did you mean {nearest}?" if nearest else f"it may have {', '.join(names)}"
-            said = f"{field} has {name!r}, which is no {what}; {hint}"
+            hint = meant(name, names) or f"; it may have {', '.join(names)}"
+            said = f"{field} has {name!r}, which is no {what}{hint}"
             raise InputError(said, field=field, rule="known", value=str(name), nearest=tuple(names))
 
 

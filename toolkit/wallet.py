@@ -261,16 +261,17 @@ def _address(given: str | Secret | None, what: str = "the account") -> str | Non
 
 def _password(given: str | Secret | None, *questions: str) -> Secret:
     """Return the password. If none is given, ask for it, unseen. Raises WalletError if two answers differ."""
-    from getpass import getpass
+    import warnings
+    from getpass import GetPassWarning, getpass
 
     if (secret := Secret(given)).reveal() is not None:
         return secret
     try:
-        answers = [Secret(getpass(question)) for question in questions]
-    except EOFError:
-        raise WalletError(
-            "the password can't be asked for without a terminal; run this in one, or give password="
-        ) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", GetPassWarning)  # without a terminal it would show what is typed
+            answers = [Secret(getpass(question)) for question in questions]
+    except (EOFError, GetPassWarning):
+        raise WalletError("there is no terminal to ask for the password; run this in one") from None
     if len({answer.reveal() for answer in answers}) != 1:
         raise WalletError("the two passwords differ; nothing was written")
     return answers[0]

@@ -259,6 +259,21 @@ def a_service_of_the_machine(given: SimpleNamespace) -> Any:
 
 
 @attempt
+def a_socket_that_no_network_namespace_holds(given: SimpleNamespace) -> Any:
+    found = []
+    for family in (8, 17, 21, 29, 31, 38, 40, 44):  # of virtual machines (40), packets, radios, the kernel's ciphers
+        for kind in (1, 2, 3):
+            if libc().socket(family, kind, 0) >= 0:
+                found.append((family, kind))
+    return found
+
+
+@attempt
+def an_ipv6_service_of_the_machine(given: SimpleNamespace) -> Any:
+    return socket.create_connection(("::1", given.port), timeout=1)
+
+
+@attempt
 def an_abstract_socket(given: SimpleNamespace) -> Any:
     socket.socket(socket.AF_UNIX).connect(f"\0{given.abstract}")
     return True
@@ -294,6 +309,22 @@ def raw_packets(given: SimpleNamespace) -> Any:
 
 
 # powers
+
+
+@attempt
+def a_tree_of_mounts_of_its_own(given: SimpleNamespace) -> Any:
+    # fsopen, open_tree, move_mount, pivot_root
+    calls = ((430, b"tmpfs", 0), (428, -100, b"/", 1), (429, -100, b"/tmp", -100, b"/dev", 0))
+    more = [libc().pivot_root(b"/tmp", b"/tmp"), libc().chroot(b"/tmp"), libc().mount(b"x", b"/tmp", b"tmpfs", 0, None)]
+    return any(libc().syscall(*each) >= 0 for each in calls) or 0 in more
+
+
+@attempt
+def writing_into_the_python_that_runs_it(given: SimpleNamespace) -> Any:
+    source, ends = os.open(sys.executable, os.O_RDONLY), os.pipe()
+    libc().splice(source, None, ends[1], None, 1, 0)
+    os.write(ends[1], b"Z")
+    return Path(sys.executable).read_bytes()[1:2] == b"Z"
 
 
 @attempt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,23 @@ def test_the_agents_key_file_is_read_with_a_password_that_is_asked_for(
     assert f"agent {agent.agent}" in capsys.readouterr().out
     assert main(["doctor", "--keyfile", str(tmp_path / "none.json")]) == 1
     assert "can't be read" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process without a terminal is begun otherwise there")
+@pytest.mark.parametrize("piped", ["", "words\n"])
+def test_without_a_terminal_no_password_is_asked_for_and_the_advice_is_a_variable(
+    piped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import eth_keyfile.keyfile as keyfile
+
+    monkeypatch.setattr(keyfile, "get_default_work_factor_for_kdf", lambda kdf: 2)
+    toolkit.Wallet.create().save_keyfile(tmp_path / "agent.json", "words")
+    command = [sys.executable, "-m", "toolkit", "doctor", "--base-url", "http://127.0.0.1:1"]
+    options: dict[str, Any] = {"input": piped, "text": True, "capture_output": True, "timeout": 100}
+    done = subprocess.run([*command, "--keyfile", str(tmp_path / "agent.json")], start_new_session=True, **options)
+    assert "there is no terminal" in done.stdout
+    assert "TOOLKIT_AGENT_KEY" in done.stdout
+    assert done.stderr == ""
 
 
 def test_a_plain_installation_is_whole_and_its_extras_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> Any:
 TABLES: dict[str, Callable[[Session], pd.DataFrame]] = {
     "orders": lambda session: session.orders(),
     "fills": lambda session: session.fills(),
-    "positions": lambda session: session.positions(),
+    "positions": lambda session: session.positions(index=None),
     "balances": lambda session: session.wallet_balances(),
     "ledger": lambda session: session.info.ledger(),
     "funding": lambda session: session.info.funding_payments(),

@@ -62,11 +62,14 @@ _DATA = {
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
 _CALLS = {
-    # machine: (AUDIT_ARCH, memfd_create, memfd_secret, shmget, shmat, ptrace, process_vm_readv and _writev, add_key,
-    # request_key, keyctl, bpf, perf_event_open, userfaultfd, io_uring_setup, _enter and _register, pidfd_getfd)
-    "x86_64": (0xC000003E, 319, 447, 29, 30, 101, 310, 311, 248, 249, 250, 321, 298, 323, 425, 426, 427, 438),
-    "aarch64": (0xC00000B7, 279, 447, 194, 196, 117, 270, 271, 217, 218, 219, 280, 241, 282, 425, 426, 427, 438),
+    # machine: (AUDIT_ARCH, socket, memfd_create, memfd_secret, shmget, shmat, ptrace, process_vm_readv and _writev,
+    # add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, io_uring_setup, _enter, _register, pidfd_getfd)
+    "x86_64": (0xC000003E, 41, 319, 447, 29, 30, 101, 310, 311, 248, 249, 250, 321, 298, 323, 425, 426, 427, 438),
+    "aarch64": (0xC00000B7, 198, 279, 447, 194, 196, 117, 270, 271, 217, 218, 219, 280, 241, 282, 425, 426, 427, 438),
 }
+
+_FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK: each has a namespace."""
 
 
 class Stopped(Exception):
@@ -272,15 +275,19 @@ def _environment(folder: str) -> dict[str, str]:
 def system_call_filter(machine: str) -> bytes:
     """Return the program for seccomp that answers EPERM to the calls of _CALLS, and to those of another machine.
 
+    Of sockets it lets the families of _FAMILIES be: no network namespace holds those of virtual machines (AF_VSOCK).
     Raises Stopped for a machine whose numbers are not known here.
     """
     if machine not in _CALLS:
         raise Stopped(f"the numbers of system calls on {machine} are not known here; use --container")
     load, equal, at_least, result = 0x20, 0x15, 0x35, 0x06
-    architecture, *calls = _CALLS[machine]
-    # One jump for each call to the last instruction but one, which refuses. 0x40000000 begins the calls of x32.
+    architecture, socket, *calls = _CALLS[machine]
+    # Each call jumps to the last instruction but one, which refuses. 0x40000000 begins the calls of x32.
     tests = [(equal, call) for call in calls] + [(at_least, 0x40000000)]
     lines = [(load, 0, 0, 4), (equal, 1, 0, architecture), (result, 0, 0, 0x50001), (load, 0, 0, 0)]
-    lines += [(kind, len(tests) - at, 0, number) for at, (kind, number) in enumerate(tests)]
-    lines += [(result, 0, 0, 0x7FFF0000), (result, 0, 0, 0x50001)]
+    count = len(_FAMILIES)
+    lines += [(kind, len(tests) - at + count + 1, 0, number) for at, (kind, number) in enumerate(tests)]
+    lines += [(equal, 0, count + 2, socket), (load, 0, 0, 16)]
+    lines += [(equal, count - at, 0, family) for at, family in enumerate(_FAMILIES)]
+    lines += [(result, 0, 0, 0x50001), (result, 0, 0, 0x7FFF0000)]
     return b"".join(struct.pack("HBBI", *line) for line in lines)

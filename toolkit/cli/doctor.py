@@ -232,6 +232,8 @@ def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> 
             wallet = Wallet.from_keyring(str(keyring), account=account)
     except ToolkitError as error:
         advice = "Wallet.save_keyfile and save_keyring write what is read here"
+        if "no terminal" in str(error):
+            advice = "run it in a terminal; where there is none, put the agent key into TOOLKIT_AGENT_KEY"
         if "NoKeyringError" in str(error):
             advice = "this system has no keyring: keep the key in an encrypted file, and give --keyfile FILE"
         return None, Finding("keys", "fail", str(error), advice)

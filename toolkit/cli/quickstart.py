@@ -121,7 +121,10 @@ def _trade(session: Session) -> pd.Series[Any]:
     for _ in range(HELD_MINUTES // SAMPLE_MINUTES):
         now = session.venue.advance(f"{SAMPLE_MINUTES}m")
         equity[now] = _equity(session)
-    _table(session.positions(), ["symbol", "side", "size", "entry_price", "mark_price", "unrealized_pnl", "margin"])
+    _table(
+        session.positions(index=None),
+        ["symbol", "side", "size", "entry_price", "mark_price", "unrealized_pnl", "margin"],
+    )
     _step(9, "Close it", f'session.close_position("{SYMBOL}")')
     _receipt(session.close_position(SYMBOL))
     _table(session.fills(), ["time", "symbol", "side", "price", "quantity", "fee", "realized_pnl"])

@@ -25,6 +25,7 @@ _LAZY: dict[str, str] = {
     "vectorised": "backtesting.arrays",
     "vectorised_many": "backtesting.arrays",
     "walk_forward": "selection.forward",
+    "watch": "live_trading.watching",
 }
 """Public name → module that holds it."""
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from .data.replaying import replay as replay
     from .live_trading.launch import live as live
     from .live_trading.launch import paper as paper
+    from .live_trading.watching import watch as watch
     from .selection.forward import walk_forward as walk_forward
     from .selection.optimising import optimise as optimise
     from .selection.sweeps import sweep as sweep

@@ -177,14 +177,15 @@ class Context(ABC):
         symbol: str,
         quantity: Amount,
         *,
-        take_profit: Amount | None = None,
-        stop_loss: Amount | None = None,
+        take_profit: Amount | Order | None = None,
+        stop_loss: Amount | Order | None = None,
         price: Amount | None = None,
         **options: Any,
     ) -> OrderHandle:
         """Buy (or sell, with a negative quantity) with a take-profit, a stop-loss or both, at their trigger prices.
 
-        They wait until the entry fills, close what it opened, and one cancels the other.
+        They wait until the entry fills, close what it opened, and one cancels the other. An order in place of a price,
+        such as `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
         """
         text = str(quantity)
         side, size = ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)

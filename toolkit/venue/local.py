@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..errors import InputError
+from ..errors import InputError, require
 from ..guards import no_keys
 from ..numerals import Span
 from ..protocol.reads.endpoint import MAX_TIME
@@ -98,6 +98,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 raise InputError(text, field="journal", rule="no replay")
             player = Player(replay, (config or Genesis()).products)
             market, start = False, player.start_ms if start is None else start
+        require(seed, int, "seed", "a whole number")
         begin = start if start is None or isinstance(start, int) else moment(start, "start")
         begin = config.time if config else begin
         clock = clock_named(clock, begin, speed)  # the state begins at `begin`, which a fast clock soon leaves

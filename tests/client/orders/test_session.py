@@ -508,7 +508,7 @@ def test_a_read_only_session_on_mainnet_names_the_missing_key_before_it_asks_to_
 
 
 @pytest.mark.parametrize(
-    ("interval", "said"), [(0, "whole seconds, 1 or more"), (-60, "not a span of time"), ("0s", "whole seconds")]
+    ("interval", "said"), [(0, "whole minutes, from 1m to 1w"), (-60, "not a span of time"), ("0s", "whole minutes")]
 )
 def test_an_interval_without_length_is_refused(interval: Any, said: str) -> None:
     with pytest.raises(errors.InputError, match=said):

@@ -65,8 +65,8 @@ def test_a_position_is_closed_where_it_is() -> None:
     position = whole(RECORDS["Position"], longSize="0.5", shortSize="0")
     fake = Rows(position)
     s = session(fake)
-    s.close_position("BTCUSDC", "60000", tif="IOC")
-    s.close_position("BTCUSDC", "60000", vault_address=VAULT)
+    s.close_position("BTCUSDC", price="60000", tif="IOC")
+    s.close_position("BTCUSDC", price="60000", vault_address=VAULT)
     asked = [read for read in fake.reads if "position" in read]
     assert [MASTER in asked[0], VAULT in asked[-1]] == [True, True]
     first, second = (json.loads(body) for body in fake.bodies)

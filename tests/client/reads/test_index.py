@@ -25,6 +25,7 @@ KEYS = {
     "klines": "time",
     "ticker": "symbol",
     "tickers": "symbol",
+    "positions": "symbol",
     "fee_rates": "symbol",
     "funding_rates": "symbol",
     "intents": "intent",

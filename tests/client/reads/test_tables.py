@@ -550,16 +550,28 @@ def test_words_for_times_follow_the_clock_they_are_given() -> None:
 
 @pytest.mark.parametrize(
     ("value", "wanted"),
-    [("1m", 60), ("4h", 14_400), ("1D", 86_400), ("2w", 1_209_600), (timedelta(minutes=5), 300)],
+    [("1m", 60), ("4h", 14_400), ("1D", 86_400), ("1w", 604_800), (timedelta(minutes=5), 300)],
 )
 def test_intervals_are_read_in_every_usual_form(value: Any, wanted: int) -> None:
     assert seconds(value) == wanted
 
 
-@pytest.mark.parametrize("value", ["1500ms", "0m"])
-def test_an_interval_is_whole_seconds(value: Any) -> None:
-    with pytest.raises(MalformedRequest, match=r"^interval .* is not whole seconds, 1 or more"):
+@pytest.mark.parametrize("value", ["1500ms", "0m", "1s", "90s", "2w"])
+def test_an_interval_is_whole_minutes_up_to_a_week(value: Any) -> None:
+    with pytest.raises(MalformedRequest, match=rf"^interval '{value}' is not whole minutes, from 1m to 1w"):
         seconds(value)
+
+
+def test_a_live_candle_names_the_intervals_that_there_are(session: Session) -> None:
+    with pytest.raises(MalformedRequest, match="interval '7m' is not one of 1m, 3m, 5m, 15m, 30m, 1h") as caught:
+        session.stream.candles("BTCUSDC", "7m")
+    assert caught.value.nearest[-1] == "1w"
+
+
+@pytest.mark.parametrize("start", [1, 500, 10_000])
+def test_a_number_of_candles_in_the_place_of_a_time_is_refused(session: Session, start: int) -> None:
+    with pytest.raises(InputError, match=f"start {start} would be in 1970; a number of candles is limit={start}"):
+        session.klines("BTCUSDC", "1h", start)
 
 
 def test_a_window_the_wrong_way_round_is_refused(session: Session) -> None:

@@ -406,7 +406,7 @@ def test_wrong_fields_are_refused_before_anything_is_sent() -> None:
     peer = Peer()
     with pytest.raises(MalformedRequest) as caught:
         peer.subscribe("orderBook", symbol="BTCUSDC", depth=0)
-    assert caught.value.field == "subscription.depth"
+    assert caught.value.field == "depth"
     assert peer.client.phase == "idle"
 
 

@@ -107,14 +107,32 @@ def test_a_paper_run_keeps_the_market_that_it_had(tmp_path: Path) -> None:
     same(run, Results.load(tmp_path).rerun())
 
 
-def test_a_run_that_can_not_be_made_again_says_why(sample_results: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [live, paper])
+def test_a_run_on_a_session_is_made_again_as_a_backtest_on_the_bars_that_it_received(own: Any, tmp_path: Path) -> None:
     with toolkit.connect(clock="manual") as session:
         session.venue.advance("2m")
-        run = live(Wandering(), session, [BTC], limits=Limits(), duration="1m")
-        with pytest.raises(ToolkitError, match="how it was made was not kept, as for a live run"):
-            run.rerun()
-        with pytest.raises(ToolkitError, match="it used a session of its own"):
-            paper(Wandering(), [BTC], session=session, duration="1m").rerun()
+        run = own(Wandering(), session=session, symbols=[BTC], limits=Limits(), duration="30m")
+    again = run.rerun()
+    assert again.settings["interval"] == {BTC: "0 days 00:01:00"}
+    assert again.fills["side"].tolist() == run.fills["side"].tolist() != []
+    assert run.rerun(fees=("0", "0")).attribution.loc["TOTAL", "fees"] == 0
     run.save(tmp_path)
-    with pytest.raises(ToolkitError, match="was not kept"):
-        Results.load(tmp_path).rerun()
+    same(again, Results.load(tmp_path).rerun())
+
+
+def test_a_strategy_that_is_not_deterministic_is_noticed() -> None:
+    counts = iter(range(100))
+
+    def on_bar(ctx: Any, bar: Any) -> None:
+        if ctx.bars(bar.symbol).length == 3 + next(counts) // 10:
+            ctx.buy(bar.symbol, "0.01")
+
+    run = backtest(on_bar, walk(1, 15))
+    with pytest.warns(UserWarning, match="is not deterministic: the same run has"):
+        run.rerun()
+
+
+def test_a_run_that_can_not_be_made_again_says_why(sample_results: Any) -> None:
+    made_by_hand = Results("sums", sample_results.equity, sample_results.positions, sample_results.marks)
+    with pytest.raises(ToolkitError, match="how it was made was not kept"):
+        made_by_hand.rerun()

@@ -336,3 +336,45 @@ def test_loading_finds_what_a_crash_left_in_the_journal_and_says_what_is_still_b
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(InputError, match=re.escape(f"{part} (part of a recording): it is damaged")):
         data.load(tmp_path / "broken off", format="recording")
+
+
+@pytest.mark.parametrize("span", ["1s", "30m"])
+def test_where_time_is_moved_by_hand_rows_were_received_when_they_were_published(
+    session: toolkit.Session, tmp_path: Path, span: str
+) -> None:
+    with record(session, tmp_path, "BTCUSDC"):
+        advance(session, 1 if span == "30m" else 600, span)
+    events = data.load(tmp_path, format="recording")
+    assert isinstance(events, data.Events)
+    assert len(events) > 300
+    assert (events.array["local_ns"] == events.array["exchange_ns"]).all()
+    assert set(data.check(events)["problem"]) <= {"silence"}
+    bars = Recording(tmp_path).bars("BTCUSDC")
+    pd.testing.assert_frame_equal(bars, events.bars())
+
+
+def test_where_time_is_fast_a_row_was_received_when_it_was_published(tmp_path: Path) -> None:
+    with (
+        LocalVenue(speed=60) as venue,
+        venue.serve() as served,
+        toolkit.connect(base_url=served.base_url, account=1) as session,
+        record(session, tmp_path, "BTCUSDC", channels=["trades", "order_book"]) as recorder,
+    ):
+        recorder.live[0].wait(20, timeout=60)
+    for channel in ("trades", "order_book"):
+        rows = Recording(tmp_path).frame(channel, "BTCUSDC")
+        rows = rows[rows["kind"] == "incremental"]  # a snapshot repeats what is older
+        assert len(rows) >= 19
+        assert (rows["received"] - rows["time"]).max() == pd.Timedelta(0)
+
+
+def test_delays_of_more_than_a_minute_are_found(session: toolkit.Session, tmp_path: Path) -> None:
+    with record(session, tmp_path, "BTCUSDC"):
+        advance(session, 1, "10m")
+    events: Any = data.load(tmp_path, format="recording")
+    array = events.array.copy()
+    array["local_ns"][len(array) // 2 :] += 300 * 10**9
+    found = data.check(data.Events(array, symbol="BTCUSDC"))
+    [late] = found[found["problem"] == "delay"].itertuples()
+    assert late.detail == "received up to 300.000 s after they happened: the recorder's clock was wrong"
+    assert late.count > 50

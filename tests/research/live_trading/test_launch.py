@@ -197,7 +197,7 @@ def test_a_silent_venue_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPa
     def silent(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise NotSent("the network is gone")
 
-    script = {0: lambda ctx: monkeypatch.setattr(type(session), "klines", silent)}
+    script = {0: lambda ctx: monkeypatch.setattr(RunState, "read_candles", silent)}
     run = ask(script, session, duration="10m", limits=Limits(max_stale=90))
     assert run.events["kind"].tolist() == ["TRANSPORT", "LIMIT"]
     assert run.events["text"].iloc[1] == "no answer for 120 s; the limit is 90 s"
@@ -243,7 +243,7 @@ def test_an_agent_that_may_not_trade_is_named_before_the_first_bar() -> None:
 
 def test_a_lost_connection_is_waited_for_and_then_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"down": 0}
-    healthy = type(session).klines
+    healthy = RunState.read_candles
 
     def flaky(self: Any, *args: Any, **kwargs: Any) -> Any:
         answers["down"] += 1
@@ -251,7 +251,7 @@ def test_a_lost_connection_is_waited_for_and_then_stops_the_run(session: Any, mo
             raise NotSent("the network is gone")
         return healthy(self, *args, **kwargs)
 
-    monkeypatch.setattr(type(session), "klines", flaky)
+    monkeypatch.setattr(RunState, "read_candles", flaky)
     seen: list[int] = []
     run = live(lambda ctx, bar: seen.append(bar.closed), session, [BTC], duration="30m", limits=Limits(max_stale=150))
     assert len(seen) == 5
@@ -406,14 +406,14 @@ def test_bars_that_come_together_do_not_show_each_other(session: Any, options: d
 def test_a_symbol_without_an_answer_keeps_no_bar_of_another_from_the_strategy(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    healthy, asked = type(session).klines, itertools.count()
+    healthy, asked = RunState.read_candles, itertools.count()
 
     def flaky(self: Any, symbol: str, *args: Any, **kwargs: Any) -> Any:
         if symbol == "ETHUSDC" and next(asked) == 1:
             raise NotSent("the network is gone")
         return healthy(self, symbol, *args, **kwargs)
 
-    monkeypatch.setattr(type(session), "klines", flaky)
+    monkeypatch.setattr(RunState, "read_candles", flaky)
     seen: list[tuple[str, int]] = []
     names = [BTC, "ETHUSDC"]
     limits = Limits(max_stale=500)
@@ -560,3 +560,49 @@ def test_bars_that_waited_for_a_sleeping_computer_are_seen_and_not_traded_on(
     assert len(seen) == 13
     assert sum(map(bool, seen)) == sent
     assert {one.reason for one in seen if not one} <= {"the bar is older than max_bar_age; nothing is sent"}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"high": "1"}, {"low": "99999999"}, {"close": "nan"}, {"low": "-1"}, {"high": "inf"}, {"volume": "-2"}]
+)
+def test_a_bar_that_can_not_be_is_noted_and_left_out(
+    session: Any, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str]
+) -> None:
+    healthy, seen = RunState._rows, list[int]()
+
+    def damaged(self: RunState, query: str, **given: Any) -> Any:
+        rows = healthy(self, query, **given)
+        return (
+            [{**row, **(wrong if row["timestamp"] % 180 == 0 else {})} for row in rows] if query == "klines" else rows
+        )
+
+    monkeypatch.setattr(RunState, "_rows", damaged)
+    run: Any = live({"on_bar": lambda ctx, bar: seen.append(bar.time)}, session, [BTC], duration="6m", limits=Limits())
+    assert len(seen) == 4
+    assert all(time // 60_000 % 3 for time in seen)
+    assert run.events["kind"].tolist() == ["BAD_BAR", "BAD_BAR", "END"]
+    assert "open, high, low, close, volume are (" in run.events["text"].iloc[0]
+
+
+@pytest.mark.parametrize(("way", "closes"), [(1, "SELL"), (-1, "BUY")], ids=["long", "short"])
+def test_the_take_profit_of_a_bracket_can_rest_as_a_maker(session: Any, way: int, closes: str) -> None:
+    seen: list[tuple[str, str]] = []
+    prices: list[float] = []
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        prices.append(bar.close)
+        moved = {2: 0.0022, 4: 0.004}.get(len(prices))
+        if moved:
+            session.venue.control.set_oracle(BTC, f"{prices[0] * (1 + way * moved):.1f}")
+        if len(prices) == 1:
+            trigger, limit, stop = (
+                ctx.product(BTC).round_price(bar.close * (1 + way * ratio), "nearest")
+                for ratio in (0.002, 0.0024, -0.02)
+            )
+            take = toolkit.orders.take_profit(BTC, closes, trigger, "0.01", limit, tif="POST_ONLY")
+            ctx.bracket(BTC, "0.01" if way > 0 else "-0.01", take_profit=take, stop_loss=stop)
+
+    strategy = {"on_bar": on_bar, "on_fill": lambda ctx, fill: seen.append((fill.side, fill.role))}
+    live(strategy, session, [BTC], duration="10m", limits=Limits())
+    assert seen[0] != (closes, "TAKER")
+    assert set(seen[1:]) == {(closes, "MAKER")}

@@ -29,15 +29,14 @@ def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> No
         state = RunState(session, ["BTCUSDC"], 60_000, mode="live", dry_run=False)
         state.begin()
         sizes: dict[str, list[int]] = {"fills": [], "orders": []}
-        for name in sizes:
-            read = getattr(session, name)
+        read = RunState._changed
 
-            def counted(*args: Any, read: Any = read, name: str = name, **keywords: Any) -> Any:
-                table = read(*args, **keywords)
-                sizes[name].append(len(table))
-                return table
+        def counted(self: RunState, name: str, query: str) -> Any:
+            rows = read(self, name, query)
+            sizes[name].append(len(rows))
+            return rows
 
-            monkeypatch.setattr(session, name, counted)
+        monkeypatch.setattr(RunState, "_changed", counted)
         for minute in range(MINUTES):
             made = orders.buy("BTCUSDC", "0.001", price=50_000 + minute)
             receipt = session.place(made)
@@ -83,7 +82,7 @@ def test_funding_is_read_on_from_the_last_payment(monkeypatch: pytest.MonkeyPatc
         assert [len(times) for times in paid] == [1, 0] * 6
         assert len(set(times)) == 6
         assert max(sizes) <= 2
-        assert len(state._seen["funding"]) <= 2
+        assert len(state._seen["funding_payments"]) <= 2
 
 
 EIGHT_HOURS = """

@@ -159,6 +159,28 @@ def test_an_account_under_liquidation_may_only_reduce() -> None:
     assert len(steps(play, "ann")) == 2
 
 
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+def test_who_closes_between_two_slices_ends_the_liquidation_and_may_open_again(side: int, isolated: bool) -> None:
+    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
+    play.oracle(60_000)
+    play.fund(40_000, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    if isolated:
+        play.isolated("ann")
+    else:
+        assert play.withdraw("ann", "9640").code == 0
+    play.placed("bob", sell, "10", 60_000)
+    play.placed("ann", buy, "10", 60_000)
+    play.placed("zoe", buy, "20", 60_000 - side * 2_910)
+    play.oracle(60_000 - side * 2_900)
+    assert play.account("ann").status == LIQUIDATING
+    play.placed("ann", sell, "8", 60_000 - side * 2_910)
+    assert play.account("ann").status == NORMAL
+    assert not play.core.state.liquidations
+    play.placed("ann", buy, "0.002", 60_000 - side * 2_900)
+
+
 def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once() -> None:
     play = Play(lp_slice=0)
     play.oracle(60_000)

@@ -69,11 +69,11 @@ def test_nobody_gains_by_joining_or_leaving_before_a_mark_that_is_late(side: str
     share = play.join("joe", 100_000)
     play.trade_of_vault(side, "10", 60_000)
     assert play.core.state.markets[BTC].mark == 600_000
-    moved = 600 if (side == "BUY") == better else -600
+    moved = (150 if better else 600) * (1 if (side == "BUY") == better else -1)
     play.placed("zoe", "BUY", "20", 60_000 + moved - 1)
     play.placed("zoe", "SELL", "20", 60_000 + moved + 1)
     before = play.balance("joe")
-    # joe holds half of it; the book has moved by about 6,000 USDC of the vault's
+    # joe holds half of it; the book has moved by about 1,500 or 6,000 USDC of the vault's
     if better:
         other = play.join("joe", 100_000)
         play.mark(60_000 + moved)
@@ -86,6 +86,30 @@ def test_nobody_gains_by_joining_or_leaving_before_a_mark_that_is_late(side: str
         rest = vaults.value(play.core, play.record) * 100_000 // 100_000
         assert got <= rest + MICRO, "who stays has as much as who has left"
         assert got < 98_000 * MICRO
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+@pytest.mark.parametrize("joins", [True, False])
+def test_an_order_far_from_mark_takes_nothing_from_who_joins_or_leaves(side: str, joins: bool) -> None:
+    """It sets the price at which a deposit or withdrawal is valued, and is taken back before anybody meets it."""
+    play = Led()
+    share = play.join("joe", 20_000)
+    play.trade_of_vault(side, "10", 60_000)
+    away = 0.9 if joins != (side == "BUY") else 1.15
+    play.placed("zoe", side, "20", round(60_000 * away))
+    before, code = play.balance("joe"), play.core.state.markets[BTC].mark
+    with pytest.raises(AssertionError, match="would get the difference"):
+        play.join("joe", 20_000) if joins else check(play.leave("joe", share))
+    assert (play.balance("joe"), play.core.state.markets[BTC].mark) == (before, code)
+    assert play.act("zoe", type="cancelAll", symbolCode=BTC).code == 0
+    if joins:
+        play.join("joe", 20_000)
+    else:
+        check(play.leave("joe", share))
+
+
+def check(outcome: Outcome) -> None:
+    assert outcome.code == 0, outcome.message
 
 
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
@@ -126,6 +150,27 @@ def test_the_profit_of_a_vault_stays_the_same_when_somebody_leaves() -> None:
     assert play.leave("joe", share).code == 0
     left = vaults.value(play.core, play.record) - play.record.paid_in
     assert left == profit
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_leaving_in_parts_costs_the_leaders_share_of_all_the_gain(side: str, parts: int) -> None:
+    play = Led()
+    share = play.join("joe", 100_000)
+    play.trade_of_vault(side, "1", 60_000)
+    play.mark(60_000 + (2_000 if side == "BUY" else -2_000))
+    play.placed("zoe", side, "1", 62_000 if side == "BUY" else 58_000)
+    out = "SELL" if side == "BUY" else "BUY"
+    item = {
+        "symbolCode": BTC, "ordPx": "0", "ordQty": "1", "ordType": "MARKET", "ordSide": out, "timeInForce": "IOC",
+    }  # fmt: skip
+    assert play.do("lea", play.vault, type="placeOrder", orders=[item]).code == 0
+    before, lea = play.balance("joe"), play.balance("lea")
+    for _ in range(parts):
+        check(play.leave("joe", str(int(share) // parts)))
+    gain = play.balance("joe") - before - 100_000 * MICRO + play.balance("lea") - lea
+    assert 900 * MICRO < gain < 1_000 * MICRO
+    assert play.balance("lea") - lea == pytest.approx(gain / 10, abs=10)
 
 
 def test_a_deposit_to_the_lp_vault_locks_the_earlier_ones_again() -> None:

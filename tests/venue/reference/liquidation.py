@@ -44,7 +44,7 @@ class Liquidation(Trading):
     def judge(self, account: Account) -> list[Group]:
         """1: flag the unhealthy groups and cancel their opening orders; return the ones to close now."""
         due = []
-        for group in [*(held for held in account.holdings.values() if held.isolated and held.size), account]:
+        for group in [*(held for held in account.holdings.values() if held.isolated), account]:
             if not group.next_slice:
                 if group.equity > group.maintenance() or not group.maintenance():
                     continue

@@ -127,20 +127,25 @@ class Margin:
         met = [each for each in self.offers(order, limit) if each.account is not order.account]
         fills = [(part, maker.price) for part, maker in parts(met, steps) if part]
         taken, paid = sum(part for part, _ in fills), sum(part * price for part, price in fills)
-        value = (limit if side > 0 else max(limit, market.mark)) * steps * unit  # what sells below mark counts at mark
-        gain = max(0, market.mark - limit) * taken * unit if side > 0 else 0
+        # what trades below mark counts at mark; what would close but rests above mark holds the difference
+        resting, gain = (
+            max(0, cover - taken) * max(0, limit - market.mark),
+            max(0, taken - cover) * (market.mark - limit),
+        )
+        value, gain = ((steps - cover) * limit + resting) * unit, max(0, gain) * unit
         # C1: resting orders lose their cover when the position is closed, last placed first
         lost = sum(part * each.price for part, each in parts(self.resting(held, side), cover)) * unit
-        reach = self.reach(held, side) + value + gain - lost
+        reach = (self.resting_value(held, side) - lost if cover else self.reach(held, side)) + value + gain
         require(reach <= market.max_notional, "maxPositionNtnl")
         require(held.leverage <= market.highest_leverage(reach), "leverage of the tier")
         if only_size:
             return
+        value += gain if side < 0 else 0
         free = self.available(held.account) + self.initial(held)
         more = self.initial(held, side, value)
         if cover:  # C1: a flip is judged as if everything before were closed
             same, other = (self.resting_value(held, way) for way in (side, -side))
-            more = held.initial(max(same - lost + value - held.notional, other))
+            more = held.initial(max(same - lost + value, other))
             free += held.equity if held.isolated else 0
         elif taken and held.isolated and held.size:  # C4: it takes its own margin, and is above maintenance after it
             own = held.equity + held.need(side, taken, paid * unit)[0] + side * (market.mark * taken - paid) * unit

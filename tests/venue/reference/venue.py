@@ -35,8 +35,8 @@ class ReferenceVenue(Liquidation):
             self.check_settings(held)
             amount = held.initial(held.notional) + max(0, -held.equity) if isolated else -held.assigned
             held.isolated = isolated
-            require(self.available(held.account) >= amount, "setMarginMode: initial margin")
             self.assign(held, amount)
+            require(self.available(held.account) >= 0, "setMarginMode: initial margin")
 
     def assign_margin(self, held: Holding, amount: int) -> None:
         self.check_settings(held)

@@ -9,7 +9,7 @@ from math import ceil, floor
 
 import pytest
 
-from tests.venue.play import MICRO, Play
+from tests.venue.play import ETH, MICRO, Play
 from toolkit.errors import VenueError
 from toolkit.venue import host
 from toolkit.venue.engine.core import Core
@@ -177,3 +177,27 @@ def test_a_venue_with_check_on_watches_every_command(monkeypatch: pytest.MonkeyP
             venue.host.check = check
             venue.control.fund(venue.host.masters[0], "1")
         assert watches == [venue.host.now_ms()]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_what_an_isolated_position_gains_bears_no_loss_of_a_cross_one(side: int) -> None:
+    """Two products: the isolated one has a gain of 20,000, behind the cross one stand 7,000 less what its fees took."""
+    play, (buy, sell) = Play(), ("BUY", "SELL")[::side]
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(10_000, "ann")
+    play.fund(5_000_000, "bob")
+    play.isolated("ann", ETH)
+    for name, way in (("bob", sell), ("ann", buy)):
+        play.placed(name, way, "20", 3_000, ETH)
+        play.placed(name, way, "1", 60_000)
+    play.oracle(3_000 + side * 1_000, ETH)
+    equity = account_margin.cross_margin(play.core, play.account("ann")).equity
+    beyond = 60_000 - side * (equity // MICRO + 10)
+    play.placed("bob", buy, "1", beyond)
+    play.placed("ann", sell, "1", beyond, timeInForce="IOC")
+    held = play.position("ann")
+    assert (held.long if side > 0 else held.short).size == 1_000, "its own equity does not reach so far"
+    play.order("bob", buy, "1", 60_000 - side * (equity // MICRO - 100))
+    play.placed("ann", sell, "1", beyond, timeInForce="IOC")
+    assert (held.long.size, held.short.size) == (0, 0)

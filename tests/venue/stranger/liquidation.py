@@ -61,8 +61,10 @@ class Liquidation(Rules):
             taken = 0
             if position.size:
                 taken = position.initial(position.notional(1) + position.notional(-1)) + max(0, -position.gain)
-            position.isolated = True
-            if self.available(account) < taken:
+            position.isolated, position.assigned = True, taken
+            fits = self.available(account) >= taken
+            position.assigned = 0
+            if not fits:
                 position.isolated = False
                 need(False, "what stays on cross must cover its initial margin")
             self.assign(position, taken)

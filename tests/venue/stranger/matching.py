@@ -132,7 +132,7 @@ class Matching(Money):
         fees = self.charge(order, product.value(price, closed), product.value(price, opened), role == "MAKER")
         self.book_fees(order, fees, closed and -order.side, opened and order.side, exact, value)
         if position.isolated:
-            self.isolated_after(position, order, closed, opened, price, pnl - fees[0], before)
+            self.isolated_after(position, order, closed, opened, price, pnl - fees[0] - fees[2], before)
         position.changed = self.time
         order.status = "FILLED" if order.filled == order.quantity else "PARTIALLY_FILLED"
         if order.status == "FILLED":

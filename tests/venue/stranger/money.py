@@ -152,10 +152,15 @@ class Money:
         return parts[::-1]
 
     def orders_value(self, position: Position, side: int, gone: bool = False) -> int:
-        """Return the value of what a side's orders would open; what they close is taken off at mark."""
+        """Return the value of what a side's orders would open; what they close is taken off at mark.
+
+        Assumptions, Money: once the position is `gone`, so are the orders that lose their cover by that.
+        """
         product = position.product
+        if gone:
+            return sum(product.value(order.price, steps) for order, steps in self.uncovered(position, side))
         value = sum(product.value(order.price, order.leaves) for order in self.resting(position, side))
-        return max(0, value - (0 if gone or position.account.hedge else position.notional(-side)))
+        return max(0, value - (0 if position.account.hedge else position.notional(-side)))
 
     def held(self, position: Position, side: int = 0, more: int = 0, gone: bool = False) -> int:
         """Return the margin that a cross position and its orders, or the orders of an isolated one, hold.
@@ -164,13 +169,13 @@ class Money:
         opening orders. `more` is value that would be opened on `side`; `gone`: as if the position had been closed.
         """
         own = {s: 0 if gone else position.notional(s) for s in (1, -1)}
-        asked = {s: self.orders_value(position, s) + (more if s == side else 0) for s in (1, -1)}
+        asked = {s: self.orders_value(position, s, gone) + (more if s == side else 0) for s in (1, -1)}
         if position.account.hedge:
             return position.initial(sum(asked.values()) + (0 if position.isolated else sum(own.values())))
         if not position.isolated:
             return position.initial(max(own[s] + asked[s] for s in (1, -1)))
         # a flip is a close and an open: what it opens may use what the closing sets free, at mark
-        freed = {s: position.equity if own[-s] and asked[s] else 0 for s in (1, -1)}
+        freed = {s: max(0, position.equity) if own[-s] and asked[s] else 0 for s in (1, -1)}
         return max(0, *(position.initial(asked[s]) - freed[s] for s in (1, -1)))
 
     def initial(self, account: Account, besides: Position | None = None) -> int:
@@ -186,7 +191,7 @@ class Money:
 
     def reach(self, position: Position, side: int, more: int = 0, gone: bool = False) -> int:
         """Return the notional of a position with its open orders in a direction."""
-        return (0 if gone else position.notional(side)) + self.orders_value(position, side) + more
+        return (0 if gone else position.notional(side)) + self.orders_value(position, side, gone) + more
 
     def within(self, position: Position, notional: int) -> bool:
         product = position.product

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from .books import Account, down, need
+from .books import Account, down, need, up
 from .clock import Clock
 from .money import FEES, LP, RESERVES
 
@@ -151,9 +151,11 @@ class Programs(Clock):
         for position in vault.account.held:
             for side in (1, -1):
                 left, price, value = position.leg(side).size, position.product.mark, 0
+                edge = price * (1 - side * position.product.max_slippage)
+                worst = up(edge) if side > 0 else down(edge)
                 for order in self.book(position.product, side):
                     if order.account is not vault.account and left:
-                        price = order.price
+                        price = max(order.price, worst) if side > 0 else min(order.price, worst)
                         taken = min(left, order.leaves)
                         left, value = left - taken, value + position.product.value(price, taken)
                 value += position.product.value(price, left)
@@ -199,6 +201,7 @@ class Programs(Clock):
         need(self.withdrawable(account) >= amount, "withdrawable")
         total, value = vault.shares, self.deposit_value(vault)
         need(not total or value > 0, "a vault without value")
+        need(not total or 100 * value <= 101 * self.worth(vault), "a book that is not far above mark")
         shares = down(Fraction(amount * total, value)) if total else amount
         need(shares > 0, "no share")
         need(total + shares <= MOST_SHARES, "shares of a vault")
@@ -220,6 +223,7 @@ class Programs(Clock):
         need(self.time >= stake.locked, "locked")
         amount, total = down(Fraction(shares * self.withdraw_value(vault), vault.shares)), vault.shares
         need(amount > 0 and total, "no value")
+        need(amount * 20 >= 19 * down(Fraction(shares * self.worth(vault), total)), "a book that is not far below mark")
         free = vault.aside + max(0, self.withdrawable(vault.account))
         need(amount <= free, "free cash of the vault")
         fee = self.pay_out(vault, account, stake, shares, amount)

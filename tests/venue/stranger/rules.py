@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from .books import Account, Order, Position, Refused, down, need, up
 from .matching import Matching
-from .money import OWN
 
 TOP_PRICE = 999_999
 E8 = 10**8
@@ -44,8 +43,6 @@ class Rules(Matching):
         """
         position, product, side = order.position, order.product, order.side
         worse = side * (price - product.mark)
-        if order.account.address in OWN:
-            return steps
         leg = position.leg(-side)
         closing = order.closing if order.account.hedge else bool(leg.size)
         closes = leg.size if closing else 0
@@ -163,7 +160,7 @@ class Rules(Matching):
         price = order.price or (order.trigger if order.trigger else product.last)
         whole = position.leg(-order.side).size if order.closing or not order.account.hedge else 0
         if main is not None:
-            whole = max(whole, main.quantity)
+            whole = main.quantity  # an exit of an open main order has no position yet (Orders)
         closes = steps >= whole if main is not None or order.reducing else steps == whole
         closes = closes and bool(whole)
         need(closes or product.value(price, steps) >= product.min_value, "minimum value")
@@ -207,7 +204,7 @@ class Rules(Matching):
             need(all(o.client != order.client for o in order.account.orders.values()), "client id in use")
         present = 0
         if parent is not None and not self.opened(parent):
-            present = parent.price or (parent.trigger if parent.status == "ORDER_STATUS_UNTRIGGERED" else 0)
+            present = parent.price or parent.trigger
         self.check_terms(order, present=present, main=parent)
         if order.exit:
             need(position.leg(-order.side).size or hangs, "TP or SL without position")
@@ -271,8 +268,8 @@ class Rules(Matching):
             spent += value
             trading += steps - closing
         # what trades below mark counts at mark in the limits of tier and product, and a sell in its margin too
-        value = product.value(max(limit, product.mark) if order.market and side < 0 else limit, opens)
-        extra = product.value(max(0, product.mark - limit), 0 if order.market and side < 0 else trading)
+        value, extra = product.value(limit, opens), product.value(max(0, product.mark - limit), trading)
+        value += product.value(max(0, limit - product.mark), left)  # a resting exit is taken off at mark (Money)
         gone = covered > 0
         need(self.within(position, self.reach(position, side, value + extra, gone)), "limits of tier and product")
         if not margin:
@@ -462,7 +459,7 @@ class Rules(Matching):
         need(child.side == -main.side, "an exit closes its main order")
         need(not main.reducing, "a bracket's main order opens")
         need(child.quantity <= main.quantity, "an exit is no larger than its main order")
-        self.check_terms(child, present=main.price or self.watched(child))
+        self.check_terms(child, present=main.price or main.trigger or self.watched(child))
         need(child.quantity in (0, main.quantity) or self.worth_placing(child), "minimum value of an exit")
 
     def worth_placing(self, order: Order) -> bool:
@@ -592,7 +589,7 @@ class Rules(Matching):
                 need(new.quantity <= main.quantity, "an exit is no larger than its main order")
                 exempt = new.quantity in (0, main.quantity)
                 need(not order.waits or exempt or self.worth_placing(new), "minimum value of an exit")
-            self.check_terms(new, present=(main.price if main and order.waits else 0), main=main)
+            self.check_terms(new, present=(main.price or main.trigger if main and order.waits else 0), main=main)
             order.trigger, order.price, order.quantity, order.tif = new.trigger, new.price, new.quantity, new.tif
             order.leaves, order.whole = new.quantity, not new.quantity
             self.log(order)

@@ -121,6 +121,16 @@ def test_a_mode_that_leaves_too_little_is_refused(play: Play) -> None:
     assert play.position("ann").assigned == 0
 
 
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_margin_that_a_mode_takes_along_is_there_for_an_order_that_would_close(play: Play, side: int) -> None:
+    buyer, seller = ("ann", "bob")[::side]
+    play.trade(buyer, seller, "1", 60_000)
+    play.placed("ann", ("BUY", "SELL")[side > 0], "3.4", 60_000 + side)
+    # 2.4 would open with 7,200 of margin: 3,000 of it are what closing sets free, the rest of 9,964 has to bear 4,200
+    assert mode(play, "ISOLATED").code == 0
+    assert 0 <= account_margin.available(play.core, play.account("ann")) < 3_000 * MICRO
+
+
 def test_products_of_isolated_margin_only_stay_so() -> None:
     rows = default_products()
     rows[3]["onlyIsolated"] = True

@@ -46,7 +46,7 @@ def test_the_liquidation_map_agrees_with_the_positions(session: Session) -> None
     session.buy("BTCUSDC", "1")
     session.sell("ETHUSDC", "5")
     widget = toolkit.widgets.LiquidationMap(session)
-    known = session.positions(exact=True).set_index("symbol")
+    known = session.positions(exact=True)
     rows = {row[0]: row for row in widget.view["tables"][0]["rows"]}
     for symbol, row in rows.items():
         price = known.loc[symbol, "liquidation_price"]

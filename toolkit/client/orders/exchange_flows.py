@@ -20,7 +20,7 @@ from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
-from ...suggestions import Suggesting, advised
+from ...suggestions import Suggesting, bound
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
 from .delivery import Delivery
@@ -167,11 +167,7 @@ def _method(action: Action) -> Callable[..., Flow[Receipt]]:
 
     def call(self: ExchangeFlows, *args: Any, **keywords: Any) -> Flow[Receipt]:
         # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
-        try:
-            bound = signature.bind(self, *args, **keywords)
-        except TypeError as error:
-            raise advised(TypeError(f"{action.method}() {error}"), action.method, signature.parameters) from None
-        given = bound.arguments
+        given = bound(signature, action.method, self, *args, **keywords)
         values = {**defaults, **{by_name[name]: given[name] for name in by_name if name in given}}
         options: dict[str, Any] = {name: given[name] for name in ("expiry_after", "vault_address") if name in given}
         try:
@@ -191,10 +187,7 @@ def _spoken(error: MalformedRequest, by_name: Mapping[str, str]) -> MalformedReq
     """Return the error for a field of an action by the name in the call: action.marginMode → margin_mode."""
     found = re.match(r"action\.(\w+)(.*)", error.field)
     name = next((name for name, wire in by_name.items() if found and wire == found[1]), "")
-    if not found or not name:
-        return error
-    said = str(error).replace(error.field, name + found[2], 1)
-    return type(error)(said, field=name + found[2], rule=error.rule, value=error.value, nearest=error.nearest)
+    return error.renamed(name + found[2]) if found and name else error
 
 
 def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]) -> Signature:

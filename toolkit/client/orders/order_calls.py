@@ -243,6 +243,8 @@ class OrderCalls:
         # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
         one = rows or not isinstance(what, Iterable) or isinstance(what, Receipt | str | bytes) or is_order_row(what)
         given = [] if what is None else list(rows()) if rows else [what] if one else list(what)
+        if rows:  # the exits of a bracket before its entry, with which the venue would cancel them
+            given.sort(key=lambda row: not getattr(row, "parent_order_id", 0))
         made: list[dict[str, Any]] = []
         for item in given:
             if isinstance(item, Receipt):
@@ -252,6 +254,8 @@ class OrderCalls:
         if cl_ord_id is not None:
             ref = _order(cl_ord_id)
             made.append((yield from self._cancel(OrderRef(None, ref.order_id or ref.cl_ord_id), symbol, vault)))
+        if not made:
+            raise errors.InputError("there is no order to cancel", field="what", rule="minimum", value=0)
         return made
 
     def _cancel(self, ref: OrderRef, symbol: Any, vault: str | None) -> Flow[dict[str, Any]]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ToolkitError
-from ...numerals import Timeout
+from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
@@ -153,7 +153,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     def average_price(self) -> Decimal | None:
         """Average price of the fills in USDC, None without one."""
         filled, value = self._amount("filledQty"), self._amount("cumFilledValue")
-        return value / filled if filled else None
+        return Decimal(plain_text(value / filled)) if filled else None  # not 6.0E+4
 
     @property
     def fee(self) -> Decimal:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...errors import InputError, ToolkitError, WalletError
+from ...errors import CheckFailed, InputError, MalformedRequest, ToolkitError, WalletError
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
-from ...orders import Bracket, Ladder, Order, close_position, order
+from ...orders import ARGUMENTS, Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, SessionPart, trading_flow
@@ -206,7 +208,17 @@ class TradingFlows:
         self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None, note: str = ""
     ) -> Flow[Receipt]:
         payload = yield from self._payload(orders)
-        made: Receipt = yield from self._calls.submit(payload, expiry_after, vault_address)
+        try:
+            made: Receipt = yield from self._calls.submit(payload, expiry_after, vault_address)
+        except CheckFailed as error:
+            told = [replace(each, message=_in_words_of_the_call(each.message)) for each in error.failures]
+            raise CheckFailed(told).with_traceback(error.__traceback__) from None
+        except MalformedRequest as error:
+            place, _, wire = error.field.removeprefix("action.").rpartition(".")
+            name = f"{place}.{ARGUMENTS.get(wire, wire)}".removeprefix("orders[0].").removeprefix(".")
+            renamed = error.renamed(name)
+            renamed.args = (_in_words_of_the_call(str(renamed)),)
+            raise renamed.with_traceback(error.__traceback__) from None
         made.note = note
         return made
 
@@ -283,8 +295,8 @@ class TradingFlows:
     def close_position(
         self,
         symbol: str | int,
-        price: Amount | None = None,
         *,
+        price: Amount | None = None,
         slippage: Amount | None = None,
         tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         vault_address: str | None = None,
@@ -319,6 +331,11 @@ class TradingFlows:
             given = [intents] if isinstance(intents, str | Receipt) else list(intents)
             ids = [item.intent if isinstance(item, Receipt) else item for item in given]
         return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
+
+
+def _in_words_of_the_call(message: str) -> str:
+    """Return a message about an order with the names of arguments for those of the wire: ordQty is quantity."""
+    return re.sub(r"\b[a-z]+[A-Z]\w*", lambda found: ARGUMENTS.get(found[0], found[0]), message)
 
 
 def _closing_orders(

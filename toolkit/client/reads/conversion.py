@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InputError, MalformedRequest
-from ...numerals import Span, When, milliseconds
+from ...numerals import Span, When, milliseconds, unit_text
 from ...products import identifier
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
@@ -15,20 +15,24 @@ from ...protocol.reads.endpoint import Param
 
 Query = tuple[tuple[str, str], ...]
 """Names and values of a query, as they are sent."""
+_WEEK_S = 604_800
 Time = When
 """A time since 1970, as `numerals.moment` reads it."""
 
 
-def seconds(interval: Span) -> int:
+def seconds(interval: Span, known: Sequence[int] = ()) -> int:
     """Return a candle interval in whole seconds: a span such as "1m", "4h", "1d", "1w" or a timedelta.
 
-    Raises InputError for anything else, see `numerals.span_ns`.
+    `known` are those that there are, in seconds; () for whole minutes up to a week. Raises InputError for anything
+    else, see `numerals.span_ns`.
     """
-    length_ms = milliseconds(interval, "interval")
-    if length_ms < 1000 or length_ms % 1000:
-        said = f"interval {interval!r} is not whole seconds, 1 or more"
-        raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=("1m", "1h", "1d"))
-    return length_ms // 1000
+    length_s, rest = divmod(milliseconds(interval, "interval"), 1000)
+    if rest or (length_s not in known if known else length_s % 60 or not 60 <= length_s <= _WEEK_S):
+        texts = tuple(unit_text(each * 10**9) for each in known)
+        rule = f"one of {', '.join(texts)}" if known else "whole minutes, from 1m to 1w"
+        said = f"interval {interval!r} is not {rule}"
+        raise MalformedRequest(said, field="interval", rule="interval", value=interval, nearest=texts)
+    return length_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
+from ...numerals import plain_text
 from ...products import MarginTier, Product
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
         **{name: row[name] for name in LEG_COLUMNS if name in row},
         "side": side,
         "size": size,
-        "entry_price": value / size,
+        "entry_price": Decimal(plain_text(value / size)),
         "notional": notional,
         "unrealized_pnl": pnl,
         "margin": posted,

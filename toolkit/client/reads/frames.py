@@ -158,14 +158,17 @@ def values_of(
     if not all(isinstance(row, Mapping) for row in rows):
         door.admit(endpoint.path, endpoint.record, rows)
     options: dict[str, Any] = {"exact": True, "entrance": entrance, "where": endpoint.path}
-    columns, _ = _read_columns(endpoint.record, rows, symbols or {}, **options)
-    plain = [values if isinstance(values, list) else _plain(values) for values in columns.values()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
+    columns, _ = _read_columns(endpoint.record, rows, symbols or {}, **options, make=_plain)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain(values: Any) -> list[Any]:
-    objects = values.asi8 if isinstance(values, pd.DatetimeIndex) else values
-    return [None if missing else one for one, missing in zip(objects, pd.isna(values), strict=True)]
+def _plain(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[list[Any], int]:
+    """As `column`, with the values as a list of Decimal, int and text, and None for what is missing."""
+    if field.kind == "code":
+        return column(field, values, symbols, exact=exact)
+    found, bad = _each(values, [None] * len(values), partial(door.read, field))
+    # The venue writes 0 where a time is not set.
+    return [one or None for one in found] if field.kind in ("ms", "s") else found, bad
 
 
 def _read_columns(
@@ -176,6 +179,7 @@ def _read_columns(
     exact: bool,
     entrance: door.Door | None,
     where: str,
+    make: Callable[..., tuple[Any, int]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return the declared columns, texts as lists, and as answered those with values that did not fit."""
     needed = record.needed if entrance is not None else ()
@@ -183,8 +187,8 @@ def _read_columns(
     extra: dict[str, list[Any]] = {}
     for field in record.fields:
         values = [row.get(field.wire) for row in rows]
-        columns[field.column], bad = column(field, values, symbols, exact=exact)
-        if field in needed and ("" in values or pd.isna(columns[field.column]).any()):
+        columns[field.column], bad = (make or column)(field, values, symbols, exact=exact)
+        if field in needed and ("" in values or _has_missing(columns[field.column])):
             door.admit(where, record, rows)
         if entrance is not None and field.wire in record.expected and None in values:
             entrance.look(record, rows)
@@ -196,6 +200,10 @@ def _read_columns(
                 DataWarning,
             )
     return columns, extra
+
+
+def _has_missing(values: Any) -> bool:
+    return None in values if isinstance(values, list) else bool(pd.isna(values).any())
 
 
 def _made(columns: Mapping[str, Any], count: int) -> pd.DataFrame:
@@ -239,6 +247,18 @@ def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
         return frame
     check_known([index], map(str, frame.columns), "index", "column of this table")
     return frame.set_index(index)
+
+
+def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return frames with the same columns one after the other, without an index, with the answers of all."""
+    if len(parts) == 1:
+        return indexed(parts[0], None)
+    # Empty frames are left out because pd.concat warns about their dtypes.
+    whole = [indexed(part, None) for part in parts]
+    frame = pd.concat([part for part in whole if len(part)] or whole[:1], ignore_index=True)
+    pages = [page for part in parts if "raw" in part.attrs for page in part.attrs["raw"].pages]
+    frame.attrs = {"raw": InfoAnswer(pages)} if pages else {}
+    return frame
 
 
 def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
 from ...protocol.reads.info_queries import ENDPOINTS, FORMER_NAMES
-from ...suggestions import Suggesting
+from ...suggestions import Suggesting, bound
 from ..io.flow import Flow, flow
 from .reading import InfoSession, Reader
 
@@ -59,20 +59,20 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
     signature = _signature(endpoint)
 
     def call(self: InfoFlows, *args: Any, **keywords: Any) -> Flow[pd.DataFrame]:
+        from .derived_columns import with_annual_rate
+        from .frames import indexed
+
         # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
-        try:
-            given = dict(signature.bind(self, *args, **keywords).arguments)
-        except TypeError as error:
-            raise TypeError(f"{endpoint.name}(): {error}") from None
+        given = bound(signature, endpoint.name, self, *args, **keywords)
         del given["self"]
         exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
         if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:
-            start, end = given.pop("start", None), given.pop("end", None)
-            options: dict[str, Any] = {"progress": progress, "exact": exact}
-            read = self._reader.complete(endpoint.name, given, start, end, **options)
+            window = given.pop("start", None), given.pop("end", None), progress
+            read = yield from self._reader.resumable(endpoint.name, given, *window)
+            frame = yield from self._reader.frame_of([read], read.newest_first()[::-1], exact=exact)
         else:
-            read = self._reader.table(endpoint.name, given, exact)
-        return _finished(endpoint, read, exact, index)
+            frame = yield from self._reader.table(endpoint.name, given, exact)
+        return indexed(with_annual_rate(frame, exact) if endpoint.name == _ANNUALISED else frame, index)
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -80,15 +80,6 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
     return call
-
-
-def _finished(endpoint: Endpoint, read: Flow[pd.DataFrame], exact: bool, index: str | None) -> Flow[pd.DataFrame]:
-    """Return a frame that was read with the column that is derived from its others, and its index."""
-    from .derived_columns import with_annual_rate
-    from .frames import indexed
-
-    frame = yield from read
-    return indexed(with_annual_rate(frame, exact) if endpoint.name == _ANNUALISED else frame, index)
 
 
 def _signature(endpoint: Endpoint) -> Signature:

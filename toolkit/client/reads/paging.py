@@ -73,8 +73,12 @@ class PagedRead:
         """Return the rows by time and, within a millisecond, by number, newest first."""
         if not self.endpoint.windowed:
             return list(self.rows.values())
-        numbered = sorted(self.rows.items(), key=lambda item: (self._time_ms(item[1]), _number(item[0])), reverse=True)
+        numbered = sorted(self.rows.items(), key=self._place, reverse=True)
         return [row for _, row in numbered]
+
+    def _place(self, item: tuple[tuple[str, ...], Mapping[str, Any]]) -> tuple[int, int]:
+        """Return the time of a row and, for those of one millisecond, its number."""
+        return self._time_ms(item[1]), _number(item[0])
 
     def _time_ms(self, row: Mapping[str, Any]) -> int:
         """Return the time of a row; 0 where it can't be read, so that the row sorts last."""
@@ -168,9 +172,10 @@ class PagedRead:
 
 
 def oldest_first(reads: Sequence[PagedRead]) -> list[Mapping[str, Any]]:
-    """Return the rows of reads of one query by time, oldest first."""
-    rows = [row for read in reads for row in read.newest_first()[::-1]]
-    return rows if len(reads) == 1 else sorted(rows, key=reads[0]._time_ms)
+    """Return the rows of reads of one query by time and number, oldest first."""
+    if len(reads) == 1:
+        return reads[0].newest_first()[::-1]
+    return [row for _, row in sorted((item for read in reads for item in read.rows.items()), key=reads[0]._place)]
 
 
 def _number(key: tuple[str, ...]) -> int:

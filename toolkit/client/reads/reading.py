@@ -130,28 +130,13 @@ class Reader:
             self._forget_outdated_products(reply.body)
         return frames.indexed((yield from self.frame(endpoint, [reply.body], exact)), index)
 
-    def complete(
-        self,
-        name: str,
-        given: Mapping[str, Any],
-        start: Time | None = None,
-        end: Time | None = None,
-        *,
-        progress: bool | None = None,
-        exact: bool = False,
-        index: str | None = None,
-    ) -> Flow[pd.DataFrame]:
-        """Return all rows of a query in [start, end] as a frame, oldest first; the same call continues after an error.
-
-        `progress` shows a bar immediately (True), never (False) or when the read takes long (None).
-        """
-        read = yield from self.resumable(name, given, start, end, progress)
-        return (yield from self.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
-
     def resumable(
         self, name: str, given: Mapping[str, Any], start: Time | None, end: Time | None, progress: bool | None
     ) -> Flow[PagedRead]:
-        """Read all rows of a query in [start, end], or continue the same read where it failed."""
+        """Read all rows of a query in [start, end], or continue the same read where it failed.
+
+        `progress` shows a bar immediately (True), never (False) or when the read takes long (None).
+        """
         from ...progress import Progress
         from .paging import PagedRead
 
@@ -278,6 +263,19 @@ class Reader:
         make = partial(frames.frame, endpoint, pages, exact=exact, entrance=self.door)
         made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         return made
+
+    def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
+        """Send one request; return the rows as they came, in wire names, for a caller that asks again and again.
+
+        Raises BadAnswer unless every row has what its record can't do without.
+        """
+        from ..reads import frames
+
+        endpoint = ENDPOINTS[name]
+        reply = yield from self.fetch(endpoint, (yield from self.query(endpoint, given)))
+        found = rows_of(endpoint, frames.data_of(reply.body))
+        admit(endpoint.path, endpoint.record, found)
+        return found
 
     def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
         """Send one request; return the rows by column, as `frames.values_of` does, and the response."""

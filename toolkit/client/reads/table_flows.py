@@ -6,13 +6,16 @@ continues where it stopped. Each takes `index`: the column that becomes the inde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack, ExitStack
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
+from ...errors import DataWarning, InputError, require
 from ...numerals import Span, moment
 from ...protocol.reads.door import admit
+from ...protocol.reads.endpoint import MAX_TIME
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
 from .conversion import Time, seconds
 from .reading import OPEN_STATUSES, Catalogue, Reader
@@ -27,12 +30,18 @@ if TYPE_CHECKING:
     from .candle_reads import CandleRequest
     from .paging import PagedRead
 
-Symbols = str | int | Iterable[str | int] | None
-"""A product by symbol or code, or several of them; None means all."""
+Products = str | int | Iterable[str | int]
+"""A product by symbol or code, or several of them."""
+Symbols = Products | None
+"""As Products; None means all."""
 _KNOWN_FILLS = 200_000
 """Fills whose role and type are kept at most."""
+_Window = tuple[int, Time | None, Time | None, int]
 _TRIES = 3
 """How often candles until now are read again because time passed meanwhile."""
+_DAY_MS = 86_400_000
+_TOGETHER = 25
+"""Products whose feeds are read at a time: half of the subscriptions that a connection may have."""
 
 
 class ProductFlows(SessionPart):
@@ -88,7 +97,7 @@ class TableFlows:
     @flow
     def klines(
         self,
-        symbol: str | int,
+        symbol: Products,
         interval: Span = "1h",
         start: Time | None = None,
         end: Time | None = None,
@@ -103,6 +112,8 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return candles that start in [start, end], oldest first, by `time` (UTC, start of the candle).
 
+        Several products (a list) are one long frame by `symbol` and `time`, one product after the other:
+        `session.klines(["BTCUSDC", "ETHUSDC"])["close"].unstack("symbol")` has a column for each.
         `interval` is a span: "1m", "1h", "1d" or a timedelta. Times are Unix times (s, ms, µs or ns), ISO text,
         datetimes, "now", "today", "yesterday", or "7d" for a week ago. `end` defaults to now; without `start` these are
         the last `limit` candles, with `start=0` all there are. The last one may still be forming; `closed` leaves it
@@ -115,23 +126,40 @@ class TableFlows:
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
         """
-        from ...progress import Progress
-        from . import candle_reads
         from .candle_cache import CandleCache
-        from .frames import indexed
+        from .frames import indexed, joined
 
-        if limit < 1:
-            raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
-        product = yield from self._catalogue.find(symbol)
-        length_ms = seconds(interval) * 1000
-        bar = Progress(f"{product.symbol} candles", progress)
+        _check_limit(limit)
+        if isinstance(start, int) and 0 < start < _DAY_MS:
+            said = f"start {start} would be in 1970; a number of candles is limit={start}"
+            raise InputError(said, field="start", rule="time", value=start)
         known: CandleCache | None = None
         if cache is not None:
             given = cache if isinstance(cache, CandleCache) else CandleCache(cache)
             known = given.of_market((yield from self._reader.market_identity(self.environment)))
+        window = seconds(interval) * 1000, start, end, limit
+        shaping = {"exact": exact, "closed": closed, "fill": fill}
+        parts: list[pd.DataFrame] = []
+        for one in (yield from self._found(symbol)):
+            parts.append((yield from self._candles(one, window, known, progress, **shaping)))
+        if _is_one(symbol):
+            return indexed(parts[0], index)
+        frame = joined(parts)
+        return frame.set_index(["symbol", "time"]) if index == "time" else indexed(frame, index)
+
+    def _candles(
+        self, symbol: str, window: _Window, known: CandleCache | None, progress: bool | None, **shaping: bool
+    ) -> Flow[pd.DataFrame]:
+        """Return the candles of one product by `time`; `window` is the interval in ms, start, end and limit."""
+        from ...progress import Progress
+        from . import candle_reads
+
+        length_ms, start, end, limit = window
+        exact = shaping.pop("exact")
+        bar = Progress(f"{symbol} candles", progress)
         try:
             for _ in range(_TRIES):
-                request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
+                request = yield from self._candle_request(symbol, *window, exact)
                 if start is None:
                     frame = yield from candle_reads.read_last(self._reader, request, limit + 1, known, bar)
                 else:
@@ -143,8 +171,8 @@ class TableFlows:
                     break
         finally:
             bar.close()
-        frame = candle_reads.finish(frame, request, closed=closed, fill=fill)
-        return indexed(frame.tail(limit) if start is None else frame, index)
+        frame = candle_reads.finish(frame, request, **shaping)
+        return frame.tail(limit) if start is None else frame
 
     def _candle_request(
         self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
@@ -170,20 +198,31 @@ class TableFlows:
         return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
 
     @flow
-    def ticker(self, symbol: str | int, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return prices, open interest, funding and 24 h statistics of a product, one row, by `symbol`.
+    def ticker(self, symbol: Products, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
+        """Return prices, open interest, funding and 24 h statistics of a product, or of several (a list), by `symbol`.
 
         Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
         change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
         keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
         """
-        name = (yield from self._catalogue.find(symbol)).symbol
-        return (yield from self._first(lambda stream: stream.ticker(name), exact, index))
+        from .frames import indexed, joined
+
+        return indexed(joined((yield from self._live("ticker", symbol, exact))), index)
 
     @flow
     def tickers(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return the tickers of all products, by `symbol`; columns and errors as in `ticker`."""
-        return (yield from self._first(lambda stream: stream.tickers(), exact, index))
+        """Return the tickers of all listed products, by `symbol`; columns and errors as in `ticker`.
+
+        It subscribes to the ticker of each product. `session.stream.tickers()` is one subscription, and has last price,
+        mark price and volume only.
+        """
+        from ...protocol.reads.feed_records import RECORDS
+        from .frames import empty, indexed, joined
+
+        table = yield from self._catalogue.table()
+        listed = [product.symbol for product in table.values() if product.list_status == "listed"]
+        parts = (yield from self._live("ticker", listed, exact)) if listed else [empty(RECORDS["ticker"], exact=exact)]
+        return indexed(joined(parts), index)
 
     @flow
     def order_book(
@@ -194,18 +233,43 @@ class TableFlows:
         Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
         `ticker`; `session.stream.order_book` keeps it up to date.
         """
-        name = (yield from self._catalogue.find(symbol)).symbol
-        return (yield from self._first(lambda stream: stream.order_book(name, depth), exact, index))
+        from .frames import indexed
+
+        (frame,) = yield from self._live("order_book", [symbol], exact, depth)
+        return indexed(frame, index)
 
     @flow
-    def trades(self, symbol: str | int, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
-        """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
+    def trades(
+        self,
+        symbol: Products,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        limit: int | None = None,
+        exact: bool = False,
+        index: str | None = None,
+    ) -> Flow[pd.DataFrame]:
+        """Return the public trades in [start, end] of a product, or of several (a list), oldest first.
 
-        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
-        feed, as `ticker`; `session.stream.trades` keeps it up to date. Your own are `fills()`.
+        The exchange has no query for them, so these are the last ones that its feed has sent: at the local venue 100,
+        and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the first one
+        causes a DataWarning. `limit` is the most to return of each product, the newest ones. Your own are `fills()`.
+
+        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Raises as
+        `ticker` does.
         """
-        name = (yield from self._catalogue.find(symbol)).symbol
-        return (yield from self._first(lambda stream: stream.trades(name), exact, index))
+        from .frames import indexed, joined
+
+        if limit is not None:
+            _check_limit(limit)
+        now_ms: int = yield Now()
+        first, last = (
+            None if time is None else moment(time, name, now_ms) for name, time in (("start", start), ("end", end))
+        )
+        parts = yield from self._live("trades", symbol, exact)
+        made = [_within(part, first, last, limit) for part in parts]
+        frame = made[0] if _is_one(symbol) else joined(made).sort_values("time", kind="stable", ignore_index=True)
+        return indexed(frame, index)
 
     @flow
     def fee_rates(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
@@ -219,26 +283,47 @@ class TableFlows:
 
         own: pd.DataFrame | None = None
         if (account := self._known_account) is not None:
-            own = yield from self._first(lambda stream: stream.account(account), exact=True)
+            (own,) = yield from self._first("account", [(account,)], exact=True)
         table = yield from self._catalogue.table()
         return indexed(fee_rates(list(table.values()), own, exact=exact), index)
 
-    def _first(self, subscribe: Callable[[Any], Any], exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
-        """Return the first data of a live object, which is closed again."""
-        stream = self.stream
+    def _found(self, symbol: Symbols, *, every: bool = False) -> Flow[list[Any]]:
+        """Return the symbols of the products that a caller names, each once; with `every` None is one, for all."""
+        if symbol is None and every:
+            return [None]
+        found: dict[str, None] = {}
+        named: Iterable[Any] = symbol if isinstance(symbol, Iterable) and not _is_one(symbol) else [symbol]
+        for one in named:
+            found[(yield from self._catalogue.find(one)).symbol] = None
+        if not found:
+            said = "symbol is empty; name a product, or several"
+            raise InputError(said, field="symbol", rule="minimum", value=symbol)
+        return list(found)
 
-        def read() -> pd.DataFrame:
-            with subscribe(stream) as live:
-                frame: pd.DataFrame = live.frame(exact=exact, index=index)
-                return frame
+    def _live(self, name: str, symbol: Products, exact: bool, *more: Any) -> Flow[list[pd.DataFrame]]:
+        """Return the first data of the live objects `session.stream.NAME` of products."""
+        found = [(one, *more) for one in (yield from self._found(symbol))]
+        frames: list[pd.DataFrame] = []
+        for at in range(0, len(found), _TOGETHER):
+            frames += yield from self._first(name, found[at : at + _TOGETHER], exact)
+        return frames
 
-        async def awaited() -> pd.DataFrame:
-            async with subscribe(stream) as live:
-                frame: pd.DataFrame = await live.frame(exact=exact, index=index)
-                return frame
+    def _first(self, name: str, given: Iterable[tuple[Any, ...]], exact: bool) -> Flow[list[pd.DataFrame]]:
+        """Return the first data of live objects, which are subscribed together and closed again."""
+        make = getattr(self.stream, name)
 
-        frame: pd.DataFrame = yield Perform(read, awaited)
-        return frame
+        def read() -> list[pd.DataFrame]:
+            with ExitStack() as stack:
+                lives = [stack.enter_context(make(*each)) for each in given]
+                return [live.frame(exact=exact) for live in lives]
+
+        async def awaited() -> list[pd.DataFrame]:
+            async with AsyncExitStack() as stack:
+                lives = [await stack.enter_async_context(make(*each)) for each in given]
+                return [await live.frame(exact=exact) for live in lives]
+
+        frames: list[pd.DataFrame] = yield Perform(read, awaited)
+        return frames
 
     @flow
     def funding_rates(
@@ -269,14 +354,15 @@ class TableFlows:
     @flow
     def positions(
         self,
-        symbol: str | int | None = None,
+        symbol: Symbols = None,
         *,
         account: str | None = None,
         exact: bool = False,
-        index: str | None = None,
+        index: str | None = "symbol",
     ) -> Flow[pd.DataFrame]:
-        """Return open positions, one row per long or short side, with derived columns.
+        """Return open positions of all products, of one, or of several (a list), by `symbol`, with derived columns.
 
+        There is one row per long or short side, so that in hedge mode a symbol may have two.
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
         margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
         where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
@@ -288,21 +374,23 @@ class TableFlows:
         from .frames import InfoAnswer, indexed
 
         held, body = yield from self._reader.values("positions", {"account": account})
-        wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
+        equity: Decimal | None = None
+        if any(row["margin_mode"] != "ISOLATED" for row in held):  # which the whole wallet is the margin of
+            wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
+            equity = next((row["equity"] for row in wallet), None)
         table = yield from self._catalogue.table()
-        equity: Decimal | None = next((row["equity"] for row in wallet), None)
         frame = legs(held, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
         frame.attrs["raw"] = InfoAnswer([body])
         # All positions are needed above: in cross margin the others decide what is left for this one.
         if symbol is not None:
-            wanted = (yield from self._catalogue.find(symbol)).symbol
-            frame = frame[frame["symbol"] == wanted].reset_index(drop=True)
+            wanted = yield from self._found(symbol)
+            frame = frame[frame["symbol"].isin(wanted)].reset_index(drop=True)
         return indexed(frame, index)
 
     @flow
     def orders(
         self,
-        symbol: str | int | None = None,
+        symbol: Symbols = None,
         start: Time | None = None,
         end: Time | None = None,
         *,
@@ -317,26 +405,29 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
-        `open` selects those in the book or waiting for a trigger; `status` ("open", "untriggered",
-        "cancelled", …), `side` and `type` take names in any case.
+        `symbol` selects those of one product, or of several (a list). `open` selects those in the book or waiting for a
+        trigger; `status` ("open", "untriggered", "cancelled", …), `side` and `type` take names in any case.
         Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
+        from .paging import oldest_first
+
+        require(open, bool, "open", "True or False")
         if str(status).lower() == "open":
             open, status = True, None
-        given = {"symbol": symbol, "side": side, "type": type, "account": account}
-        options: dict[str, Any] = {"exact": exact, "index": index}
-        if not open or status is not None:
-            given["status"] = status
-            return (yield from self._reader.complete("order_states", given, start, end, progress=progress, **options))
-        latest: dict[str, Mapping[str, Any]] = {}
+        given = {"side": side, "type": type, "account": account}
+        # An order may pass from one status to the next between the queries; its newest row counts.
+        statuses = OPEN_STATUSES if open and status is None else (status,)
         reads = []
-        for each in OPEN_STATUSES:
-            read = yield from self._reader.resumable("order_states", {**given, "status": each}, start, end, progress)
-            admit(read.endpoint.path, read.endpoint.record, list(read.rows.values()))
-            latest |= {str(row["ordId"]): row for row in read.rows.values()}
-            reads.append(read)
-        rows = sorted(latest.values(), key=lambda row: int(row[reads[0].endpoint.record.time]))
-        return (yield from self._reader.frame_of(reads, rows, **options))
+        for one in (yield from self._found(symbol, every=True)):
+            for each in statuses:
+                asked = {**given, "symbol": one, "status": each}
+                reads.append((yield from self._reader.resumable("order_states", asked, start, end, progress)))
+        rows = oldest_first(reads)
+        if len(reads) > 1:
+            admit(reads[0].endpoint.path, reads[0].endpoint.record, rows)
+            newest = {str(row["ordId"]): row for row in rows}
+            rows = [row for row in rows if newest[str(row["ordId"])] is row]
+        return (yield from self._reader.frame_of(reads, rows, exact=exact, index=index))
 
     @flow
     def fills(
@@ -364,7 +455,7 @@ class TableFlows:
 
         given = {"order_id": order_id, "side": side, "account": account}
         reads, rows = [], []
-        for one in _named(symbol):
+        for one in (yield from self._found(symbol, every=True)):
             of_one = {**given, "symbol": one}
             read = yield from self._reader.resumable("fills", {**of_one, "role": role}, start, end, progress)
             reads.append(read)
@@ -382,9 +473,10 @@ class TableFlows:
         from .paging import oldest_first
 
         known, time = self._reader.known_fills, read.endpoint.record.time
-        found = {key: known[key] for key in map(_fill_key, read.rows.values()) if key in known}
-        unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
-        if unknown:
+        keys = {name: _fill_key(row) for name, row in read.rows.items()}
+        found = {key: known[key] for key in keys.values() if key in known}
+        if len(found) < len(keys):
+            unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
             admit(read.endpoint.path, read.endpoint.record, unknown)
             window = int(unknown[-1][time]), int(unknown[0][time])
             ids = {}
@@ -401,19 +493,30 @@ class TableFlows:
                 known.clear()
             # What the venue does not show yet is asked for again.
             known.update((key, values) for key, values in found.items() if None not in values.values())
-        for key, row in read.rows.items():
-            read.rows[key] = {**row, **found[_fill_key(row)]}
+        for name, key in keys.items():
+            read.rows[name] = {**read.rows[name], **found[key]}
 
 
 def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row.get(name)) for name in ("userAddr", "id", "txHash"))
+    return tuple(map(str, map(row.get, ("userAddr", "id", "txHash"))))
 
 
-def _named(symbol: Symbols) -> list[Any]:
-    """Return the products that a caller names, each once; None is one of them and means all."""
-    if symbol is None or isinstance(symbol, str) or not isinstance(symbol, Iterable):
-        return [symbol]
-    named = list(dict.fromkeys(symbol))
-    if not named:
-        raise InputError("symbol is empty; name a product, or several", field="symbol", rule="minimum", value=symbol)
-    return named
+def _check_limit(limit: int) -> None:
+    if isinstance(limit, bool) or not hasattr(limit, "__index__") or limit < 1:
+        said = f"limit {limit!r} is not a whole number, 1 or more"
+        raise InputError(said, field="limit", rule="minimum", value=limit)
+
+
+def _is_one(symbol: Symbols) -> bool:
+    return symbol is None or isinstance(symbol, str) or not isinstance(symbol, Iterable)
+
+
+def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, limit: int | None) -> pd.DataFrame:
+    """Return the last `limit` trades in [first_ms, last_ms]; warn where the feed begins later than asked."""
+    times_ms = trades["time"].astype("int64").to_numpy()
+    if first_ms is not None and not (times_ms <= first_ms).any():
+        begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
+        text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
+        warnings.warn(f"{text}; keep session.stream.trades(symbol) open, or record them", DataWarning, stacklevel=2)
+    inside = (times_ms >= (first_ms or 0)) & (times_ms <= (MAX_TIME if last_ms is None else last_ms))
+    return trades[inside].tail(len(trades) if limit is None else limit).reset_index(drop=True)

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ...errors import FeedError, SubscriptionRefused
+from ...errors import FeedError, MalformedRequest, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
 from .updates import UNSEQUENCED, FeedEvent, Settings, Topic, TopicUpdates, canonical_fields, subscription_fields
@@ -55,7 +55,10 @@ class FeedProtocol(TopicUpdates):
 
     def subscribe(self, channel: wire.Channel, fields: Mapping[str, Any], now_ms: int) -> Topic:
         """Return the topic of a subscription, shared with its other users. Raises MalformedRequest for wrong fields."""
-        checked = channel.parse({"type": channel.type, **fields})
+        try:
+            checked = channel.parse({"type": channel.type, **fields})
+        except MalformedRequest as error:
+            raise error.renamed(error.field.removeprefix("subscription.")) from None
         subject = channel.subject(checked)
         topic = self.topics.get(subject)
         if topic is None or topic.state == "refused":

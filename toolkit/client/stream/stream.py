@@ -91,7 +91,7 @@ class Stream(Suggesting):
 
         `interval` is a span such as "1m", "4h", "1d", or a timedelta.
         """
-        fields = {"symbol": symbol, "interval": str(seconds(interval))}
+        fields = {"symbol": symbol, "interval": str(seconds(interval, wire.INTERVALS))}
         return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:

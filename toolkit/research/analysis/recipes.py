@@ -21,7 +21,11 @@ from ..strategy import Strategy
 class Repeatable(Protocol):
     """What a repeatable function returns; `Results` is one."""
 
-    def keep_recipe(self, recipe: Recipe | NotRepeatable, described: Mapping[str, Any]) -> None:
+    @property
+    def recipe(self) -> Any:
+        """How it was made."""
+
+    def keep_recipe(self, recipe: Any, described: Mapping[str, Any]) -> None:
         """Keep how it was made."""
 
 
@@ -94,7 +98,7 @@ class NotRepeatable:
 def repeatable(function: Callable[P, R]) -> Callable[P, R]:
     """Keep the arguments of each call with its Results, for `rerun`, and describe them in their settings.
 
-    A `session` among them holds keys and the state of a venue; such a run is not repeatable.
+    A `session` among them holds keys and the state of a venue; such a run has its own recipe: a backtest on its bars.
     """
     signature = inspect.signature(function)
     further = next((each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD), "")
@@ -107,14 +111,12 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
         arguments = dict(bound.arguments)
         arguments |= arguments.pop(further, {})  # further keywords are arguments like the others
         given = {name: value for name, value in arguments.items() if name != "progress"}
-        recipe: Recipe | NotRepeatable = NotRepeatable("it used a session of its own")
-        if given.get("session") is None:
-            # The run itself uses the copies, because its results read them later.
-            given = {name: _snapshot(value) for name, value in given.items()}
-            recipe = Recipe(run, given)
+        own = given.get("session") is not None
+        # The run itself uses the copies, because its results read them later.
+        given = given if own else {name: _snapshot(value) for name, value in given.items()}
         results = call(**{**arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
-        results.keep_recipe(recipe, described)
+        results.keep_recipe(results.recipe if own else Recipe(run, given), described)
         return results
 
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -71,7 +72,7 @@ _KIND = FileKind("results", FORMAT, "make the run again, or load a copy")
 SCHEMA = "bb132f11979d7ad6"
 """Hash of frames and columns; tests/test_persisted_formats.py says what to do on a change."""
 META_FILE, RECIPE_FILE = "meta.json", "recipe.pickle"
-NOT_KEPT = NotRepeatable("how it was made was not kept, as for a live run")
+NOT_KEPT = NotRepeatable("how it was made was not kept")
 
 
 def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
@@ -182,7 +183,7 @@ class Results:
             return source.curve()
         return formulas.curve_of(self.growth, self.fills, self.funding, self.exposure["gross"])
 
-    def keep_recipe(self, recipe: Recipe | NotRepeatable, described: Mapping[str, Any]) -> None:
+    def keep_recipe(self, recipe: Recipe | PackedRecipe | NotRepeatable, described: Mapping[str, Any]) -> None:
         """Keep how this run was made, and add the description of its arguments to `settings`."""
         object.__setattr__(self, "recipe", recipe)
         object.__setattr__(self, "settings", {**described, **self.settings})
@@ -195,11 +196,15 @@ class Results:
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
-        `run.rerun(fees=("0", "0"))` changes one argument of `backtest`. A run that was loaded from a folder runs the
-        code that was saved with it: repeat only runs whose origin you trust. Raises ToolkitError for a run that can't
-        be repeated (live, or on a session of your own).
+        `run.rerun(fees=("0", "0"))` changes one argument of `backtest`. A live run, or one on a session of your own, is
+        made again as a backtest on the bars that it received; `rerun(data=events)` takes other data. A run that was
+        loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust. Warns where
+        the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing was kept.
         """
         made: Results = self.recipe.run(changes)
+        if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
+            text = f"{self.name} is not deterministic: the same run has {len(made.fills)} fills after {len(self.fills)}"
+            warnings.warn(f"{text}, or others; look for randomness without a seed, times and sets", stacklevel=2)
         return made
 
     def audit(self) -> pd.DataFrame:

@@ -60,6 +60,7 @@ class ReceivedHistory(BarHistory):
         super().__init__(symbol)
         self._received = received
         self._pending = received.pending[symbol]
+        self.append = self._pending.append
 
     @property
     def length(self) -> int:

@@ -69,7 +69,8 @@ def backtest(
     Parameters:
         strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
         data: bars of one or many symbols, in any shape `read_bars` accepts (`interval`: their length); or a mapping
-            symbol → Events of `data.load`, which call on_book, on_trade and on_timer: see `backtest_events`.
+            symbol → Events of `data.load`, which call on_book, on_trade and on_timer, and on_bar with bars of their
+            trades (of `interval`, "1m"): see `backtest_events`.
         capital: USDC in the account at the start.
         products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
         leverage: set for every symbol at the start (default: the venue's).
@@ -98,10 +99,10 @@ def backtest(
     data, latency = to_pandas(data), to_pandas(latency, "latency")
     events = events_by_symbol(data)
     if events is not None:
-        given = {"interval": interval, "path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
+        given = {"path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
         for name in [name for name, value in {**given, "every_point": every_point}.items() if value]:
             raise InputError(f"{name} is a setting of runs on bars, which events have not", field=name)
-        return backtest_events(strategy, events, common, latency, progress, **recorded)
+        return backtest_events(strategy, events, common, latency, progress, interval, **recorded)
     if recorded:
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
     if slippage is None or isinstance(slippage, int | float | np.number):

@@ -14,7 +14,7 @@ from ...interchange import to_pandas
 from ...numerals import span_ns
 from .event_array import BOOK_KINDS, Kind
 from .events import Events
-from .order_books import BookUpdates, has_single_orders, with_levels
+from .order_books import BookUpdates, feed_times, has_single_orders, with_levels
 
 COLUMNS = {
     "problem": "string",
@@ -27,6 +27,8 @@ COLUMNS = {
 }
 MERGED_NS = 1_000_000_000
 """Findings of one problem within this time of each other become one row."""
+LONGEST_DELAY_NS = 60_000_000_000
+"""A message of a feed that took longer says that a clock was wrong, or stood still."""
 LARGEST = 1e15
 """Prices and quantities above it can't be."""
 STREAMS = {
@@ -64,8 +66,9 @@ def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     Problems of events: "gap" (a book update that does not follow the one before it, a book that begins again, or
     missing trade ids), "crossed" (a message leaves best bid ≥ best ask), "repeat" (an update or trade that was there
     before), "backwards" (a time or id that runs back), "silence" (nothing received for longer than `silence`), "clock"
-    (events received before they happened), "value" (a price or quantity that can't be), "note" (what the reader left
-    out). Of candles: "gap", "repeat", "backwards", "value".
+    (events received before they happened), "delay" (books and trades received more than a minute after they happened),
+    "value" (a price or quantity that can't be), "note" (what the reader left out). Of candles: "gap", "repeat",
+    "backwards", "value".
 
     Columns: problem and stream (string), row (int64, the first one concerned), time and until (datetime64[ns, UTC], at
     the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
@@ -101,6 +104,9 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[DataProblem]:
         rows = np.flatnonzero(early > 0)
         text = f"received up to {early.max() / 1e6:,.3f} ms before they happened: the recorder's clock was behind"
         yield DataProblem("clock", "all", int(rows[0]), *_span(array), len(rows), text)
+    if len(late := np.flatnonzero(too_late(events))):
+        text = f"received up to {-early[late].min() / 1e9:,.3f} s after they happened: the recorder's clock was wrong"
+        yield DataProblem("delay", "all", int(late[0]), *_span(array), len(late), text)
     for wrong in _check_rows(events):
         yield from _runs(wrong, local)
     for stream, kinds in STREAMS.items():
@@ -109,6 +115,13 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[DataProblem]:
             yield from _runs(wrong, local)
         if stream == "trades":
             yield from _missing_trades(array, rows[array["id"][rows] != 0])
+
+
+def too_late(events: Events) -> NDArray[np.bool_]:
+    """Return which books, quotes and trades have a delay that no feed has; snapshots repeat what is older."""
+    delays = feed_times(events) - events.array["exchange_ns"]
+    found: NDArray[np.bool_] = delays > LONGEST_DELAY_NS
+    return found & np.isin(events.array["kind"], (Kind.DEPTH, Kind.TRADE, Kind.QUOTE))
 
 
 def _check_rows(events: Events) -> Iterator[Wrong]:

@@ -13,8 +13,9 @@ the journal have checksums, and the identity of the market that they are of.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from .recording_store import LOGS, RECORDED, Store, comparable, table
 if TYPE_CHECKING:
     import os
 
+    from ...client.io.venue_clock import SessionClock
     from ...client.stream.live import Live, Update
     from ...session import Session
 
@@ -43,13 +45,15 @@ class Recorder:
     (when the recording that it continues received its last row; None for a new one).
     """
 
-    def __init__(self, store: Store, live: Sequence[Live], now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, live: Sequence[Live], clock: SessionClock) -> None:
         self.path = store.path
         self.live = tuple(live)
         self.rows: dict[str, int] = {}
         self.resumed: datetime | None = None
         self._store = store
-        self._now = now
+        self._clock = clock
+        self._latest: dict[tuple[str, str], datetime] = {}
+        """When the last row of a channel and product was received."""
         self._started: set[tuple[str, str]] = set()
         self._closed = False
 
@@ -116,9 +120,22 @@ class Recorder:
         live.on_state(lambda changed: self._append_status(changed, product))
         live.on_update(lambda update: self._append_update(channel, product, update), begin=True)
 
+    def _received(self, channel: str, product: str, published: datetime | None) -> datetime:
+        """Return the time of the column `received`, by the venue's clock. It never goes back, as its estimate may.
+
+        Where the venue's time does not pass as this machine's does, it is when the row was published: the way here
+        takes this machine's time, which says nothing there.
+        """
+        last = self._latest.get((channel, product))
+        if self._clock.speed == 1 or (published is None and last is None):
+            published = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        self._latest[channel, product] = max(time for time in (published, last) if time is not None)
+        return self._latest[channel, product]
+
     def _append_status(self, live: Live, product: str, state: str = "", reason: str = "") -> None:
         row = {"subject": live.subject, "state": state or live.state, "reason": reason or live.reason}
-        self._store.append("status", product or "all", [row], self._now(), "state", live.sequence)
+        received = self._received("status", product, None)
+        self._store.append("status", product or "all", [row], received, "state", live.sequence)
 
     def _append_update(self, channel: str, product: str, update: Update) -> None:
         groups: dict[str, list[Mapping[str, Any]]] = {}
@@ -131,7 +148,11 @@ class Recorder:
                 # The first update of a log repeats past rows, which an earlier recording may already have.
                 rows = self._new_rows(channel, name, rows)
             lost = self._store.lost
-            self._store.append(channel, name, rows, self._now(), update.kind, update.sequence)
+            newest = max((row["time"] for row in rows if row.get("time") is not None), default=None)
+            for time, part in groupby(rows, lambda row: row.get("time")):
+                # A snapshot repeats rows from before it was published.
+                received = self._received(channel, name, newest if update.kind == "snapshot" else time)
+                self._store.append(channel, name, list(part), received, update.kind, update.sequence)
             self.rows[channel] += len(rows) - (self._store.lost - lost)
 
     def _new_rows(self, channel: str, product: str, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -198,15 +219,7 @@ def record(
         store.close()
         raise
 
-    latest = 0
-
-    def now() -> datetime:
-        """Return the time of the column `received`, by the venue's clock. It never goes back, as its estimate may."""
-        nonlocal latest
-        latest = max(latest, session.clock.now_ms())
-        return datetime.fromtimestamp(latest / 1000, UTC)
-
-    recorder = Recorder(store, [live for _, _, live in opened], now)
+    recorder = Recorder(store, [live for _, _, live in opened], session.clock)
     for name, product, live in opened:
         recorder.follow(name, live, product)
     return recorder

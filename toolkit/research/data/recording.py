@@ -101,6 +101,14 @@ class Recording:
         made["time"] = pd.to_datetime(made["time"], utc=True).astype("datetime64[ms, UTC]")
         return made.astype(dict.fromkeys(made.columns[1:], "float64"))
 
+    def trades(
+        self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
+    ) -> pd.DataFrame:
+        """Return the rows of the trades, without those of before the recording, with which a subscription begins."""
+        found = self.frame("trades", symbol, start=start, end=end)
+        made: pd.DataFrame = found[(found["kind"] != "snapshot") | (found["time"] > found["received"].min())]
+        return made
+
     def bars(
         self,
         symbol: str,
@@ -109,7 +117,7 @@ class Recording:
         start: str | datetime | None = None,
         end: str | datetime | None = None,
     ) -> pd.DataFrame:
-        """Return OHLCV bars, ready to be replayed: the recorded candles in their last form, or made of the trades.
+        """Return OHLCV bars of the trades, as `Events.bars` does; without trades the recorded candles of `interval`.
 
         Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
         The last bar holds what had happened when the recording ended; `end` leaves it out.
@@ -119,13 +127,12 @@ class Recording:
 
         names = ["time", "symbol", "open", "high", "low", "close", "volume"]
         seconds = seconds_of(interval)
+        trades = self.trades(symbol, start=start, end=end)
+        if len(trades):
+            return bars_of_trades(trades, symbol, f"{seconds}s")
         candles = self.frame("candles", symbol, start=start, end=end)
-        candles = candles[candles["interval"] == seconds]
-        if len(candles):
-            last = candles.drop_duplicates("time", keep="last").sort_values("time")
-            return last[names].reset_index(drop=True)
-        trades = self.frame("trades", symbol, start=start, end=end)
-        return bars_of_trades(trades, symbol, f"{seconds}s")
+        last = candles[candles["interval"] == seconds].drop_duplicates("time", keep="last").sort_values("time")
+        return last[names].reset_index(drop=True)
 
     def recover(self) -> list[Path]:
         """Write what a broken off recording left in its journal, and return the new parts.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,7 +14,9 @@ from ...limits import Limits
 from ...numerals import Span
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
-from ..strategy import StrategyLike
+from ..backtesting.events.event_run import events_by_symbol
+from ..data.event_array import MS
+from ..strategy import StrategyLike, as_strategy
 from .run_journal import RunJournal
 from .run_state import utc
 from .runner import Runner
@@ -22,6 +24,7 @@ from .runner import Runner
 if TYPE_CHECKING:
     from ...session import Session
     from ...venue.model.market import Market
+    from ..data.events import Events
 
 
 @repeatable
@@ -30,11 +33,12 @@ def paper(
     symbols: Sequence[str] | None = None,
     *,
     interval: str | pd.Timedelta = "1m",
-    duration: str | pd.Timedelta = "1h",
+    duration: str | pd.Timedelta | None = None,
     clock: str = "manual",
     step: str | pd.Timedelta | None = None,
     seed: int = 7,
     market: Market | str | None = "usual",
+    replay: Events | Mapping[str, Events] | None = None,
     session: Session | None = None,
     limits: Limits | None = None,
     warm_up: int = 0,
@@ -43,9 +47,11 @@ def paper(
     """Run `strategy` on the local venue with its simulated market, and return the Results.
 
     Parameters:
-        symbols: what it trades (default: `strategy.symbols`, else BTCUSDC). interval: length of its bars.
-        duration: length of the run. clock: "manual" runs immediately and deterministically, "real" in real time.
+        symbols: what it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC).
+        interval: length of its bars. duration: length of the run, by default "1h" or that of `replay`.
+        clock: "manual" runs immediately and deterministically, "real" in real time.
         step: how far a manual clock advances between two polls (default: a bar).
+        replay: a recording that is the market in place of `market`: Events of `data.load`, or symbol → Events.
         session: an existing session of a local venue; otherwise one is made with `seed` and `market` (as in `connect`),
         which are saved with the run, and closed at the end.
         warm_up: number of past bars that are delivered first, while orders are refused.
@@ -53,15 +59,28 @@ def paper(
     Other parameters are those of `live`.
     """
     from ...session import connect
+    from ...venue.local import LocalVenue
 
-    made = connect(clock=clock, seed=seed, market=market) if session is None else nullcontext(session)
+    recorded = events_by_symbol(replay) or {}
+    if recorded and session is not None:
+        raise InputError("give replay or session, not both: LocalVenue(replay=…) makes such a session", field="replay")
+    if duration is None and recorded:
+        times = [events.array["exchange_ns"] for events in recorded.values()]
+        length = max(int(each.max()) for each in times) // MS - min(int(each.min()) for each in times) // MS
+        duration = pd.Timedelta(max(length, 1), unit="ms")
+    symbols = symbols or as_strategy(strategy).symbols or list(recorded) or None
+    made: AbstractContextManager[Session] = (
+        nullcontext(session)
+        if session is not None
+        else connect(venue=LocalVenue(clock=clock, seed=seed, market=market, replay=recorded or None))
+    )
     with made as chosen:
         if venue_in_process(chosen) is None:
             text = "paper() needs a session of the local venue in this process"
             raise InputError(text, field="session", rule="local")
         limits = limits or Limits()
         runner = Runner(chosen, strategy, symbols, interval, limits, mode="paper", step=step, warm_up=warm_up)
-        return runner.run(duration, close_at_end=close_at_end)
+        return runner.run(duration or "1h", close_at_end=close_at_end)
 
 
 def live(
@@ -103,7 +122,7 @@ def live(
     run of this name is running.
     """
     if not dry_run:
-        _check_agent(session)
+        check_agent(session)
     journal = None if run is None else RunJournal(session, run)
     options: dict[str, Any] = {"poll": poll, "warm_up": warm_up, "dry_run": dry_run, "max_bar_age": max_bar_age}
     runner = Runner(session, strategy, symbols, interval, limits, journal=journal, adopt=adopt, **options)
@@ -113,7 +132,7 @@ def live(
     return runner
 
 
-def _check_agent(session: Session) -> None:
+def check_agent(session: Session) -> None:
     """Raise WalletError unless the venue lists the session's agent as active for its account, now."""
     agent = session.wallet.agent if session.wallet is not None else None
     if agent is None:

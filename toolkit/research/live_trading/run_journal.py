@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import msgspec
 
 from ...client.io.nonce_sources import data_directory
 from ...connecting import venue_in_process
-from ...errors import InputError, ToolkitError
+from ...errors import ActionRejected, InputError, ToolkitError
 from ...orders import Bracket, Order
 from ...stored.databases import hold
 from ...stored.lines import LineFile
@@ -67,10 +68,10 @@ class Line(msgspec.Struct, omit_defaults=True):
     kept: Kept | None = None
 
 
-class RunJournal:
-    """The journal of a run and what it says: `begun` (first start), `handles` by client id, `fills` by id, `kept`.
+class RunName:
+    """A run on its account: its `identity` in words, the files that it keeps, and the client ids that are its own.
 
-    Raises InputError for a name that can't name a file, ToolkitError while the run is running elsewhere.
+    The time of `lease`, a file, is when the run last renewed it. Raises InputError for a name that can't name a file.
     """
 
     def __init__(self, session: Session, name: str) -> None:
@@ -78,27 +79,58 @@ class RunJournal:
             text = f"run {name!r} is no name; use up to 40 letters, digits, '-', '_' and '.', such as 'grid-btc'"
             raise InputError(text, field="run", rule="a name", value=name)
         label, account, venue = session.environment.label, str(session.account).lower(), venue_in_process(session)
-        identity = f"{label} {account} {name}"
+        self.identity = f"{label} {account} {name}"
         if venue is not None and venue not in _folders:
             _folders[venue] = tempfile.mkdtemp(prefix="toolkit-run-")
             weakref.finalize(venue, shutil.rmtree, _folders[venue], ignore_errors=True)
         folder = data_directory() / "runs" if venue is None else Path(_folders[venue])
         path = folder / re.sub(r"[^A-Za-z0-9.-]", "-", f"{label}-{account}") / name
-        self._lease = hold(path.with_name(f"{name}.lock"))
-        if self._lease is None:
-            text = f"run {name!r} of account {account} is running already; stop it there, or choose another name"
-            raise ToolkitError(text)
+        self.journal, self.lock, self.lease = (path.with_name(f"{name}.{end}") for end in ("jsonl", "lock", "lease"))
+        self._session = session
+        run = int.from_bytes(hashlib.sha256(self.identity.encode()).digest()[:4]) >> 10
+        self.first_id = (1 << 52) + (run << _COUNTED)
+
+    def owns(self, client_id: Any) -> bool:
+        """Return whether a client id is one of this run's."""
+        return bool(client_id == client_id) and int(client_id or 0) >> _COUNTED == self.first_id >> _COUNTED
+
+    def cancel(self, symbol: str | None = None, *, exits: bool = True) -> int:
+        """Cancel its open orders, of a symbol or of all, and return how many; without `exits` those that may open."""
+        table, cancelled = self._session.orders(symbol, open=True, progress=False), 0
+        own = table[table["client_order_id"].map(self.owns).astype(bool)]
+        if not exits:
+            own = own[(own["reduce_only"] == "NONE") & ~own["side"].str.endswith("_CLOSE_HEDGE")]
+        for name, rows in own.groupby("symbol", observed=True):
+            with suppress(ActionRejected):  # some may have ended meanwhile
+                self._session.cancel(rows["order_id"].tolist(), symbol=str(name))
+            cancelled += len(rows)
+        return cancelled
+
+
+class RunJournal:
+    """The journal of a run and what it says: `begun` (first start), `handles` by client id, `fills` by id, `kept`.
+
+    `run` is its RunName. Raises InputError for a name that can't name a file, ToolkitError while the run is running
+    elsewhere.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self.run = run = RunName(session, name)
+        self._lock = hold(run.lock)
+        if self._lock is None:
+            text = f"run {name!r} of account {session.account} is running already"
+            raise ToolkitError(f"{text}; stop it there, or choose another name")
         self.begun: Line | None = None
         self.handles: dict[int, OrderHandle] = {}
         self.fills: dict[str, OwnFill] = {}
         self.kept = Kept()
         self.sent_ms: list[int] = []
         self._open_fill = ""
-        run = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4]) >> 10
-        self._last = self._first = (1 << 52) + (run << _COUNTED)
-        self._file = LineFile(path.with_name(f"{name}.jsonl"), _KIND, identity)
+        self._last = run.first_id
+        self._file = LineFile(run.journal, _KIND, run.identity)
         for line in self._file.lines:
             self._fold(msgspec.convert(line, Line, strict=False))
+        self.renew()
         self.fills.pop(self._open_fill, None)  # the strategy received it, but did nothing before the crash
 
     def _fold(self, line: Line) -> None:
@@ -121,16 +153,12 @@ class RunJournal:
         """Write a line. Raises OSError."""
         self._file.append(msgspec.to_builtins(Line(time, **fields), str_keys=True))
 
-    def owns(self, client_id: Any) -> bool:
-        """Return whether a client id is one of this run's."""
-        return bool(client_id == client_id) and int(client_id or 0) >> _COUNTED == self._first >> _COUNTED
-
     def record(self, order: Order | Bracket, now: int) -> Order | Bracket:
         """Give an order and its exits client ids of the run, and write them down before they are sent."""
         numbered = []
         for leg in order.legs:
             # Not below the seconds of the time, so that no id comes twice where the file was lost.
-            self._last = max(self._last + 1, self._first + now // 1000 - _EPOCH_S)
+            self._last = max(self._last + 1, self.run.first_id + now // 1000 - _EPOCH_S)
             numbered.append(replace(leg, cl_ord_id=self._last))
         self.append(now, orders=tuple(numbered))
         return order_of(numbered)
@@ -141,11 +169,15 @@ class RunJournal:
             self.append(time, kept=kept)
             self.kept = kept
 
+    def renew(self) -> None:
+        """Renew the lease: the run is alive, and the venue answers it."""
+        self.run.lease.touch()
+
     def close(self) -> None:
         """Give the lease back."""
         self._file.close()
-        if self._lease is not None:
-            self._lease.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def order_of(legs: Sequence[Order]) -> Order | Bracket:

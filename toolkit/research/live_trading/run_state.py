@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from msgspec import structs
 
-from ...errors import ActionRejected, InputError
+from ...errors import InputError
 from ...limits import Book
 from ...products import Product
+from ...protocol.reads.door import admit
 from ...returns import CAPITAL_FLOWS
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
+from ..analysis.recipes import Recipe
 from ..analysis.results import Results, frame, records_frame
 from ..market_data import time_index
 from .run_journal import OwnFill, RunJournal
@@ -28,6 +29,8 @@ NAN = float("nan")
 DAY_MS = 86_400_000
 LATE_MS = 60_000
 """Rows that are shown this much later than others of their time are still read."""
+MOST_CANDLES = 100
+"""Candles that are read as rows, in one request."""
 FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
 
 
@@ -108,7 +111,7 @@ class RunState:
         self.fees = 0.0
         self._seen: dict[str, dict[str, int]] = {}
         """Rows that were read, by table, id → time, as far as a further read may show them again."""
-        self._newest_ms = dict.fromkeys(("orders", "fills", "funding", "ledger"), 0)
+        self._newest_ms = dict.fromkeys(("orders", "fills", "funding_payments", "ledger"), 0)
         """Times of the last order change, fill and payment that were read."""
         self._read_from_ms = 0
         """Start of the run that this one continues, 0 for none."""
@@ -174,11 +177,8 @@ class RunState:
         """Cancel the open orders of a symbol; of a run with a name only its own."""
         if self.journal is None:
             self.session.cancel_all(symbol)
-            return
-        table = self.session.orders(symbol, open=True, progress=False)
-        if len(own := table[table["client_order_id"].map(self.journal.owns).astype(bool)]):
-            with suppress(ActionRejected):  # some may have ended meanwhile
-                self.session.cancel(own["order_id"].tolist(), symbol=symbol)
+        else:
+            self.journal.run.cancel(symbol)
 
     @property
     def earned(self) -> float:
@@ -201,6 +201,8 @@ class RunState:
     def mark_answered(self) -> None:
         """Note that the venue has answered every query of a poll."""
         self.answered_ms, self._last_transport_note = self.now(), ""
+        if self.journal is not None:
+            self.journal.renew()
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`; a transport error that repeats itself is noted once."""
@@ -222,7 +224,7 @@ class RunState:
         # A fill between the queries may be in the positions or not, so both are read again until there was none.
         while known != seen:
             known = seen
-            held = self.session.positions()
+            held = self.session.positions(index=None)
             seen = _ids(self.session.fills(start=begun, progress=False))
         self.read_mode()
         for row in rows_of(held):
@@ -233,11 +235,13 @@ class RunState:
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
             "fills": seen,
-            "funding": paid,
+            "funding_payments": paid,
             "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
             "ledger": _ids(self.session.info.ledger(start=begun)),
         }
-        self._seen = {name: dict.fromkeys(self.earlier[name], self.now()) for name in ("fills", "funding", "ledger")}
+        self._seen = {
+            name: dict.fromkeys(self.earlier[name], self.now()) for name in ("fills", "funding_payments", "ledger")
+        }
 
     def read_mode(self) -> None:
         """Read whether the account is in hedge mode; the venue does not show it before the first order."""
@@ -260,21 +264,45 @@ class RunState:
         self._outside = outside
 
     def _read_balance(self) -> float:
-        table = self.session.wallet_balances()
-        if len(table):
-            self.equity, self.balance = float(table["equity"].iloc[0]), float(table["balance"].iloc[0])
+        if rows := self._rows("wallet_balances", include_zero=True):
+            self.equity, self.balance = float(rows[0]["equity"]), float(rows[0]["balance"])
         return self.balance
+
+    def _rows(self, query: str, **given: Any) -> list[Mapping[str, Any]]:
+        """Return rows as they came: a run asks too often for frames, which take five times as long."""
+        return self.session._driver.run(self.session._reader.rows(query, given))
+
+    def read_candles(self, symbol: str, start_ms: int, end_ms: int) -> dict[int, tuple[float, ...]]:
+        """Return the venue's candles from a time on and before another: start → open, high, low, close, volume.
+
+        One that can't be (no number, or a price outside of low and high) is noted as BAD_BAR, and is () instead.
+        """
+        length = pd.Timedelta(self.interval_ms, unit="ms")
+        rows: Iterable[Any]
+        if (end_ms - start_ms) // self.interval_ms <= MOST_CANDLES:
+            asked = {"symbol": symbol, "interval": length, "start": start_ms, "end": end_ms - 1}
+            rows = ((int(row["timestamp"]) * 1000, row) for row in self._rows("klines", **asked))
+        else:
+            table = self.session.klines(symbol, length, utc(start_ms), utc(end_ms - 1), progress=False)
+            rows = zip(map(unix_ms, table.index), table.to_dict("records"), strict=True)
+        found: dict[int, tuple[float, ...]] = {}
+        for opened, row in rows:
+            values = tuple(float(row[name]) for name in ("open", "high", "low", "close", "volume"))
+            open_, high, low, close, volume = values
+            good = 0 < low <= open_ <= high < float("inf") and low <= close <= high and volume >= 0  # NaN is false
+            found[opened] = values if good else ()
+            if not good:
+                self.note("BAD_BAR", symbol, f"{utc(opened)}: open, high, low, close, volume are {values}; left out")
+        return found
 
     def read_orders(self) -> None:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
             self._settle_unknown()
-            table = self._read_on("orders", partial(self.session.orders, progress=False))
-            rows = {_id_or_zero(row.client_order_id): row for row in table}
+            rows = self._read_order_states()
             for placed in self.placed:
-                row = rows.get(placed.cl_ord_id)
-                if row is not None and not placed.done:
-                    self._update(placed, int(row.order_id), str(row.status), float(row.filled))
+                if placed.cl_ord_id in rows and not placed.done:
+                    self._update(placed, *rows[placed.cl_ord_id])
         for row in self._read_on("fills", partial(self.session.fills, progress=False)):
             steps = self._own_steps(row) if row.symbol in self.books else 0
             if steps:
@@ -286,10 +314,25 @@ class RunState:
                 self.fees += float(row.fee)
             self._traded += float(row.realized_pnl) - float(row.fee)
 
+    def _read_order_states(self) -> dict[int, tuple[int, str, float]]:
+        """Return order id, state and filled quantity of the orders that have changed, by client id."""
+        rows = self._changed("orders", "order_states")
+        self._newest_ms["orders"] = max(self._newest_ms["orders"], *(int(row["blockTime"]) for row in rows), 0)
+        return {
+            int(row["clOrdId"] or 0): (int(row["ordId"]), str(row["status"]), float(row["filledQty"])) for row in rows
+        }
+
+    def _changed(self, name: str, query: str) -> list[Mapping[str, Any]]:
+        """Return the rows since the last ones that were read, and those shortly before, as they came."""
+        start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
+        read = self.session._driver.run(self.session._reader.all_rows(query, {}, start_ms))
+        admit(read.endpoint.path, read.endpoint.record, rows := list(read.rows.values()))
+        return rows
+
     def _own_steps(self, row: Any) -> int:
         """Return how much of a fill is the run's. A liquidation takes what the run with a name holds, at most."""
         steps, book = self._steps(row.symbol, row.quantity), self.books[str(row.symbol)]
-        if self.journal is None or self.journal.owns(row.client_order_id):
+        if self.journal is None or self.journal.run.owns(row.client_order_id):
             return steps
         held = book.longs if str(row.side).startswith("SELL") else book.shorts
         return min(steps, held) if row.type in ("LIQUIDATION", "ADL") else 0
@@ -299,14 +342,13 @@ class RunState:
 
         Fills and payments that were yielded before are left out.
         """
+        seen = self._seen[name]
         start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
+        if all(str(row["id"]) in seen for row in self._changed(name, name)):
+            return
         table = read(start=utc(start_ms))
         if len(table):
             self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
-        seen = self._seen.get(name)
-        if seen is None:
-            yield from rows_of(table)
-            return
         self._seen[name] = seen = {key: time for key, time in seen.items() if time >= start_ms}
         for row in rows_of(table):
             if str(row.id) not in seen:
@@ -315,7 +357,7 @@ class RunState:
 
     def read_funding(self) -> Iterator[FundingFee]:
         """Yield the funding payments that were not read before."""
-        for row in self._read_on("funding", self.session.info.funding_payments):
+        for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
             if row.symbol in self.books:
                 yield _funding_fee(row, self.prices.get(str(row.symbol), NAN))
@@ -325,7 +367,7 @@ class RunState:
         intervals = [product.funding_interval * 1000 for product in self.products.values()]
         return min(self.answered_ms // length * length + length for length in intervals)
 
-    def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any]) -> Results:
+    def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any], recipe: Recipe) -> Results:
         """Return the Results of the run of a strategy, with the tables as the venue answers now."""
         session, begun, symbols = self.session, utc(self.started_ms), list(self.symbols)
         samples = {sample[0]: sample[1:] for sample in self.samples}  # the last sample of a time counts
@@ -342,7 +384,10 @@ class RunState:
         )[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)]
         first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
         reasons = {placed.order_id: placed.reason for placed in self.placed}
-        fees = [_funding_fee(row) for row in rows_of(self._own("funding", session.info.funding_payments(start=begun)))]
+        fees = [
+            _funding_fee(row)
+            for row in rows_of(self._own("funding_payments", session.info.funding_payments(start=begun)))
+        ]
         return Results(
             name,
             pd.DataFrame(equity, index=index, columns=list(tables.EQUITY)).astype(tables.EQUITY),
@@ -356,6 +401,7 @@ class RunState:
             records=records_frame(records),
             params=params,
             settings={"mode": self.mode, "environment": session.environment.name, "dry_run": self.dry_run},
+            recipe=recipe,
         )
 
     def _own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:
@@ -363,7 +409,7 @@ class RunState:
         table = table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
         if self.journal is None or "client_order_id" not in table:
             return table
-        return table[table["client_order_id"].map(self.journal.owns).astype(bool)]
+        return table[table["client_order_id"].map(self.journal.run.owns).astype(bool)]
 
 
 def _ids(table: pd.DataFrame) -> set[str]:

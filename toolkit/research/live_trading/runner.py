@@ -22,12 +22,14 @@ from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ...limits import Limits
 from ...numerals import Span
 from ..analysis.luck import trials
+from ..analysis.recipes import Recipe
 from ..analysis.results import Results
+from ..backtesting.driver import backtest
 from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
 from .limits import check_run
 from .run_journal import RunJournal
-from .run_state import RunState, rows_of, unix_ms, utc
+from .run_state import RunState, rows_of, utc
 from .session_context import FeedQueue, SessionContext
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ class Runner:
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
+        self._fresh = as_strategy(strategy)
         named = symbols or self.strategy.symbols or ("BTCUSDC",)
         self.symbols = (named,) if isinstance(named, str) else tuple(dict.fromkeys(named))
         self.interval_ms = span_ms(interval)
@@ -114,7 +117,7 @@ class Runner:
             until = None if duration is None else self.state.started_ms + span_ms(duration, "duration")
             while not self._stop.is_set():
                 if self.ctx.stopped:
-                    reason, kind = self.ctx.stopped, "STOP"
+                    reason, kind = self.ctx.stopped, self.ctx.stopped_by
                     break
                 if until is not None and self.state.now() >= until:
                     break
@@ -175,8 +178,9 @@ class Runner:
         edge_ms = state.started_ms // self.interval_ms * self.interval_ms
         first_ms = edge_ms - self.warm_up * self.interval_ms
         for symbol in self.symbols:
-            for row in rows_of(self._klines(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)):
-                self._last_close[symbol] = float(row.close)
+            before = state.read_candles(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)
+            for values in filter(None, before.values()):
+                self._last_close[symbol] = values[3]
             if overrides(self.strategy, "on_trade"):
                 self._feed.add_trades(symbol)
             if overrides(self.strategy, "on_book"):
@@ -209,11 +213,16 @@ class Runner:
         self.ctx._take_up(journal.kept, journal.handles)
         held = {symbol: self.ctx.position(symbol) for symbol in self.symbols}
         state.read_orders()
-        cancelled = [placed for placed in self.ctx.orders() if not (self._adopt or placed.order.reduce_only)]
+        books = state.books
+        cancelled = [
+            placed
+            for placed in self.ctx.orders()
+            if not self._adopt and not books[str(placed.order.symbol)].only_reduces(placed.order)
+        ]
         for placed in cancelled:
             self.ctx.cancel(placed)
         sizes = dict.fromkeys(self.symbols, 0.0)
-        for row in rows_of(self.session.positions()):
+        for row in rows_of(self.session.positions(index=None)):
             sizes[row.symbol] = sizes.get(row.symbol, 0.0) + (row.size if row.side == "LONG" else -row.size)
         rows = []
         for symbol in self.symbols:
@@ -278,6 +287,11 @@ class Runner:
             own, fill = self.state.new_fills.popleft()
             if journal is not None:
                 journal.append(self.state.now(), fill=own)
+            if fill.type in ("LIQUIDATION", "ADL"):
+                text = f"{fill.side} {fill.quantity:g} at {fill.price:g}"
+                self.state.note(fill.type, fill.symbol, text)
+                if fill.type == "LIQUIDATION":
+                    self.ctx.end("LIQUIDATION", f"the account was liquidated in {fill.symbol}: {text}")
             self.strategy.on_fill(self.ctx, fill)
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
@@ -322,19 +336,18 @@ class Runner:
             start, end = next_open_ms[symbol], until // self.interval_ms * self.interval_ms
             if end <= start:
                 continue
-            listed = {unix_ms(row.Index): row for row in rows_of(self._klines(symbol, start, end))}
+            listed = self.state.read_candles(symbol, start, end)
             settled = self._settled_ms(listed, end)
             for opened in range(start, end, self.interval_ms):
-                row = listed.get(opened)
-                if row is not None and row.close == row.close:
-                    values = [float(value) for value in (row.open, row.high, row.low, row.close, row.volume)]
+                values = listed.get(opened)
+                if values:
                     last_close[symbol] = values[3]
-                elif opened >= settled:
+                elif values is None and opened >= settled:
                     break
-                elif symbol in last_close:
-                    values = [last_close[symbol]] * 4 + [0.0]
+                elif values is None and symbol in last_close:
+                    values = (last_close[symbol],) * 4 + (0.0,)
                 else:
-                    continue  # nothing was ever traded, so there is no price
+                    continue  # a bar that can't be, or nothing was ever traded, so that there is no price
                 bar = Bar(symbol, opened, opened + self.interval_ms, *values)
                 bars.append((bar.closed, number, bar))
             else:
@@ -345,11 +358,7 @@ class Runner:
         self._read_bars.extend(sorted(bars, key=lambda item: item[:2]))
         self._deliver_bars()
 
-    def _klines(self, symbol: str, start_ms: int, end_ms: int) -> pd.DataFrame:
-        length = pd.Timedelta(self.interval_ms, unit="ms")
-        return self.session.klines(symbol, length, utc(start_ms), utc(end_ms), closed=True, progress=False)
-
-    def _settled_ms(self, listed: Mapping[int, Any], end: int) -> int:
+    def _settled_ms(self, listed: Mapping[int, object], end: int) -> int:
         """Return the time before which a bar that the venue does not list had no trades, rather than being late."""
         if self._manual_clock or self.state.now() - end >= QUIET_GRACE_MS:
             return end
@@ -416,7 +425,10 @@ class Runner:
             raise failed
         if state.journal is not None:
             state.journal.close()
-        return state.results(self.strategy.name, self.strategy.params, self.ctx.records)
+        received = {symbol: self.ctx.history[symbol].frame() for symbol in self.symbols}
+        again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
+        again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
+        return state.results(self.strategy.name, self.strategy.params, self.ctx.records, Recipe(backtest, again))
 
     def _attempt(self, what: str, action: Callable[[], Any]) -> BaseException | None:
         """Do one step of the end; a failure is noted and returned, and the other steps still happen."""
@@ -438,16 +450,16 @@ class Runner:
             return
         held = self.session.positions()
         for symbol in self.symbols:
-            if (held["symbol"] == symbol).any():
+            if symbol in held.index:
                 self.session.close_position(symbol)
 
     def _list_open(self) -> None:
-        for row in rows_of(self.session.positions()):
+        for row in rows_of(self.session.positions(index=None)):
             if row.symbol in self.symbols:
                 self.still_open.append(f"{row.side} {row.size:g} {row.symbol}")
         journal = self.state.journal
         for row in rows_of(self.session.orders(open=True)):
-            if row.symbol in self.symbols and (journal is None or journal.owns(row.client_order_id)):
+            if row.symbol in self.symbols and (journal is None or journal.run.owns(row.client_order_id)):
                 self.still_open.append(f"order {row.order_id} {row.side} {row.remaining:g} {row.symbol}")
         if self.still_open:
             self.state.note("OPEN", "", "; ".join(self.still_open))

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
+from ...errors import (
+    ActionDisabled,
+    ActionRejected,
+    AddressBanned,
+    ExchangeError,
+    InputError,
+    LocationNotSupported,
+    OutcomeUnknown,
+    RateLimited,
+    SignatureRejected,
+    TransportError,
+)
 from ...limits import Limits
 from ...margin import maintenance_margin
 from ...orders import Bracket, Order
@@ -25,6 +37,13 @@ if TYPE_CHECKING:
 
 DEPTHS = (20, 200)
 """Depths of the books that are subscribed to."""
+
+
+PAUSE_MS = 10_000
+"""How long nothing that may open is sent after a rate limit or a disabled action."""
+PAUSING = (RateLimited, ActionDisabled)
+ENDING = (SignatureRejected, AddressBanned, LocationNotSupported)
+"""What does not pass without the user: the agent is not approved, or the venue does not serve the account."""
 
 
 class FeedQueue:
@@ -95,7 +114,14 @@ def _levels(levels: Any) -> tuple[tuple[float, float], ...]:
 
 
 class SessionContext(Context):
-    """The context of paper and live runs."""
+    """The context of paper and live runs.
+
+    All calls treat the venue's refusals alike. Each is noted in the events as REJECTED, and `on_reject` is called for a
+    new order. After a rate limit, or where an action is disabled, the run pauses (PAUSE): for 10 s it sends nothing
+    that may open. A refused signature or account ends it (REFUSED).
+
+    Attributes, further to those of Context: `stopped_by` (kind of the event that ends the run once `stopped` is set).
+    """
 
     def __init__(self, state: RunState, strategy: Strategy, limits: Limits, feed: FeedQueue) -> None:
         super().__init__(state.symbols, state.interval_ms)
@@ -107,13 +133,15 @@ class SessionContext(Context):
         self._session = state.session
         self._strategy = strategy
         self._limits = limits
+        self._paused = 0, ""
+        """Until when (Unix ms) nothing that may open is sent, and why."""
+        self.stopped_by = "STOP"
 
     def place(self, order: Order | Bracket) -> OrderHandle:
         """Check the limits and send an order; the handle shows its state after the answer."""
         state, journal = self._state, self._state.journal
         placed = OrderHandle(order)
-        if not state.trading or state.stale:
-            why = "the bar is older than max_bar_age" if state.stale else "the run is warming up or has ended"
+        if why := self._blocked(order.entry):
             placed.state, placed.reason = "REJECTED", f"{why}; nothing is sent"
             return placed
         try:
@@ -143,15 +171,68 @@ class SessionContext(Context):
             placed.state, placed.reason = "UNKNOWN", str(unknown)
             state.note("UNKNOWN", str(order.symbol), f"{order.describe()}: {unknown}")
         except (InputError, ExchangeError, TransportError) as refused:
-            return self._reject(placed, str(refused))
+            return self._reject(placed, str(refused), refused)
         self._refresh()
         return placed
 
-    def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
+    def _blocked(self, order: Order) -> str:
+        """Return why an order is not sent now, "" for one that is."""
+        state = self._state
+        if not state.trading:
+            return "the run is warming up or has ended"
+        if state.stale:
+            return "the bar is older than max_bar_age"
+        book = state.books.get(str(order.symbol))  # `check_order` names the symbols that there are
+        paused = state.now() < self._paused[0] and book is not None and not book.only_reduces(order)
+        return f"the run is paused: {self._paused[1]}" if paused else ""
+
+    def _reject(self, placed: OrderHandle, reason: str, refused: Exception | None = None) -> OrderHandle:
         placed.state, placed.reason = "REJECTED", reason
         self._state.note("REJECTED", str(placed.order.symbol), f"{placed.request.describe()}: {reason}")
+        self._pause_or_end(refused)  # before `on_reject`, which may place another
         self._strategy.on_reject(self, placed)
         return placed
+
+    def _send(
+        self,
+        what: str,
+        symbol: str,
+        request: Callable[[], object],
+        placed: OrderHandle | None = None,
+        raised: tuple[type[Exception], ...] = (),
+    ) -> bool:
+        """Send what is no new order; return whether the venue took it. Refusals are noted, those in `raised` raised."""
+        taken = False
+        try:
+            if not self._state.dry_run:
+                request()
+                taken = True
+        except raised:
+            raise
+        except (InputError, ExchangeError) as refused:
+            if placed is not None:
+                placed.reason = str(refused)
+            self._state.note("REJECTED", symbol, f"{what}: {refused}")
+            self._pause_or_end(refused)
+        except (TransportError, OutcomeUnknown) as failure:
+            self._state.note("TRANSPORT", symbol, f"{what}: {failure}")
+        if not self._state.dry_run:
+            self._refresh()
+        return taken
+
+    def _pause_or_end(self, refused: Exception | None) -> None:
+        if isinstance(refused, PAUSING):
+            if self._state.now() >= self._paused[0]:
+                self._state.note("PAUSE", "", f"{PAUSE_MS / 1000:g} s: {refused}")
+            self._paused = self._state.now() + PAUSE_MS, str(refused)
+        if isinstance(refused, ENDING):
+            self.end("REFUSED", str(refused))
+
+    def end(self, kind: str, reason: str) -> None:
+        """End the run after the present callback, with an event of this kind; nothing more is sent."""
+        if not self.stopped:
+            self.stopped, self.stopped_by = reason, kind
+        self._state.trading = False
 
     def _refresh(self) -> None:
         """Read orders and fills; after a failure the next poll does so.
@@ -167,56 +248,43 @@ class SessionContext(Context):
         except (TransportError, RateLimited) as failure:
             self._state.note("TRANSPORT", "", str(failure))
 
-    def _note_unanswered(self, symbol: str, failure: ToolkitError) -> None:
-        self._state.note("TRANSPORT", symbol, f"cancelling: {failure}")
-        self._refresh()
-
     def _keep(self) -> None:
         if (journal := self._state.journal) is not None:
             journal.keep(self._state.now(), self._kept(self._state.day_begun))
 
     def cancel(self, placed: OrderHandle) -> None:
         """Cancel an order; does nothing when it is in a final state."""
-        if placed.done or not placed.cl_ord_id or self._state.dry_run:
+        if placed.done or not placed.cl_ord_id:
             return
+        symbol = str(placed.order.symbol)
         order_id, client_id = (placed.order_id, None) if placed.order_id else (None, placed.cl_ord_id)
-        try:
-            self._session.cancel(order_id, symbol=placed.order.symbol, cl_ord_id=client_id)
-        except ExchangeError as refused:
-            placed.reason = str(refused)
-        except (TransportError, OutcomeUnknown) as failure:
-            return self._note_unanswered(str(placed.order.symbol), failure)
-        self._refresh()
+        cancel = partial(self._session.cancel, order_id, symbol=symbol, cl_ord_id=client_id)
+        self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
 
     def _replace(self, placed: OrderHandle, changed: Order) -> None:
-        if not placed.cl_ord_id or self._state.dry_run:
+        if not placed.cl_ord_id:
             return
-        try:
+
+        def request() -> None:
+            if why := self._blocked(changed):
+                raise InputError(f"{why}; nothing is sent", field="order")
             check_order(self._limits, self._state, changed)
             self._state.sent_ms.append(self._state.now())
             self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)
+
+        if self._send(f"replacing by {changed.describe()}", str(changed.symbol), request):
             placed.order = changed
-        except (InputError, ExchangeError) as refused:
-            self._state.note("REJECTED", str(changed.symbol), f"{changed.describe()}: {refused}")
-        except (TransportError, OutcomeUnknown) as failure:
-            return self._note_unanswered(str(changed.symbol), failure)
-        self._refresh()
 
     def cancel_all(self, symbol: str | None = None) -> None:
         """Cancel all open orders of a symbol of this run, or of all its symbols."""
-        if self._state.dry_run:
-            return
         for name in self.symbols if symbol is None else (symbol,):
-            try:
-                self._state.cancel_open(name)
-            except (TransportError, OutcomeUnknown) as failure:
-                return self._note_unanswered(name, failure)
-        self._refresh()
+            self._send("cancelling all", name, partial(self._state.cancel_open, name))
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set a leverage at the venue."""
-        if not self._state.dry_run:
-            self._session.exchange.set_leverage(symbol, decimal_text(leverage, "leverage"))
+        """Set a leverage at the venue. Raises InputError or ActionRejected when the venue does not allow it."""
+        amount = decimal_text(leverage, "leverage")
+        send = partial(self._session.exchange.set_leverage, symbol, amount)
+        self._send(f"leverage {amount}", symbol, send, raised=(InputError, ActionRejected))
 
     def product(self, symbol: str) -> Product:
         return self._state.products.get(symbol) or self._session.product(symbol)
@@ -265,7 +333,7 @@ class SessionContext(Context):
             "unrealized": table["unrealized_pnl"],
             "notional": table["notional"].abs() * sign,
         }
-        shown = pd.DataFrame(columns).set_axis(pd.Index(table["symbol"].astype(str), name="symbol"))
+        shown = pd.DataFrame(columns)
         return shown[shown.index.isin(self.symbols)]
 
     def orders(self) -> list[OrderHandle]:
@@ -293,12 +361,12 @@ class SessionContext(Context):
     def margin_ratio(self) -> float:
         """Maintenance margin of the open positions over the wallet's equity, by a query of the positions."""
         needed = 0.0
-        for row in rows_of(self._session.positions()):
+        for row in rows_of(self._session.positions(index=None)):
             needed += float(maintenance_margin(str(abs(row.notional)), self._session.product(str(row.symbol)).tiers))
         return ratio_of(needed, self._state.equity)
 
     def liquidation_price(self, symbol: str) -> float:
         """Return the liquidation price that the venue shows, by a query of the positions."""
         held = self._session.positions()
-        prices = held.loc[held["symbol"] == symbol, "liquidation_price"].dropna()
+        prices = held.loc[held.index == symbol, "liquidation_price"].dropna()
         return float(prices.iloc[0]) if len(prices) else NAN

@@ -246,6 +246,7 @@ class TxCode(IntEnum):
     WRONG_VAULT_CONTEXT = 6014, "vaultAddress does not fit the action"
     ACCOUNT_IS_VAULT = 6015, "a vault can't join or lead vaults"
     SHARE_TOO_COARSE = 6016, "rounding to millionths of a share would lose too much of the deposit"
+    VAULT_BOOK_AWAY = 6017, "the book values the vault too far from mark"
 
     BAD_ARGUMENT = 7001, "an argument of an intervention is wrong"
     UNKNOWN_TARGET = 7002, "an intervention names an account or an action that does not exist"

@@ -86,16 +86,14 @@ def _outside_band(core: Core) -> set[str]:
 
 
 def _groups(core: Core, account: VenueAccount) -> list[MarginGroup]:
-    """Return the margin groups of an account that are open or being liquidated."""
-    isolated, cross = list[MarginGroup](), MarginGroup(account, 0)
-    has_cross = cross.key in core.state.liquidations
-    for position in account.positions.values():
-        if position.long.size or position.short.size:
-            if position.mode == ISOLATED:
-                isolated.append(group_of(account, position))
-            else:
-                has_cross = True
-    return [*isolated, cross] if has_cross else isolated
+    """Return the margin groups of an account that are open or being liquidated, the isolated positions first."""
+    groups = {
+        group.key: group
+        for position in account.positions.values()
+        for group in (group_of(account, position),)
+        if position.long.size or position.short.size or group.key in core.state.liquidations
+    }
+    return sorted(groups.values(), key=lambda group: not group.product)
 
 
 def _set_bands(core: Core, account: VenueAccount) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...checks import slippage_bound
 from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.changes import UserNotice
@@ -39,6 +40,10 @@ LEADER_SHARE = 10
 LP_LOCK = 4 * DAY
 MOST_LOST = 10_000
 """A deposit loses at most one part in this many to whole millionths of a share, or less than a micro-USDC [L]."""
+MOST_ABOVE_MARK = 100
+"""A deposit is refused where the book values the vault more than one part in this many above mark [L]."""
+MOST_BELOW_MARK = 20
+"""A withdrawal is refused where the book values its shares more than one part in this many below mark [L]."""
 SAMPLE_EVERY = 3_600_000
 """Milliseconds between two points of a vault's history [L]."""
 
@@ -115,9 +120,14 @@ def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[
 
 def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     """Return the shares that an amount buys. Raises Refused where they would be none, too coarse, or too many."""
-    worth_now = max(value(core, vault), value(core, vault, in_book=True))
+    at_mark = value(core, vault)
+    worth_now = max(at_mark, value(core, vault, in_book=True))
     if vault.shares and worth_now <= 0:
         raise Refused(TxCode.VAULT_WORTHLESS, "the vault has no value left and takes no deposits")
+    if vault.shares and (worth_now - at_mark) * MOST_ABOVE_MARK > at_mark:
+        reason = f"the book values the vault at {micro_text(worth_now)} USDC and the mark at {micro_text(at_mark)}"
+        most = f"a deposit is taken up to 1 % above mark, {micro_text(at_mark + at_mark // MOST_ABOVE_MARK)}"
+        raise Refused(TxCode.VAULT_BOOK_AWAY, f"{reason}: the other depositors would get the difference; {most}")
     shares = amount * vault.shares // worth_now if vault.shares else amount
     if not shares:
         raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
@@ -162,6 +172,12 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
         reason = f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}"
         raise Refused(TxCode.SHARES_LOCKED, reason)
     amount = worth(core, vault, shares)
+    at_mark = max(0, value(core, vault)) * shares // vault.shares
+    if (at_mark - amount) * MOST_BELOW_MARK > at_mark:
+        reason = f"by what the book would pay the shares bring {micro_text(amount)} USDC, at mark {micro_text(at_mark)}"
+        raise Refused(
+            TxCode.VAULT_BOOK_AWAY, f"{reason}: the others would get the difference; at most 5 % are taken off"
+        )
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
         remedy = "its leader can close positions, or bring cash with vaultRebalance and vaultPreWithdraw"
@@ -271,23 +287,28 @@ def value(core: Core, vault: Vault, *, in_book: bool = False) -> int:
 def _closing_gain(core: Core, account: VenueAccount) -> int:
     """Return what the book would pay for an account's positions, less their value at mark.
 
-    Steps that the book can't take count at its last price, at mark where it is empty.
+    Steps that the book can't take count at its last price, at mark where it is empty. No price is worse than the bound
+    of a market order with the largest slippage from mark, so that an order far away does not set the value.
     """
     gain = 0
     for code, position in account.positions.items():
         own = [order for order in account.orders.values() if order.product == code and order.priority]
+        product = core.products[code]
         for side, left in ((1, position.long.size), (-1, position.short.size)):
             price_ticks = mark_ticks = core.state.markets[code].mark
-            paid = 0
+            worst_ticks, paid = (
+                slippage_bound(core.products[code], -side, mark_ticks, core.products[code].max_slippage),
+                0,
+            )
             for level_ticks, total in core.books.levels(code, side, LARGEST) if left else ():
                 there = total - sum(order.leaves for order in own if (order.side, order.price) == (side, level_ticks))
                 if there:  # a level of its own orders alone is no price of the book's
-                    price_ticks, taken = level_ticks, min(left, there)
+                    price_ticks, taken = side * max(side * level_ticks, side * worst_ticks), min(left, there)
                     paid, left = paid + taken * price_ticks, left - taken
                 if not left:
                     break
             held = position.long.size if side > 0 else position.short.size
-            gain += side * (paid + left * price_ticks - held * mark_ticks) * core.products[code].unit
+            gain += side * (paid + left * price_ticks - held * mark_ticks) * product.unit
     return gain
 
 

@@ -165,12 +165,14 @@ def clearing(core: Core) -> Iterator[str]:
 def liquidations(core: Core) -> Iterator[str]:
     """A margin group whose ratio reached 100 % is being liquidated, a flat account owes nothing, and accounts that are
     being liquidated have that status. Venue accounts, simulated participants and the LP vault are never liquidated."""
-    state, unhealthy = core.state, set()
+    state, unhealthy, held = core.state, set[str](), set[str]()
     for address, account in state.accounts.items():
         if account.kind not in ("user", "vault") or address == ledger.LP_VAULT:
             continue
         isolated = {code: position for code, position in account.positions.items() if position.mode == ISOLATED}
         for code, position in account.positions.items():
+            if position.long.size or position.short.size:
+                held.add(f"{address}:{code if code in isolated else 0}")
             if code in isolated and (position.long.size or position.short.size):
                 if account_margin.isolated_margin(core, position).unhealthy:
                     unhealthy.add(f"{address}:{code}")
@@ -182,7 +184,7 @@ def liquidations(core: Core) -> Iterator[str]:
         by_product = (account_margin.standing(account, p, steps[code]) for code, p in account.positions.items())
         if figures.initial != sum(each.initial() for each in by_product):
             yield f"{address}: the initial margin {figures.initial} is not the sum of what its products need"
-        if any((p.long.size or p.short.size) and code not in isolated for code, p in account.positions.items()):
+        if f"{address}:0" in held:
             if figures.unhealthy:
                 unhealthy.add(f"{address}:0")
         elif account.balance < 0:
@@ -190,6 +192,9 @@ def liquidations(core: Core) -> Iterator[str]:
     missing = unhealthy - state.liquidations.keys()
     if missing:
         yield f"not being liquidated at a margin ratio of 100 % or more: {sorted(missing)}"
+    flat = state.liquidations.keys() - held
+    if flat:
+        yield f"being liquidated without a position: {sorted(flat)}"
     listed = {entry.address for entry in state.liquidations.values()}
     marked = {address for address, account in state.accounts.items() if account.status == LIQUIDATING}
     if listed != marked:

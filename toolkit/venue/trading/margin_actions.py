@@ -69,10 +69,10 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     figures = account_margin.isolated_margin(core, position)
     amount = figures.initial + max(0, -figures.equity) if mode == ISOLATED else -position.assigned
     # look at the account as it would be; the ledger moves the amount only when that is allowed
-    position.mode = mode
-    account.balance -= amount
+    before, position.mode = position.assigned, mode
+    account.balance, position.assigned = account.balance - amount, before + amount
     free = account_margin.available(core, account)
-    account.balance += amount
+    account.balance, position.assigned = account.balance + amount, before
     if free < 0:
         position.mode = ISOLATED if mode == CROSS else CROSS
         raise _short(-free, f"{action['marginMode']} margin for {product.symbol}")

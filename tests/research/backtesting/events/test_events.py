@@ -270,7 +270,7 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
         ({"queue": "power:-1"}, "give risk-averse"),
         ({"queue": None}, "give risk-averse"),
         ({"slippage": 0.001}, "slippage is a setting of runs on bars"),
-        ({"interval": "1m"}, "interval is a setting of runs on bars"),
+        ({"interval": "0s"}, "interval is '0s'; it must be 1 ms or more"),
         ({"impact": "soon"}, "or give a timedelta$"),
         ({"latency": ("10ms", None)}, "latency None is not a span"),
         ({"latency": ("10ms", "soon")}, "is not a span"),
@@ -279,8 +279,10 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
     ):
         with pytest.raises(InputError, match=text):
             run(events, **wrong)
-    with pytest.raises(InputError, match="none of on_book, on_trade and on_timer"):
-        backtest(lambda ctx, bar: None, {"BTCUSDC": events})
+    late = events_of(*(END for _ in range(9)), feed_ms=60_001)
+    with pytest.raises(InputError, match=r"100% of the events were received more than a minute .* give feed_latency="):
+        run(late)
+    assert len(run(late, feed_latency="10ms").equity)
     with pytest.raises(InputError, match="have no order book"):
         run(events_of((0, TRADE, 1, 1.0, 1.0)))
 
@@ -414,3 +416,44 @@ def test_requests_and_answers_keep_their_order_where_the_latency_falls() -> None
     assert result.orders["status"].tolist() == ["CANCELED"]
     with pytest.raises(InputError, match="arrives before"):
         backtest(Two(), {"BTCUSDC": events_of(*BOOK, END)}, latency=table.assign(answered=times), funding=None)
+
+
+class Bars(Strategy):
+    """Notes the bars that it receives, and what it knows of those before."""
+
+    def on_start(self, ctx: Any) -> None:
+        self.means = self.I(lambda closes: pd.Series(closes).rolling(2).mean())
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        known = ctx.bars(bar.symbol).close.tolist()
+        ctx.record(opened=bar.time, late=ctx.now - bar.closed, close=bar.close, volume=bar.volume)
+        ctx.record(mean=self.means.value, known=len(known), last=known[-1])
+
+    def on_bars(self, ctx: Any, bars: Any) -> None:
+        ctx.record(together=len(bars))
+
+
+@pytest.mark.parametrize("feed", [{}, {"feed_latency": "30ms"}], ids=["recorded", "given"])
+def test_a_strategy_on_bars_runs_on_events_and_sees_each_bar_once_its_trades_have_arrived(feed: Any) -> None:
+    trades = [(100.0, 60_000.5, 0.01), (900.0, 60_000.0, 0.02), (1000.0, 60_001.0, 0.03), (3500.0, 60_002.0, 0.04)]
+    rows = [(ms, TRADE, 1, price, quantity) for ms, price, quantity in trades]
+    events = events_of(*BOOK, *rows, (5000, DEPTH, 1, 59_998.0, 1.0), feed_ms=150)
+    made: Any = backtest(Bars(), {"BTCUSDC": events}, interval="1s", funding=None, **feed)
+    seen = made.records
+    base = START // MS
+    assert (seen["opened"].dropna() - base // 1000 * 1000).tolist() == [0, 1000, 2000, 3000, 4000]
+    wanted = events.bars("1s")
+    traded = seen[seen["volume"] > 0]
+    assert traded["close"].tolist() == wanted["close"].tolist()
+    assert traded["volume"].tolist() == wanted["volume"].tolist()
+    quiet = seen[seen["volume"] == 0]
+    assert quiet["close"].tolist() == [60_001.0, 60_002.0]  # flat at the last close
+    assert seen["late"].dropna().tolist() == ([30] * 5 if feed else [50, 0, 0, 0, 0])
+    assert seen["known"].dropna().tolist() == [1, 2, 3, 4, 5]
+    assert seen["mean"].dropna().tolist() == [60_000.5, 60_001.0, 60_001.5, 60_002.0]
+    assert seen["together"].dropna().tolist() == [1] * 5
+
+
+def test_without_bars_their_history_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match='there are no bars in this backtest on events; give interval="1m"'):
+        backtest({"on_timer": lambda ctx: ctx.bars()}, {"BTCUSDC": events_of(*BOOK, END)})

@@ -27,9 +27,10 @@ from .request_latency import RequestLatency
 
 Happening = tuple[int, int, int, str, Any]
 """Something that takes place at a time: (Unix ns, turn, number, kind, payload). Numbers order those of one turn."""
-TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "event": 2, "funding": 2, "timer": 4}
+TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "event": 2, "funding": 2, "bars": 4,
+         "timer": 5}  # fmt: skip
 """The order of what takes place at one instant, after the recorded trades and settlements: marks of the exchange,
-requests that reach it, answers that reach the strategy, the feed (FEED_TURN), timers."""
+requests that reach it, answers that reach the strategy, the feed (FEED_TURN), bars, timers."""
 FEED_TURN = 3
 
 
@@ -280,8 +281,14 @@ class EventBroker(SimulatedBroker):
         return BookSnapshot(state.symbol, self.local_ns // MS, *sides)
 
     def history(self, state: SymbolState) -> BarHistory:
-        """Raise InputError: events have no bars."""
-        raise InputError("there are no bars in a backtest on events; keep what on_trade receives", field="bars")
+        """Return the bars up to now. Raises InputError in a run without bars."""
+        if not self.ctx.interval:
+            text = 'there are no bars in this backtest on events; give interval="1m", or keep what on_trade receives'
+            raise InputError(text, field="interval")
+        return state.history
+
+    def apply_closes(self) -> None:
+        """Do nothing: the recorded book has the prices, not the bars."""
 
     def price(self, state: SymbolState) -> float:
         """Return the mid of the book as received, USDC; NaN before both sides are known."""

@@ -21,6 +21,7 @@ from ...data.bars import Bars
 from ...data.event_array import BOOK_KINDS, MS, EventArray, Kind, refuse_inverse
 from ...data.events import Events
 from ...data.order_books import as_levels, has_single_orders, with_levels
+from ...data.quality import too_late
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..backtest_context import BacktestContext
@@ -29,6 +30,7 @@ from ..broker import RunSettings
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
 from ..listing import make_core
 from ..run_source import build_results
+from .event_bars import EventBars
 from .event_broker import FEED_TURN, EventBroker, Impact
 from .recorded_market import FAR, HistoricalMarket
 from .request_latency import request_latency
@@ -36,6 +38,8 @@ from .request_latency import request_latency
 EXACT = "exact"
 POINTS = 10_000
 """Most rows of the equity curve."""
+MOST_TOO_LATE = 0.01
+"""Share of events that may be received too late, as after a feed that stood still for a while."""
 CHUNK = 65_536
 """Messages of the feed that are made ready at a time."""
 Message = tuple[int, int, int, int, int, int]
@@ -74,6 +78,7 @@ def backtest_events(
     settings: RunSettings,
     latency: Any,
     progress: bool,
+    interval: str | pd.Timedelta | None = None,
     *,
     feed_latency: str | float | None = None,
     queue: str | QueueModel = "risk-averse",
@@ -83,22 +88,20 @@ def backtest_events(
     """Run a strategy on events and return its Results.
 
     The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
-    recorded delay. A request takes the first part of `latency`, its answer the second: a pair of spans like
-    "10ms", one of these for both ways, a frame of measured requests (sent, arrived, answered), which is interpolated,
-    "feed" (the recorded delay of the feed each way), or a Latency model. Prices for margin, liquidation and funding are
-    the recorded mark and index, else the mid, each 3 s. Mids value the equity curve.
+    recorded delay. A strategy with `on_bar` or `on_bars` receives bars of the trades, of `interval` ("1m"), once their
+    last trade has reached it; those without trades are flat. A request takes the first part of `latency`, its answer
+    the second: a pair of spans like "10ms", one of these for both ways, a frame of measured requests (sent, arrived,
+    answered), which is interpolated, "feed" (the recorded delay of the feed each way), or a Latency model. Prices for
+    margin, liquidation and funding are the recorded mark and index, else the mid, each 3 s. Mids value the equity
+    curve.
 
     Raises InputError as `backtest`.
     """
     wanted = as_strategy(strategy)
-    if not any(overrides(wanted, name) for name in ("on_book", "on_trade", "on_timer")):
-        raise InputError(
-            f"{wanted.name} has none of on_book, on_trade and on_timer, which events call; on_bar needs bars, such as"
-            " events.bars('1m')",
-            field="strategy",
-        )
     _check_queue(queue, data)
     feed_ns = None if feed_latency is None else span_ns(feed_latency, "feed_latency")
+    for symbol, events in data.items() if feed_ns is None else ():
+        _check_delays(symbol, events)
     spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
     start = min(int(span.opened[0]) for span in spans.values())
     core = make_core(spans, _products(data, settings.products), settings.seed, start)
@@ -113,7 +116,7 @@ def backtest_events(
     recovery = Impact(None if half_life is None or half_life is False else span_ns(half_life, "impact"))
     broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
     broker.settlements = funding_schedule(core, spans, _funding(core, data, settings.funding))
-    run = _EventRun(broker)
+    run = _EventRun(broker, EventBars(wanted, interval, data, feed_ns))
     broker.open_account(settings)
     run.run(progress)
     shown = {
@@ -133,9 +136,10 @@ def backtest_events(
 class _EventRun:
     """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
 
-    def __init__(self, broker: EventBroker) -> None:
+    def __init__(self, broker: EventBroker, bars: EventBars) -> None:
         self.broker = broker
-        self.ctx = BacktestContext(broker, 0)
+        self.bars = bars
+        self.ctx = BacktestContext(broker, bars.interval_ms)
         self.ctx.timer_ms = broker.strategy.timer_ms
         self.states = list(broker.states.values())
         self.on_timer = timer_call(broker.strategy, self.ctx)
@@ -157,6 +161,7 @@ class _EventRun:
         if overrides(broker.strategy, "on_timer"):
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
+        self.bars.schedule(broker)
         feed = _feed(broker)
         message = next(feed, LAST)
         bar = None
@@ -215,6 +220,10 @@ class _EventRun:
             broker.receive_books(time_ns)
             self.on_timer()
             broker.schedule(time_ns + round(self.ctx.timer_ms * MS), "timer", None)
+        elif kind == "bars":
+            self._at(time_ns)
+            broker.receive_books(time_ns)
+            self.bars.deliver(broker, payload)
         elif kind in ("event", "funding"):
             self._at(time_ns)
             broker.receive_books(time_ns)
@@ -288,6 +297,14 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
                 f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}"
             )
             raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
+
+
+def _check_delays(symbol: str, events: Events) -> None:
+    """Raise InputError for recorded delays that can't be."""
+    if (share := too_late(events).mean()) > MOST_TOO_LATE:
+        text = f"{symbol}: {share:.0%} of the events were received more than a minute after they happened"
+        text += ', so the recorder\'s clock was wrong; give feed_latency="10ms", or what your feed takes'
+        raise InputError(text, field="feed_latency", rule="plausible delays", nearest=("10ms",))
 
 
 def _span(symbol: str, events: Events) -> Bars:

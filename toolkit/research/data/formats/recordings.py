@@ -41,7 +41,7 @@ def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events
     found = {}
     states = recording.frame("status")
     for symbol in recording.symbols:
-        parts = [_book(recording, symbol), _trades(recording, symbol), _prices(recording, symbol)]
+        parts = [_book(recording, symbol), _trades(recording.trades(symbol), symbol), _prices(recording, symbol)]
         made = merge([part for part in parts if len(part)] or parts[:1])
         if not len(made):
             continue
@@ -82,10 +82,7 @@ def _book(recording: Recording, symbol: str) -> Events:
     return Events(with_clears(levels, np.flatnonzero(snapshot & changed)), symbol=symbol)
 
 
-def _trades(recording: Recording, symbol: str) -> Events:
-    """Return the trades, without those of before the recording, with which a subscription begins."""
-    frame = recording.frame("trades", symbol)
-    frame = frame[(frame["kind"] != "snapshot") | (frame["time"] >= frame["received"].min())]
+def _trades(frame: pd.DataFrame, symbol: str) -> Events:
     return Events(_rows(frame, kind=Kind.TRADE), symbol=symbol)
 
 

@@ -1,0 +1,222 @@
+"""Reads of several products: one long frame, in which each product is as a read of it alone."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit.errors import DataWarning, InputError, UnknownProduct
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+BOTH = ["BTCUSDC", "ETHUSDC"]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
+        venue.advance("1m")
+        for symbol, side in (("BTCUSDC", made.buy), ("ETHUSDC", made.sell), ("SOLUSDC", made.buy)):
+            side(symbol, value="700")
+        made.buy("SOLUSDC", "1", price="100")
+        made.sell("BTCUSDC", "0.01", price="90000")
+        venue.advance("1m")
+        yield made
+
+
+def session_in(mode: str) -> Session:
+    venue = LocalVenue(clock="manual")
+    made = toolkit.connect(venue=venue)
+    venue.control.set_position_mode(made.account, mode)
+    made.buy("BTCUSDC", "0.02")
+    if mode == "HEDGE":
+        made.sell("BTCUSDC", "0.01")
+    made.sell("ETHUSDC", "0.3")
+    return made
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_candles_of_several_products_are_those_of_each_by_symbol_and_time(session: Session, exact: bool) -> None:
+    made = session.klines(["BTCUSDC", 2, "btcusdc"], "1h", limit=30, exact=exact)
+    assert made.index.names == ["symbol", "time"]
+    assert made.index.get_level_values("symbol").unique().tolist() == BOTH
+    for symbol in BOTH:
+        alone = session.klines(symbol, "1h", limit=30, exact=exact)
+        pd.testing.assert_frame_equal(made.loc[symbol], alone.drop(columns="symbol"), check_freq=False)
+    closes = made["close"].unstack("symbol")
+    assert closes.shape == (30, 2)
+    assert len(made.attrs["raw"].pages) >= 2
+
+
+@pytest.mark.parametrize("given", [{"closed": True}, {"fill": True}, {"start": "6h"}, {"start": "2d", "end": "1d"}])
+def test_candles_of_several_products_take_the_same_arguments(session: Session, given: dict[str, Any]) -> None:
+    made = session.klines(BOTH, "15m", index=None, **given)
+    alone = [session.klines(symbol, "15m", index=None, **given) for symbol in BOTH]
+    pd.testing.assert_frame_equal(made, pd.concat(alone, ignore_index=True))
+    assert session.klines(BOTH, "15m", index="symbol", **given).index.unique().tolist() == BOTH
+
+
+def test_a_list_of_one_product_has_the_shape_of_a_list(session: Session) -> None:
+    assert session.klines(["BTCUSDC"], "1h", limit=2).index.names == ["symbol", "time"]
+    assert session.klines("BTCUSDC", "1h", limit=2).index.names == ["time"]
+
+
+def test_candles_that_are_missing_leave_the_columns_and_dtypes(session: Session) -> None:
+    some, none = (session.klines(BOTH, "1m", *when) for when in (("5m",), ("2010-01-01", "2010-01-02")))
+    assert none.empty
+    assert none.dtypes.equals(some.dtypes)
+    assert none.index.names == some.index.names == ["symbol", "time"]
+
+
+def test_trades_of_several_products_are_those_of_each_by_time(session: Session) -> None:
+    made = session.trades(BOTH, exact=True)
+    assert made["time"].is_monotonic_increasing
+    for symbol in BOTH:
+        alone = session.trades(symbol, exact=True)
+        pd.testing.assert_frame_equal(made[made["symbol"] == symbol].reset_index(drop=True), alone)
+
+
+@pytest.mark.parametrize("symbol", ["BTCUSDC", ["BTCUSDC"]])
+@pytest.mark.parametrize("limit", [None, 1, 5, 10_000])
+def test_trades_have_a_window_and_a_limit(session: Session, symbol: Any, limit: int | None) -> None:
+    every = session.trades("BTCUSDC")
+    start, end = every["time"].iloc[20], every["time"].iloc[-10]
+    made = session.trades(symbol, start, end, limit=limit)
+    inside = every[(every["time"] >= start) & (every["time"] <= end)]
+    expected = inside if limit is None else inside.tail(limit)
+    pd.testing.assert_frame_equal(made, expected.reset_index(drop=True))
+    assert session.trades("BTCUSDC", limit=2, index="time").index.name == "time"
+
+
+def test_a_start_before_what_the_feed_has_is_said(session: Session) -> None:
+    with pytest.warns(DataWarning, match=r"trades\.BTCUSDC: the trades that the feed sent begin at .* UTC"):
+        made = session.trades("BTCUSDC", start="30d")
+    pd.testing.assert_frame_equal(made, session.trades("BTCUSDC"))
+    with LocalVenue(clock="manual", market=False) as venue, toolkit.connect(venue=venue) as quiet:
+        with pytest.warns(DataWarning, match="the trades that the feed sent are none"):
+            assert quiet.trades("BTCUSDC", start="1h").empty
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert quiet.trades("BTCUSDC", limit=5).empty
+
+
+def test_trades_grow_while_a_live_object_keeps_them() -> None:
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
+        begun = made.clock.now_ms()
+        with made.stream.trades("BTCUSDC") as live:
+            venue.advance("20m")
+            kept = made.trades("BTCUSDC", start=begun - 1)
+            assert len(kept) > 100
+            assert len(kept) < len(live)
+        assert len(made.trades("BTCUSDC")) == 100
+
+
+@pytest.mark.parametrize("name", ["klines", "trades"])
+@pytest.mark.parametrize("limit", [0, -1, 2.5, "ten", True])
+def test_a_limit_that_is_no_count_is_refused(session: Session, name: str, limit: Any) -> None:
+    with pytest.raises(InputError, match=f"limit {limit!r} is not a whole number, 1 or more"):
+        getattr(session, name)("BTCUSDC", limit=limit)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_tickers_have_every_number_that_the_ticker_of_each_product_has(session: Session, exact: bool) -> None:
+    made = session.tickers(exact=exact)
+    assert made.index.tolist() == session.products().index.tolist()
+    assert made.notna().all(axis=None)
+    for symbol in made.index:
+        pd.testing.assert_frame_equal(made.loc[[symbol]], session.ticker(symbol, exact=exact))
+    pd.testing.assert_frame_equal(session.ticker(BOTH, exact=exact), made.loc[BOTH])
+    assert session.stream.health.live == []
+
+
+def test_more_products_than_a_connection_has_subscriptions_are_read_in_turn(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = session.tickers()
+    monkeypatch.setattr("toolkit.client.reads.table_flows._TOGETHER", 2)
+    assert isinstance(session.venue, LocalVenue)
+    monkeypatch.setattr(session.venue.host.feed, "subscriptions", 2)
+    pd.testing.assert_frame_equal(session.tickers(), whole)
+
+
+def test_tickers_without_a_listed_product_are_an_empty_frame(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, table = session.tickers(), session._catalogue.known
+    assert table is not None
+    monkeypatch.setattr(session._catalogue, "known", type(table)({}))
+    none = session.tickers()
+    assert none.empty
+    assert none.dtypes.equals(whole.dtypes)
+    assert none.index.name == "symbol"
+
+
+@pytest.mark.parametrize("name", ["orders", "fills", "positions"])
+def test_records_of_several_products_are_those_of_each(session: Session, name: str) -> None:
+    read = getattr(session, name)
+    every, both = read(index=None), read(BOTH, index=None)
+    expected = every[every["symbol"].isin(BOTH)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(both, expected)
+    pd.testing.assert_frame_equal(read(["BTCUSDC", 1, 2], index=None), expected)
+    assert set(read("BTCUSDC", index=None)["symbol"]) == {"BTCUSDC"}
+
+
+@pytest.mark.parametrize("symbol", [None, "SOLUSDC", ["SOLUSDC"], ["BTCUSDC", "SOLUSDC"]])
+def test_open_orders_of_several_products_are_listed_once(session: Session, symbol: Any) -> None:
+    made = session.orders(symbol, open=True)
+    named = [symbol] if isinstance(symbol, str) else symbol or ["BTCUSDC", "SOLUSDC"]
+    assert sorted(made["symbol"]) == sorted(named)
+    assert made["order_id"].is_unique
+
+
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+def test_positions_are_indexed_by_symbol_and_have_a_row_for_each_leg(mode: str) -> None:
+    with session_in(mode) as made:
+        held = made.positions()
+        legs = {"ONE_WAY": ["LONG"], "HEDGE": ["LONG", "SHORT"]}[mode]
+        assert held.loc[["BTCUSDC"], "side"].tolist() == legs
+        assert held.loc[["ETHUSDC"], "side"].tolist() == ["SHORT"]
+        assert made.positions("BTCUSDC")["side"].tolist() == legs
+        pd.testing.assert_frame_equal(made.positions(index=None).set_index("symbol"), held)
+        assert made.positions(index="side").loc[["SHORT"], "symbol"].tolist()[-1] == "ETHUSDC"
+
+
+@pytest.mark.parametrize("name", ["klines", "ticker", "trades", "orders", "fills", "positions"])
+def test_a_list_without_a_product_or_with_an_unknown_one_is_refused(session: Session, name: str) -> None:
+    with pytest.raises(InputError, match="symbol is empty; name a product, or several"):
+        getattr(session, name)([])
+    with pytest.raises(UnknownProduct, match="no product 'NOSUCH'"):
+        getattr(session, name)(["BTCUSDC", "NOSUCH"])
+
+
+def test_the_awaited_twin_reads_the_same(session: Session) -> None:
+    async def read() -> list[pd.DataFrame]:
+        aio = session.aio
+        return [await aio.klines(BOTH, "1h", limit=3), await aio.trades(BOTH, limit=3), await aio.tickers()]
+
+    read_back = [session.klines(BOTH, "1h", limit=3), session.trades(BOTH, limit=3), session.tickers()]
+    for one, other in zip(asyncio.run(read()), read_back, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("CROSS", True), ("ISOLATED", False), (None, False)])
+def test_positions_ask_for_the_wallet_only_where_it_decides(
+    mode: str | None, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
+        if mode is not None:
+            made.exchange.set_margin_mode("BTCUSDC", mode)
+            made.buy("BTCUSDC", "0.1")
+        paths, fetch = [], made.info._reader.fetch
+
+        def noted(endpoint: Any, query: Any) -> Any:
+            paths.append(endpoint.path)
+            return fetch(endpoint, query)
+
+        monkeypatch.setattr(made.info._reader, "fetch", noted)
+        assert len(made.positions()) == (mode is not None)
+        assert ("/info/account/wallet" in paths) == asked

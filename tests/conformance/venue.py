@@ -1,0 +1,308 @@
+"""A venue as the suite sees it: an address for requests and one for the feed, accounts with keys, prices and sizes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import cache, cached_property
+from typing import Any
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+
+from .signing import Domain, Key, development_key, envelope, new_key
+
+EXCHANGE = "/api/v1/exchange"
+AGENTS = 10
+"""The agent of development account N is account N + 10."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """HTTP status and decoded body of an answer."""
+
+    status: int
+    body: Any
+
+    @property
+    def code(self) -> Any:
+        return self.body.get("code") if isinstance(self.body, dict) else None
+
+    @property
+    def data(self) -> Any:
+        return self.body.get("data") if isinstance(self.body, dict) else None
+
+    @property
+    def message(self) -> str:
+        return str(self.body.get("message")) if isinstance(self.body, dict) else ""
+
+    def __str__(self) -> str:
+        return f"HTTP {self.status} {json.dumps(self.body)[:240]}"
+
+
+@dataclass(eq=False)
+class Trader:
+    """A master, its agent, and the venue at which the agent is approved."""
+
+    venue: Venue
+    master: Key
+    agent: Key
+
+    @property
+    def address(self) -> str:
+        return self.master.address
+
+    def act(self, kind: str, **fields: Any) -> Answer:
+        """Send an action that the agent signs."""
+        return self.venue.act(self.agent, {"type": kind, **fields})
+
+    def place(self, *orders: dict[str, Any]) -> Answer:
+        return self.act("placeOrder", orders=list(orders))
+
+    def order(self, client_id: int) -> dict[str, Any]:
+        """Return the state of an order, once it is there."""
+        found: list[dict[str, Any]] = self.venue.until(
+            lambda: self.venue.rows("/info/order/states", userAddr=self.address, clientOrderId=client_id),
+            f"order {client_id} in /info/order/states",
+        )
+        return found[0]
+
+    def position(self, code: int) -> dict[str, Any]:
+        """Return the position in a product; {} without one."""
+        found = self.venue.rows("/info/position/list", userAddr=self.address, symbol=code)
+        return next((each for each in found if int(each["symbolCode"]) == code), {})
+
+    def size(self, code: int) -> Decimal:
+        """Return the signed size of the position in a product."""
+        row = self.position(code)
+        return Decimal(row.get("longSize", "0")) - Decimal(row.get("shortSize", "0"))
+
+
+@dataclass(eq=False)
+class Venue:
+    """The venue under test. Accounts 0 to 9 of the mnemonic are its masters, and must have funds."""
+
+    url: str
+    feed_url: str
+    domain: Domain = field(default_factory=Domain)
+    seconds: float = 10.0
+    """How long the effect of an action may take to show."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What one statement made and others use."""
+    _last: int = 0
+
+    @cached_property
+    def http(self) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=self.seconds)
+
+    def close(self) -> None:
+        self.http.close()
+
+    def nonce(self) -> int:
+        """Return the time in ms, or one more than the last nonce."""
+        self._last = max(self._last + 1, time.time_ns() // 1_000_000)
+        return self._last
+
+    def send(self, body: Any) -> Answer:
+        """Post a body (an object, or bytes) to the exchange's path."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.request("POST", EXCHANGE, content=content)
+
+    def request(self, method: str, path: str, **options: Any) -> Answer:
+        headers = {"content-type": "application/json"} if "content" in options else {}
+        answer = self.http.request(method, path, headers=headers, **options)
+        with contextlib.suppress(ValueError):
+            return Answer(answer.status_code, answer.json())
+        return Answer(answer.status_code, answer.text)
+
+    def act(self, key: Key, action: dict[str, Any], **options: Any) -> Answer:
+        """Sign and send an action. `options` are those of `envelope`."""
+        options.setdefault("domain", self.domain)
+        return self.send(envelope(key, action, options.pop("nonce", None) or self.nonce(), **options))
+
+    def envelope(self, key: Key, action: dict[str, Any]) -> dict[str, Any]:
+        """Return a signed request that is not sent yet."""
+        return envelope(key, action, self.nonce(), domain=self.domain)
+
+    def info(self, path: str, **parameters: Any) -> Answer:
+        return self.request("GET", path, params=parameters)
+
+    def rows(self, path: str, **parameters: Any) -> list[dict[str, Any]]:
+        """Return the rows of a query, whether it answers a bare list or a page."""
+        data = self.info(path, **parameters).data
+        rows: list[dict[str, Any]] = data["items"] if isinstance(data, dict) and "items" in data else data
+        return rows
+
+    def until(self, look: Callable[[], Any], what: str) -> Any:
+        """Look again until something is there, and return it; AssertionError after `seconds`."""
+        end = time.monotonic() + self.seconds
+        while not (found := look()):
+            assert time.monotonic() < end, f"{what}: nothing within {self.seconds:g} s"
+            time.sleep(0.05)
+        return found
+
+    @cache  # noqa: B019 - one venue a run
+    def trader(self, number: int) -> Trader:
+        """Return an account whose agent is approved."""
+        trader = Trader(self, development_key(number), development_key(number + AGENTS))
+        answer = self.approve(trader.master, trader.agent)
+        assert answer.code == 0, f"approveAgent for account {number}: {answer}"
+        return trader
+
+    def approve(self, master: Key, agent: Key, *, name: str = "conformance", seconds: int = 0, **more: Any) -> Answer:
+        """Approve an agent, under a name, for a time in seconds."""
+        action = {"type": "approveAgent", "agentAddress": agent.address, "agentName": name, "validitySeconds": seconds}
+        options = {key: more.pop(key) for key in ("expiry", "vault", "domain", "nonce") if key in more}
+        return self.act(master, {**action, "dexChain": self.domain.dex_chain, **more}, **options)
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """The product list as it was first read."""
+        data: dict[str, Any] = self.info("/info/public/product-meta").data
+        return data
+
+    @property
+    def product(self) -> dict[str, Any]:
+        """The product that the suite trades."""
+        found: dict[str, Any] = self.meta["perpProducts"][0]
+        return found
+
+    @property
+    def other(self) -> dict[str, Any]:
+        """A second product, which only settings are tried on."""
+        found: dict[str, Any] = self.meta["perpProducts"][-1]
+        return found
+
+    @property
+    def code(self) -> int:
+        return int(self.product["code"])
+
+    def last_price(self) -> Decimal:
+        """Return the close of the newest minute."""
+        rows = self.rows("/info/kline/last", symbol_name=self.product["symbol"], interval=60, limit=1)
+        return Decimal(rows[0]["close"])
+
+    def price(self, of_last: float | str) -> str:
+        """Return a price as a part of the last one, on the tick."""
+        tick = Decimal(self.product["tickSize"])
+        whole = (self.last_price() * Decimal(str(of_last)) / tick).to_integral_value(ROUND_FLOOR)
+        return f"{whole * tick:f}"
+
+    def quantity(self, value: Decimal | str, price: Decimal | str) -> str:
+        """Return the fewest steps that are worth at least a value in USDC at a price."""
+        step = Decimal(self.product["stepSize"])
+        steps = (Decimal(value) / Decimal(price) / step).to_integral_value(ROUND_CEILING)
+        return f"{max(steps, Decimal(1)) * step:f}"
+
+    def resting(self, side: str = "BUY", of_last: float | str = "", **fields: Any) -> dict[str, Any]:
+        """Return a limit order that stays in the book: a fifth away from the last price, worth twice the minimum."""
+        price = self.price(of_last or ("0.8" if side == "BUY" else "1.2"))
+        value = Decimal(self.product["minOrderValue"]) * 2
+        order = {"symbolCode": self.code, "ordPx": price, "ordQty": self.quantity(value, price), "ordType": "LIMIT"}
+        return {**order, "ordSide": side, "timeInForce": "GTC", "clOrdId": self.nonce(), **fields}
+
+    def market(self, side: str = "BUY", quantity: str = "", **fields: Any) -> dict[str, Any]:
+        """Return a market order worth twice the minimum, or of a quantity."""
+        value = Decimal(self.product["minOrderValue"]) * 2
+        quantity = quantity or self.quantity(value, self.last_price())
+        order = {"symbolCode": self.code, "ordPx": "0", "ordQty": quantity, "ordType": "MARKET", "ordSide": side}
+        return {**order, "timeInForce": "IOC", "clOrdId": self.nonce(), **fields}
+
+    def pair(self, buyer: Trader, seller: Trader) -> None:
+        """Let one account buy from another: a POST_ONLY at the inner end of the spread, then an IOC at its price.
+
+        The market moves meanwhile, so a POST_ONLY that came too late is followed by another.
+        """
+        tick = Decimal(self.product["tickSize"])
+        for _ in range(20):
+            bid, ask = self.best()
+            price = f"{ask - tick if ask - bid > tick else ask:f}"
+            quantity = self.quantity(Decimal(self.product["minOrderValue"]) * 2, price)
+            maker = self.resting("SELL", ordPx=price, ordQty=quantity, timeInForce="POST_ONLY")
+            if seller.place(maker).code == 0:
+                answer = buyer.place(self.resting("BUY", ordPx=price, ordQty=quantity, timeInForce="IOC"))
+                assert answer.code == 0, f"an IOC at {price}: {answer}"
+                return
+        raise AssertionError("a POST_ONLY at the best prices was refused twenty times")
+
+    def best(self) -> tuple[Decimal, Decimal]:
+        """Return the best bid and ask of the book's first message."""
+        with self.feed() as feed:
+            book = feed.first({"type": "orderBook", "symbol": self.product["symbol"], "depth": 5})["data"]["book"]
+        return Decimal(book["bids"][0][0]), Decimal(book["asks"][0][0])
+
+    @contextlib.contextmanager
+    def feed(self) -> Iterator[Feed]:
+        """Open a connection to the feed."""
+        with connect(f"{self.feed_url}/ws/dex", open_timeout=self.seconds, close_timeout=2, max_size=None) as socket:
+            yield Feed(socket, self.seconds)
+
+    def done(self, name: str) -> bool:
+        """Return whether this was asked before, with this name."""
+        before = name in self.kept
+        self.kept[name] = True
+        return before
+
+    def named_key(self, name: str) -> Key:
+        """Return a key of its own for a name, new in each run."""
+        if name not in self.kept:
+            self.kept[name] = new_key()
+        key: Key = self.kept[name]
+        return key
+
+    def stranger(self) -> Key:
+        """Return a key that the venue has never seen."""
+        return new_key()
+
+
+@dataclass(eq=False)
+class Feed:
+    """One connection to the feed. Messages that were read while another was awaited are kept in `seen`."""
+
+    socket: ClientConnection
+    seconds: float
+    seen: list[dict[str, Any]] = field(default_factory=list)
+
+    def send(self, value: Any) -> None:
+        self.socket.send(value if isinstance(value, str) else json.dumps(value))
+
+    def next(self, seconds: float | None = None) -> dict[str, Any]:
+        """Return the next message. Raises TimeoutError."""
+        message = json.loads(self.socket.recv(timeout=self.seconds if seconds is None else seconds))
+        self.seen.append(message)
+        return dict(message)
+
+    def wait(self, wanted: Callable[[dict[str, Any]], object], what: str) -> dict[str, Any]:
+        """Return the next message that is wanted; AssertionError when none comes in time."""
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                message = self.next(max(0.05, end - time.monotonic()))
+                if wanted(message):
+                    return message
+        raise AssertionError(f"no {what} within {self.seconds:g} s; came: {json.dumps(self.seen[-3:])[:200]}")
+
+    def listen(self, seconds: float) -> None:
+        """Read what comes for a time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                self.next(left)
+
+    def subscribe(self, subscription: dict[str, Any], method: str = "subscribe") -> dict[str, Any]:
+        """Subscribe and return the acknowledgement, or the error."""
+        self.send({"method": method, "subscription": subscription})
+        return self.wait(lambda message: message.get("method") == method, f"answer to {method}")
+
+    def data(self, channel: str, wanted: Callable[[dict[str, Any]], object] = bool) -> dict[str, Any]:
+        """Return the next message of a channel whose data is wanted."""
+        return self.wait(lambda one: one.get("channel") == channel and wanted(one["data"]), f"message of {channel}")
+
+    def first(self, subscription: dict[str, Any]) -> dict[str, Any]:
+        """Subscribe and return the first message of the channel, which may come before the acknowledgement."""
+        self.send({"method": "subscribe", "subscription": subscription})
+        return self.data(str(subscription["type"]))
