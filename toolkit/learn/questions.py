@@ -322,7 +322,7 @@ QUESTIONS: dict[str, Question] = {
     "strategy.costs": Question("profit without costs, less profit with them", truth=_difference, step="0.01"),
     "strategy.opposite": Question("swap the targets of Trend; fees=(0, 0), funding=None", judge=_opposite),
     "sweeps.sol_late": Question(
-        "the late Sharpe ratio of the row with the best early one", digest="de7db07970af3928", step="0.01"
+        "the late Sharpe ratio of the row with the best early one", digest="ea6909ba13801d55", step="0.01"
     ),
     "sweeps.lucky": Question("`luck` of 1,000 tries and 90 days", digest="41514250814a4bcc", step="0.01"),
     "when-things-go-wrong.attempts": Question("`intents()` counts attempts", digest="6f78f1b07b9283a0"),
