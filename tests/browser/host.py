@@ -18,6 +18,9 @@ from comm.base_comm import BaseComm
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+from toolkit.client.io.flow import wall_ms
+from toolkit.widgets.base_panel import panel
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, LocatorAssertions, Page
 
@@ -37,6 +40,8 @@ class Host:
         self.holding = False
         """A stopped kernel: what comes waits in `held` until `release`."""
         self.held: list[str] = []
+        self.wall_ms = wall_ms()
+        """The kernel's clock, which the test moves: however late a press is on a loaded machine, it is in time."""
         self.port = 0
         self._page: ServerConnection | None = None
         self._lock = threading.Lock()
@@ -47,6 +52,17 @@ class Host:
         """Address of the page."""
         return f"http://127.0.0.1:{self.port}/"
 
+    def read_clock(self) -> int:
+        """Return the kernel's time, which differs from one sign of life to the next."""
+        self.wall_ms += 1
+        return self.wall_ms
+
+    def fall_silent(self, page: Page, span_ms: int) -> None:
+        """Stop the kernel, and have so much time pass on the page after its last message."""
+        self.silent = True
+        settle(page)
+        pass_time(page, span_ms)
+
     def show(self, *widgets: ipywidgets.Widget) -> None:
         """Set the widgets that the page displays when it connects; one may be given twice."""
         self._roots = [widget.model_id for widget in widgets]
@@ -54,11 +70,11 @@ class Host:
     def out(self, comm_id: str, message: dict[str, Any]) -> None:
         """Send a message of a widget to the page."""
         self.sent.append(message)
-        if message.get("method") != "update" or self.silent:
+        if message.get("method") != "update":
             return
         with self._lock:
             page = self._page
-            if page is not None:
+            if page is not None and not self.silent:
                 try:
                     page.send(json.dumps({"id": comm_id, "method": "update", "state": message["state"]}))
                 except ConnectionClosed:
@@ -68,12 +84,15 @@ class Host:
         """Serve one page until it disconnects."""
         with self._lock:
             models = {model_id: _plain(widget.get_state()) for model_id, widget in list(_WIDGETS.items())}
-            page.send(json.dumps({"models": models, "roots": self._roots}))
+            page.send(json.dumps({"models": models, "roots": self._roots, "wall": self.wall_ms}))
             self._page = page
         for text in page:
-            if self.silent:
+            if text.startswith('{"echo"'):
+                with self._lock:
+                    page.send(text)
+            elif self.silent:
                 continue
-            if self.holding:
+            elif self.holding:
                 self.held.append(text)
             else:
                 self._take(text)
@@ -108,6 +127,16 @@ def until(page: Page, holds: Callable[[], bool]) -> None:
         page.wait_for_timeout(20)
 
 
+def pass_time(page: Page, span_ms: int) -> None:
+    """Have time pass on the page: without a message of the kernel it stands still, see host.html."""
+    page.evaluate("(span) => pass(span)", span_ms)
+
+
+def settle(page: Page) -> None:
+    """Wait until the page has drawn what it knows, and the kernel has handled what the page has sent before."""
+    page.evaluate("settled()")
+
+
 def expect(locator: Locator) -> LocatorAssertions:
     """Return what can be asserted of a part of the page; it waits, because a page draws when it gets to it."""
     from playwright.sync_api import expect as assertions
@@ -136,7 +165,7 @@ def hosting() -> Iterator[Host]:
         return response
 
     before, others = comm.create_comm, set(_WIDGETS)
-    comm.create_comm = PageComm
+    comm.create_comm, panel.wall_ms = PageComm, host.read_clock
     server: Server = serve(host.converse, "127.0.0.1", 0, process_request=answer)
     host.port = server.socket.getsockname()[1]
     thread = threading.Thread(target=server.serve_forever, name="widget-page")
@@ -146,6 +175,6 @@ def hosting() -> Iterator[Host]:
     finally:
         for made in [widget for model_id, widget in _WIDGETS.items() if model_id not in others]:
             made.close()
-        comm.create_comm = before
+        comm.create_comm, panel.wall_ms = before, wall_ms
         server.shutdown()
         thread.join(10)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import toolkit
+from tests.browser.host import until
 from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -94,7 +95,7 @@ def test_an_untouched_page_announces_nothing(show: Open, session: Session, venue
     for _ in range(60):
         venue.advance("10s")
         page.wait_for_timeout(20)
-    assert page.evaluate("window.counts.messages") - before > 30
+    until(page, lambda: page.evaluate("window.counts.messages") - before > 30)
     assert page.evaluate("window.said") == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolkit
-from tests.browser.host import expect, until
+from tests.browser.host import Host, expect, until
 from tests.browser.test_widgets import Open, host, panel, session, show, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -149,12 +149,14 @@ def test_the_depth_has_a_scale_and_says_what_it_is_worth(show: Open, session: Se
     page.get_by_text(" USDC) bid down to ").wait_for()
 
 
-def test_after_a_switch_every_panel_goes_on_with_one_view(show: Open, session: Session) -> None:
+def test_after_a_switch_every_panel_goes_on_with_one_view(show: Open, host: Host, session: Session) -> None:
     dashboard = session.dashboard("BTCUSDC")
     page = show(dashboard)
     until(page, lambda: [one._views for one in dashboard.panels] == [1] * 7)
     page.get_by_label("Product", exact=True).select_option("ETHUSDC")
     panel(page, "Order · ETHUSDC").locator(".tk-status", has_text="live").wait_for()
     until(page, lambda: [one._views for one in dashboard.panels] == [1] * 7)
-    page.wait_for_timeout(3500)  # a panel that rests has no kernel by then
+    host.fall_silent(page, 3_000)
+    expect(page.locator(".tk-status")).to_have_text(["no kernel"] * 7)
+    host.silent = False  # a panel that rests has no kernel from then on
     expect(page.locator(".tk-status")).to_have_text(["live"] * 7)

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 import toolkit
-from tests.browser.host import Host, expect, until
+from tests.browser.host import Host, expect, pass_time, settle, until
 from tests.browser.test_widgets import Open, host, session, show, venue
-from toolkit.client.io.flow import wall_ms
 from toolkit.environments import Environment
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -26,7 +25,7 @@ def test_a_quote_is_a_price_to_take_only_where_the_order_has_one(show: Open, ses
     quote.evaluate("(one) => one.click()")
     if kind == "MARKET":
         expect(quote).to_be_disabled()
-        page.wait_for_timeout(300)
+        settle(page)
         assert ticket.price == ""
     else:
         until(page, lambda: bool(ticket.price))
@@ -52,7 +51,7 @@ def test_what_was_typed_to_confirm_real_money_does_not_confirm_another_review(
     expect(page.get_by_label("Type BTCUSDC to confirm")).to_have_value("")
     expect(sign).to_have_attribute("aria-disabled", "true")
     typed.fill("ETHUSDC")
-    page.wait_for_timeout(600)
+    page.wait_for_function("!document.querySelector('.tk-sign').offFor.has('guard')")
     expect(sign).to_have_attribute("aria-disabled", "true")
 
 
@@ -74,7 +73,7 @@ def test_a_key_that_is_held_since_before_confirms_nothing(show: Open, session: S
     page.locator(".tk-armed[aria-disabled=false]").wait_for()
     page.keyboard.down("Enter")
     page.keyboard.up("Enter")
-    page.wait_for_timeout(300)
+    settle(page)
     assert len(session.intents()) == before
 
 
@@ -131,10 +130,10 @@ def test_a_page_made_from_a_fresh_state_is_live_before_the_next_sign_of_life(
     ticket = session.ticket("BTCUSDC")
     ticket.stop()
     ticket.lock = ""
-    ticket.set_trait("beat", {**ticket.beat, "at": wall_ms(), "age": 0})
+    ticket.set_trait("beat", {**ticket.beat, "at": host.wall_ms, "age": 0})
     host.silent = True
     page = show(ticket)
-    assert page.evaluate("document.querySelector('.tk-status').textContent") != "connecting"
+    expect(page.locator(".tk-status")).to_have_text("live")
 
 
 def test_a_banner_warns_of_real_money_and_of_a_session_that_only_reads(
@@ -172,9 +171,12 @@ def test_earlier_candles_are_asked_for_once_until_they_have_come(show: Open, ses
     page.locator(".tk-readout", has_text=" O ").wait_for()
     for _ in range(12):
         page.get_by_role("button", name="Zoom out").click()
-    until(page, lambda: bool(asked))
-    page.wait_for_timeout(300)
+        settle(page)
     assert asked == [1]
+    pass_time(page, 5_000)  # they have not come: asked for again
+    page.get_by_role("button", name="Zoom in").click()
+    settle(page)
+    assert asked == [1, 1]
 
 
 def test_the_margin_mode_is_named_as_it_is(show: Open, session: Session) -> None:
@@ -188,12 +190,12 @@ def test_the_margin_mode_is_named_as_it_is(show: Open, session: Session) -> None
 @pytest.mark.parametrize("off_ms", [-60_000, 60_000, -4_000, 4_000])
 def test_a_sign_of_life_of_another_time_is_none(show: Open, host: Host, session: Session, off_ms: int) -> None:
     ticket = session.ticket("BTCUSDC")
-    ticket.set_trait("beat", {**ticket.beat, "at": wall_ms() + off_ms})
+    ticket.set_trait("beat", {**ticket.beat, "at": host.wall_ms + off_ms})
     ticket.stop()
     ticket.lock = ""
     host.silent = True
     page = show(ticket)
-    page.wait_for_timeout(300)
-    assert page.locator(".tk-status").inner_text() == "connecting"
+    expect(page.locator(".tk-status")).to_have_text("connecting")
+    pass_time(page, 3_000)
     page.get_by_text("Saved view as of").wait_for()
     assert page.locator("fieldset.tk-body").evaluate("(one) => one.disabled")

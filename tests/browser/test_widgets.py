@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import toolkit
-from tests.browser.host import Host, expect, hosting, until
+from tests.browser.host import Host, expect, hosting, pass_time, until
 from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
 from toolkit.venue import development
@@ -164,7 +164,12 @@ def test_a_button_of_the_blotter_asks_for_confirmation(show: Open, session: Sess
     page.get_by_role("button", name="Cancel order").click()
     armed = page.get_by_role("button", name="Press again to confirm")
     armed.wait_for()
+    pass_time(page, 4_900)
+    expect(armed).to_be_visible()
+    pass_time(page, 100)
+    expect(armed).to_be_hidden()
     assert len(session.intents()) == before
+    page.get_by_role("button", name="Cancel order").click()
     armed.click()
     page.get_by_text("No open orders.").wait_for()
     page.get_by_role("button", name="Close the BTCUSDC position").click()

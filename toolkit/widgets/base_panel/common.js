@@ -5,7 +5,6 @@ function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name === "on") for (const [event, call] of Object.entries(value)) element.addEventListener(event, call);
-    else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));

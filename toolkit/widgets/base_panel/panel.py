@@ -26,7 +26,7 @@ from ...client.stream.updates import LIVE
 from ...errors import InputError, LimitReached, ToolkitError
 from ...guards import no_keys
 from ...numerals import time_text
-from .static_view import heading, page
+from .static_view import heading, page, pairs
 from .watch import SessionWatch
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ class Panel(anywidget.AnyWidget):
         return ()
 
     def _snapshot(self) -> str:
-        """Return the current inner HTML of the panel, everything escaped."""
-        return ""
+        """Return the current inner HTML of the panel, everything escaped: its title and its rows of name and value."""
+        view = self.view
+        return heading(str(view.get("title", "")), view.get("note", "")) + pairs(view.get("rows", ()))
 
     def _follow(self, *lives: Any, needed: bool = True) -> None:
         """Refresh with these live objects, and close them with the panel; `needed` ones lock it while they are stale.

@@ -177,8 +177,7 @@ function render({ model, el }) {
       const sending = model.get("phase") === "sending";
       const stopped = Boolean(lock) || Boolean(view.readOnly);
       drawPairs(preview, view.preview || []);
-      const reviewing = model.get("phase") === "review" && view.review;
-      setVisible(formElement, !reviewing);
+      setVisible(formElement, !(model.get("phase") === "review" && view.review));
       setText(reviewButton, sending ? "Sending…" : `Review ${buys ? "buy" : "sell"} order`);
       setOff(reviewButton, stopped || sending || !view.valid);
       const last = view.following;

@@ -58,10 +58,6 @@ class Account(Panel):
                 "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
                 "words": f"{percent(share, 1)} of equity is in use as margin",
             },
-            "account": name,
-            "environment": env.name,
-            "mainnet": env.is_mainnet,
-            "status": status,
             "rows": [
                 ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
                 ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
@@ -78,10 +74,6 @@ class Account(Panel):
         wallet = self.live.value
         equity, available = money(wallet.get("equity")), money(wallet.get("available"))
         return (f"{short(str(self._session.account or ''))}: equity {equity}, available {available} USDC",)
-
-    def _snapshot(self) -> str:
-        view = self.view
-        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(view["rows"])
 
 
 class Funding(Panel):
@@ -151,9 +143,6 @@ class Funding(Panel):
     def _lines(self) -> Iterable[str]:
         rate = self.live.value.get("funding_rate")
         return (f"{self._product.symbol}: funding {percent(rate, 4)}",)
-
-    def _snapshot(self) -> str:
-        return static_view.heading(self.view["title"]) + static_view.pairs(self.view["rows"])
 
 
 class LiquidationMap(Panel):

@@ -73,8 +73,7 @@ function render({ model, el }) {
     const review = reviewPart(model, id, root, () => editor.focus(), () => (editor.close(), true));
     const notice = h("p", { class: "tk-notice", role: "status", "aria-live": "polite" });
     const boxes = Object.fromEntries(Object.entries(histories).map(([name, one]) => [name, h("div", {}, one.part)]));
-    const parentBox = parents.part;
-    body.append(tabs.group, filter, sound.group, review.element, editor.element, positions.part, orders.part, parentBox, ...Object.values(boxes), notice);
+    body.append(tabs.group, filter, sound.group, review.element, editor.element, positions.part, orders.part, parents.part, ...Object.values(boxes), notice);
 
     const drawTables = () => {
       const view = model.get("view");
@@ -85,7 +84,7 @@ function render({ model, el }) {
       const on = (name) => tab === "all" || tab === name;
       setVisible(positions.part, on("positions"));
       setVisible(orders.part, on("orders"));
-      setVisible(parentBox, on("orders") && (view.parents || []).length);
+      setVisible(parents.part, on("orders") && (view.parents || []).length);
       const shown = view.history || "fills";
       histories[shown].draw({ fills: view.fills, orders: view.events, funding: view.funding }[shown] || [], view.loaded);
       for (const [name, box] of Object.entries(boxes)) setVisible(box, on("history") && name === shown);

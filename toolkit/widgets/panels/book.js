@@ -50,8 +50,7 @@ function render({ model, el }) {
     };
     return (view) => {
       group.draw(widths().map((one) => one[1]), widths().filter((one) => one[0] === model.get("group")).map((one) => one[1]));
-      const depth = view.depth || 0;
-      const padded = (levels) => [...(levels || []), ...Array(Math.max(0, depth - (levels || []).length)).fill(null)];
+      const padded = (levels) => [...(levels || []), ...Array(Math.max(0, (view.depth || 0) - (levels || []).length)).fill(null)];
       fill(asks, padded(view.asks).reverse(), "tk-ask", "▼", view);
       fill(bids, padded(view.bids), "tk-bid", "▲", view);
       setText(mid, view.mid);

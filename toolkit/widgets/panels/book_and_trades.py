@@ -93,7 +93,6 @@ class OrderBook(_MarketPanel):
         mid, spread = self.live.mid, self.live.spread
         return {
             "symbol": self._product.symbol,
-            "base": self._product.base_currency,
             "depth": self._depth,
             "pick": self._on_pick is not None,
             "groups": [[one, f"{self._product.tick_size * one:f}"] for one in GROUPS],
@@ -142,7 +141,7 @@ class Trades(_MarketPanel):
         for one in reversed(self.live.rows(SHOWN_TRADES)):
             price, quantity = in_units(one["price"], product.tick_size), in_units(one["quantity"], product.step_size)
             rows.append([f"{one['time']:%H:%M:%S}", side_text(one["side"]), price, quantity])
-        return {"symbol": product.symbol, "base": product.base_currency, "rows": rows}
+        return {"symbol": product.symbol, "rows": rows}
 
     def _lines(self) -> Iterable[str]:
         last = self.live.last

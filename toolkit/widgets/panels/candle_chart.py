@@ -171,7 +171,7 @@ class Candles(PositionPanel):
     def _fold(self) -> None:
         self._base = base = max(0, len(self._data.rows) - 1)
         rows, studies = self._data.rows[:base], self._data.studies(0, base)
-        prices = self._trail.closes(self._data.rows, 0, base)
+        prices = self._trail.closes(self._data.rows, seconds(self.interval), 0, base)
         shown = {"rows": rows, "studies": studies, "prices": prices}
         self.history = {"interval": self.interval, "complete": self._complete, **shown}
 
@@ -225,7 +225,7 @@ class Candles(PositionPanel):
             "window": span_text(len(shown) * seconds(self.interval)),
             "rows": data.rows[self._base :],
             "studies": data.studies(self._base),
-            "prices": self._trail.closes(data.rows, self._base),
+            "prices": self._trail.closes(data.rows, seconds(self.interval), self._base),
             **self._account_view(prices.get("mark_price")),
             "readOnly": not can_sign(self._session),
             "review": self._review_view(),
@@ -344,12 +344,16 @@ class PriceTrail:
             insort(self._times, time_s)
         self._prices[time_s] = (mark, index)
 
-    def closes(self, rows: Sequence[Candle], start: int, end: int | None = None) -> dict[str, list[float | None]]:
-        """Return the last mark and index price within each candle of `rows[start:end]`, None without one."""
+    def closes(
+        self, rows: Sequence[Candle], length_s: int, start: int, end: int | None = None
+    ) -> dict[str, list[float | None]]:
+        """Return the last mark and index price within each candle of `rows[start:end]`, None without one.
+
+        A candle ends after `length_s`, though the next one may begin later: it begins with a trade.
+        """
         found: dict[str, list[float | None]] = {"mark": [], "index": []}
         for place in range(start, len(rows) if end is None else end):
-            next_start = rows[place + 1][0] if place + 1 < len(rows) else math.inf
-            last = bisect_left(self._times, next_start) - 1
+            last = bisect_left(self._times, rows[place][0] + length_s) - 1
             known = last >= 0 and self._times[last] >= rows[place][0]
             prices = self._prices[self._times[last]] if known else (None, None)
             for name, price in zip(found, prices, strict=True):

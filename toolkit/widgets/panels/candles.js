@@ -155,7 +155,7 @@ function makeChart(host, edges, colors, model, mayMove) {
   const plain = { lineWidth: 1, priceLineVisible: false, crosshairMarkerVisible: false };
   const followers = { mark: chart.addSeries(library.LineSeries, { ...plain, title: "mark", lineStyle: 0 }), index: chart.addSeries(library.LineSeries, { ...plain, title: "index", lineStyle: 1 }) };
   const marks = library.createSeriesMarkers(candles, []);
-  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, loading: false, fills: "", view: {}, drag: null, pick: null, placed: false };
+  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, askedAt: -PRESS_MS, fills: "", view: {}, drag: null, pick: null, placed: false };
 
   const bars = (row) => ({ time: row[0], open: row[1], high: row[2], low: row[3], close: row[4] });
   const volumes = (row) => ({ time: row[0], value: row[5], color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
@@ -223,7 +223,7 @@ function makeChart(host, edges, colors, model, mayMove) {
     const added = before === null ? 0 : state.rows.findIndex((row) => row[0] === before);
     if (range && added > 0) chart.timeScale().setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
     state.history = history;
-    state.loading = false;
+    state.askedAt = -PRESS_MS;
     paint();
   };
 
@@ -355,10 +355,13 @@ function makeChart(host, edges, colors, model, mayMove) {
   host.addEventListener("keydown", (event) => event.key === "Escape" && drop(false));
 
   chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
-    if (!range || !state.placed || state.loading || !state.history || state.history.complete || range.from > EDGE_BARS) return;
-    state.loading = true;
-    sendPress(model, { do: "older" });
+    if (!range || !state.placed || !state.history || state.history.complete || range.from > EDGE_BARS) return;
+    // Asked for again after a while: an answer that failed must not end the scrolling for ever.
+    if (performance.now() - state.askedAt < PRESS_MS) return;
+    state.askedAt = performance.now();
+    model.send({ do: "older" });
   });
+  chart.timeScale().subscribeSizeChange(place);
   chart.timeScale().subscribeVisibleLogicalRangeChange(() => requestAnimationFrame(noteLines));
   chart.subscribeClick(({ point, paneIndex }) => {
     const price = point && candles.coordinateToPrice(point.y);
@@ -394,7 +397,8 @@ function makeChart(host, edges, colors, model, mayMove) {
       const width = (range.to - range.from) * factor;
       chart.timeScale().setVisibleLogicalRange({ from: range.to - width, to: range.to });
     },
-    latest: () => chart.timeScale().scrollToRealTime(),
+    // Without an animation: the next candle would stop it half-way.
+    latest: () => chart.timeScale().scrollToPosition(RIGHT_BARS, false),
     point: (index) => (index === null || !state.rows[index] ? chart.clearCrosshairPosition() : chart.setCrosshairPosition(state.rows[index][4], state.rows[index][0], candles)),
     stop: () => chart.remove(),
   };

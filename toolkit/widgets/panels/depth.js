@@ -11,7 +11,7 @@ function render({ model, el }) {
       return element;
     };
     const picture = make("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", class: "tk-depth", role: "img" });
-    const sides = { bids: make("path", { class: "tk-depth-bids" }), asks: make("path", { class: "tk-depth-asks" }) };
+    const sides = { bids: make("path", { class: "tk-up" }), asks: make("path", { class: "tk-down" }) };
     picture.append(sides.bids, sides.asks);
     const foot = h("div", { class: "tk-depth-foot tk-note" }, h("span"), h("span"), h("span"));
     const scale = h("div", { class: "tk-depth-scale tk-note" }, h("span"), h("span"));

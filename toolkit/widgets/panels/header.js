@@ -5,7 +5,7 @@ function render({ model, el }) {
     const pairs = h("dl", { class: "tk-ticker" });
     body.append(list, pairs);
     return (view) => {
-      setText(note, `${view.last || ""} ${view.change || ""} in 24 h`);
+      setText(note, view.note);
       colourBy(note, view.change);
       const symbols = view.symbols || [];
       fitRows(list, symbols.length, () => h("option"));

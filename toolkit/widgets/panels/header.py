@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..base_panel import static_view
 from ..base_panel.number_format import change, in_units, money, percent, trimmed
 from ..base_panel.panel import Panel, module
 
@@ -46,10 +45,11 @@ class Header(Panel):
         }
         until = f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}"
         return {
+            "title": product.symbol,
             "symbol": product.symbol,
             "symbols": self._symbols if self._on_symbol is not None else [product.symbol],
-            "last": price["last"],
             "change": change(ticker.get("change")),
+            "note": f"{price['last']} {change(ticker.get('change'))} in 24 h",
             "rows": [
                 ["24 h change", change(ticker.get("change"))],
                 ["24 h high / low", f"{price['high']} / {price['low']}"],
@@ -62,7 +62,4 @@ class Header(Panel):
         }
 
     def _lines(self) -> Iterable[str]:
-        return (f"{self._product.symbol}: last {self.view['last']} {self.view['change']} in 24 h",)
-
-    def _snapshot(self) -> str:
-        return static_view.heading(self.view["symbol"], self.view["last"]) + static_view.pairs(self.view["rows"])
+        return (f"{self._product.symbol}: last {self.view['note']}",)

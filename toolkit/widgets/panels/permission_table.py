@@ -80,7 +80,6 @@ class Permissions(Panel):
             "rows": [_row(row, own) for row in self._rows()],
             "master": wallet is not None and bool(wallet.master),
             "complete": bool(self.table.attrs.get("complete", True)),
-            "mainnet": self._session.environment.is_mainnet,
             "notice": self.notice,
         }
 
@@ -106,7 +105,6 @@ def _row(row: dict[Any, Any], own: str) -> dict[str, Any]:
         "may": str(row["may"]),
         "until": f"{until:%Y-%m-%d %H:%M}" if until is not None and until == until else "until revoked",
         "cap": f"{rate * 100:g} %" if rate == rate else "",
-        "status": str(row["status"]).lower(),
         "own": address.lower() == own,
         "revocable": row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE",
     }
