@@ -6,9 +6,10 @@ The targets are what two recordings of perpetuals show: 345 s of a large venue's
 
 from __future__ import annotations
 
+import random
+import sys
 import time
-from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,112 +17,87 @@ import numpy as np
 from ..protocol.signing import PrivateKey
 from ..venue.api import info_market
 from ..venue.engine.commands import Advance, Control
+from ..venue.model.constants import RATE
 from ..venue.model.market import Market
 from ..venue.simulation.participants import past_of
 from ..venue.simulation.past import candles
 from . import Measurement, own_orders, processor_seconds, seconds
+from .first_seconds import LAGS_MS, Tape, first_seconds, responses, watched
 from .own_orders import mid_of, simulated
 
 DAYS = 2
-SEEDS = (1, 2, 3)
+SEEDS = 3
 RECORDED_MINUTES = 45_031
-LAGS_MS = (100, 1_000, 3_000, 10_000, 60_000)
-"""Times after a taker order at which the mid is looked at."""
 _HOUR = 3_600_000
 _MINUTE = 60_000
 _SPREAD_MS = 4_321
 
 
 class Observed(NamedTuple):
-    """What one venue showed, as arrays. Prices are in ticks, times in ms."""
+    """What one venue showed. Prices are in ticks, times in ms."""
 
-    order_times: Any
-    order_sides: Any
-    order_values: Any
-    responses: Any
-    """(orders, LAGS_MS): move of the mid in the direction of the order since just before it, in bp."""
-    spreads_bp: Any
+    tape: Tape
     minute_mids: Any
     """(minutes, products)"""
     minute_volumes: Any
-    """Steps of the first product, by minute."""
+    """Steps of the observed product, by minute."""
 
 
-def measure_market() -> list[Measurement]:
-    """Measure the default market over days and seeds."""
-    seen = [observe(seed, 24 * DAYS) for seed in SEEDS]
-    found = [*flow_rows(seen), *price_rows(seen), past_row(SEEDS), *funding_rows(SEEDS[0])]
-    return [*found, *own_orders.impact_rows(), *own_orders.quote_rows(), *speed_rows()]
+def measure_market(seeds: Sequence[int] = (), recording: str | None = None) -> list[Measurement]:
+    """Measure the default market over days and seeds, and a recording of a real one by the same functions.
+
+    `seeds` are three or more; without them they are drawn. `recording` is a path that `data.load` reads.
+    """
+    draw = random.Random()
+    seeds = list(seeds) or [draw.randrange(1, 1_000_000) for _ in range(SEEDS)]
+    hours = [random.Random(seed).randrange(24) for seed in seeds]
+    print(f"seeds {', '.join(map(str, seeds))}; first seconds from hours {', '.join(map(str, hours))}", file=sys.stderr)
+    found = first_seconds(seeds, hours, recording=recording)
+    seen = [observe(seed, 24 * DAYS) for seed in seeds]
+    found += [*flow_rows(seen), *price_rows(seen), *past_rows(seeds), *funding_rows(seeds), *shock_rows(seeds)]
+    return [*found, *own_orders.impact_rows(seeds=seeds), *own_orders.quote_rows(), *speed_rows(seeds[0])]
 
 
 def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1) -> Observed:
-    """Run a venue that only this one watches: mids, spreads and taker orders of one product."""
-    core = simulated(seed, market)
-    step, spreads, mids = core.state.time, [], []
-    orders = list[tuple[int, int, int]]()
-    before, after = list[float](), list[list[float]]()
-    waiting = list[tuple[int, int, int]]()  # (time, order, lag)
-    end = step + hours * _HOUR
-    next_spread, next_minute = step + _SPREAD_MS, step + _MINUTE
-    known = 0
-    mid = mid_of(core, code)
-    while step < end:
-        due = core.state.schedule["market"]
-        step = min(due, next_spread, next_minute, waiting[0][0] if waiting else end, end)
-        if step == due:
-            core.apply(Advance(step - 1))
-            mid = mid_of(core, code)
-        core.apply(Advance(step))
-        while waiting and waiting[0][0] <= step:
-            _, order, lag = heappop(waiting)
-            after[order][lag] = mid_of(core, code)
-        trades = core.state.history.trades[code]
-        if len(trades) > known:
-            fresh, known = trades[known:], len(trades)
-            value = sum(trade.price * trade.quantity for trade in fresh) * core.products[code].unit
-            orders.append((step, fresh[0].side, value))
-            before.append(mid)
-            after.append([float("nan")] * len(LAGS_MS))
-            for lag, wait in enumerate(LAGS_MS):
-                heappush(waiting, (step + wait, len(orders) - 1, lag))
-        if step >= next_spread:
-            bid, ask = core.books.top(code)
-            spreads.append((ask - bid) / (ask + bid) * 2e4)
-            next_spread += _SPREAD_MS
-        if step >= next_minute:
-            mids.append([mid_of(core, each) for each in core.products])
-            next_minute += _MINUTE
+    """Run a venue that only this one watches: the tape of one product, and the mids of all each minute."""
+    core, pieces, mids = simulated(seed, market), [], []
+    for _ in range(hours * 60):
+        pieces.append(watched(core, code, _MINUTE))
+        mids.append([mid_of(core, each) for each in core.products])
     volumes = np.zeros(hours * 60)
     for candle in core.state.history.candles[code]:
         at = (candle.start - core.state.genesis_time) // _MINUTE
         if at < len(volumes):
             volumes[at] = candle.volume
-    times, sides, values = (np.array(column) for column in zip(*orders, strict=True))
-    start = np.array(before)
-    moved = (np.array(after) - start[:, None]) / start[:, None] * sides[:, None] * 1e4
-    return Observed(times, sides, values / 1e6, moved, np.array(spreads), np.array(mids), volumes)
+    return Observed(Tape(*map(np.concatenate, zip(*pieces, strict=True))), np.array(mids), volumes)
 
 
 def flow_rows(seen: list[Observed]) -> list[Measurement]:
     """Return the rows about taker orders, what follows them, and the spread."""
-    gaps = [np.diff(each.order_times) for each in seen]
+    tapes = [each.tape for each in seen]
+    gaps = [np.diff(tape.order_times) for tape in tapes]
     varied = [g.std() / g.mean() for g in gaps]
     rows = [
         _row("gaps between taker orders, coefficient of variation", varied, "", 1.2, real=1.47),
         _row("successive gaps, correlation of logs", [_correlation(np.log(g + 1), 1) for g in gaps], "", 0.02),
     ]
     for lag, real, least in ((1, 0.20, 0.1), (2, 0.20, 0.0), (5, 0.16, 0.0), (10, 0.12, 0.0), (50, 0.03, None)):
-        found = [_correlation(each.order_sides, lag) for each in seen]
+        found = [_correlation(tape.order_sides, lag) for tape in tapes]
         rows.append(_row(f"taker sides, autocorrelation at lag {lag}", found, "", least, real=real))
-    biggest_tenths = [each.order_values >= np.quantile(each.order_values, 0.9) for each in seen]
-    recorded = zip(LAGS_MS, (0.21, 0.41, 0.51, 0.44, 0.70), (0.21, 0.83, 1.01, 0.97, 2.06), strict=True)
+    moved = [responses(tape) for tape in tapes]
+    biggest_tenths = [tape.order_values >= np.quantile(tape.order_values, 0.9) for tape in tapes]
+    recorded = zip(LAGS_MS, (0.19, 0.27, 0.37, 0.28, 0.52), (0.94, 0.91, 1.19, 1.12, 2.09), strict=True)
+    before = 0.0
     for at, (wait, real, large) in enumerate(recorded):
-        every = [np.nanmean(each.responses[:, at]) for each in seen]
-        pairs = zip(seen, biggest_tenths, strict=True)
-        biggest = [np.nanmean(each.responses[tenth, at]) for each, tenth in pairs]
-        rows.append(_row(f"mid {wait / 1000:g} s after a taker order, in its direction", every, "bp", 0.0, real=real))
+        every = [np.nanmean(each[:, at]) for each in moved]
+        biggest = [np.nanmean(each[tenth, at]) for each, tenth in zip(moved, biggest_tenths, strict=True)]
+        rows.append(
+            _row(f"mid {wait / 1000:g} s after a taker order, in its direction", every, "bp", before, real=real)
+        )
         rows.append(_row("the same, biggest tenth of the orders", biggest, "bp", float(np.mean(every)), real=large))
-    spreads = [each.spreads_bp for each in seen]
+        before = float(np.mean(every)) if wait >= 1_000 else 0.0  # it grows from 1 s on
+    looks = [tape.at(np.arange(tape.times[0], tape.times[-1], _SPREAD_MS)) for tape in tapes]
+    spreads = [(tape.asks - tape.bids)[at] / tape.mids[at] * 1e4 for tape, at in zip(tapes, looks, strict=True)]
     rows.append(_row("spread, median", [np.median(each) for each in spreads], "bp", 1.0, 2.0))
     ratio = [np.quantile(each, 0.95) / np.median(each) for each in spreads]
     rows.append(_row("spread, 95th percentile over median", ratio, "", 2.0))
@@ -155,52 +131,97 @@ def price_rows(seen: list[Observed]) -> list[Measurement]:
     return rows
 
 
-def past_row(seeds: Iterable[int]) -> Measurement:
-    """Return the row about volatility that lasts for an hour, over as many minutes as the recording has.
+def past_rows(seeds: Sequence[int]) -> list[Measurement]:
+    """Return the rows about volatility that lasts for an hour, and the season of the day, over a recording's length.
 
-    Of two days the figure is mostly chance. The past is the same market, and its minutes are quickly made.
+    Of two days these are mostly chance. The past is the same market, and its minutes are quickly made.
     """
-    found = []
+    lasting, days = [], []
     for seed in seeds:
         core = simulated(seed)
         past, end = past_of(core, 1), core.state.time
         assert past is not None
-        closes = [candle.close for candle in candles(past, end - RECORDED_MINUTES * _MINUTE, end)]
-        found.append(_correlation(np.abs(np.diff(np.log(closes))), 60))
-    return _row("size of 1-minute returns, autocorrelation at lag 60, 31 days of the past", found, "", 0.1, real=0.18)
+        made = [(bar.close, bar.turnover) for bar in candles(past, end - RECORDED_MINUTES * _MINUTE, end)]
+        closes, traded = np.array(made, dtype=float).T
+        lasting.append(_correlation(np.abs(np.diff(np.log(closes))), 60))
+        days.append(traded[-30 * 1_440 :].reshape(-1, 24, 60).sum(axis=(0, 2)))
+    alike = np.corrcoef(days)[np.triu_indices(len(days), 1)].tolist()
+    name = "size of 1-minute returns, autocorrelation at lag 60, 31 days of the past"
+    season = _row(
+        "volume by hour of the day, correlation between seeds, 30 days of the past", alike, "", 0.5, real=0.78
+    )
+    return [_row(name, lasting, "", 0.1, real=0.18), season]
 
 
-def funding_rows(seed: int) -> list[Measurement]:
-    """Return the rows about funding: 30 settlements of a venue, and those of its past."""
-    core = simulated(seed)
-    core.apply(Advance(core.state.time + DAYS * 24 * _HOUR))
-    rates = [rate.rate for settled in core.state.history.funding_rates.values() for rate in settled]
-    signs = len({rate > 0 for rate in rates if rate})
-    differ = len(set(rates)) / len(rates)
+def funding_rows(seeds: Sequence[int]) -> list[Measurement]:
+    """Return the rows about funding: the settlements of usual and of stressed venues."""
+    usual, stressed = (np.concatenate([_rates(seed, market) for seed in seeds]) for market in ("usual", "stressed"))
+    signs, differ = len(set(np.sign(usual[usual != 0]))), len(np.unique(usual)) / len(usual)
+    largest = [100 * abs(rates).max() / RATE for rates in (usual, stressed)]
+    values, counts = np.unique(usual, return_counts=True)
+    resting = [float((rates == values[counts.argmax()]).mean()) for rates in (usual, stressed)]
     return [
-        Measurement("funding rates that differ, of all settlements", differ, "", 0.3, note="real: all; was 1 of 72"),
-        Measurement("signs of funding rates", signs, "", 2, note="real: both; was one"),
+        Measurement("funding rates that differ, of all settlements", differ, "", 0.3, note="real: all"),
+        Measurement("signs of funding rates", signs, "", 2, note="real: both"),
+        Measurement("largest funding rate under stress", largest[1], "%", largest[0], note=f"usual {largest[0]:.3f} %"),
+        Measurement("settlements at the resting rate under stress", resting[1], "", resting[0], "lower",
+                    note=f"usual {resting[0]:.2f}"),
+    ]  # fmt: skip
+
+
+def _rates(seed: int, market: str) -> Any:
+    """Return the funding rates of all products over days."""
+    core = simulated(seed, market)
+    core.apply(Advance(core.state.time + DAYS * 24 * _HOUR))
+    return np.array([rate.rate for settled in core.state.history.funding_rates.values() for rate in settled])
+
+
+def shock_rows(seeds: Sequence[int]) -> list[Measurement]:
+    """Return the rows about the value at the best prices of SOL when its mid has moved by 20 bp in 5 s, of its mean."""
+    found = []
+    for seed in seeds:
+        core, rows = simulated(seed), []
+        for _ in range(24 * 720):
+            core.apply(Advance(core.state.time + 5_000))
+            best = [next(iter(core.books.levels(3, side, 1))) for side in (1, -1)]
+            rows.append((mid_of(core, 3), sum(price * steps for price, steps in best)))
+        mids, depths = np.array(rows).T
+        shocks = np.flatnonzero(np.abs(np.diff(np.log(mids))) > 20e-4) + 1
+        shocks = shocks[shocks < len(mids) - 144]
+        looks = [shocks[:, None] + np.arange(begin, begin + 12) for begin in (0, 120)]
+        found.append([depths[look].mean() / depths.mean() for look in looks if len(shocks)])
+    now, later = zip(*(each for each in found if each), strict=True)
+    return [
+        Measurement(
+            "depth at the best prices in the minute after a shock, of its mean",
+            float(np.mean(now)),
+            "",
+            0.6,
+            "lower",
+            note="real: half and less",
+        ),
+        _row("the same 10 minutes later", list(later), "", 0.75),
     ]
 
 
-def speed_rows() -> list[Measurement]:
+def speed_rows(seed: int) -> list[Measurement]:
     """Return the rows about a day of four products that is not watched, and about long candles of the whole past."""
     signature = min(_signature_seconds() for _ in range(3))
-    core = simulated(SEEDS[0])
+    core = simulated(seed)
     spent = processor_seconds(lambda: core.apply(Advance(core.state.time + 24 * _HOUR)))
     signature = min(signature, *(_signature_seconds() for _ in range(3)))
     ratio = spent / signature / (20.0 / 47e-6)  # a day of the market before this one took 20 s, a signature 47 µs
     weeks, peer = min(_weeks_seconds(time.time_ns()) for _ in range(3)), "the market before it"
     return [
         Measurement("a day of four products, nobody watching", spent, "s", 0.2, "lower", "ratio", peer, ratio),
-        *far_order_rows(),
+        *far_order_rows(seed),
         Measurement("candles of 1 week over the whole history, for the first time", weeks, "s", 0.3, "lower"),
     ]
 
 
-def far_order_rows() -> list[Measurement]:
+def far_order_rows(seed: int) -> list[Measurement]:
     """Return the rows about an hour of four products beside orders that nobody reaches, in one book and in four."""
-    hours = [_hour_beside(count) for count in (0, 1, 4)]
+    hours = [_hour_beside(seed, count) for count in (0, 1, 4)]
     spent = seconds(*hours, repeat=3, clock=time.process_time)
     rows = zip(("in one book", "in each of four"), spent[1:], (1.5, 3.0), strict=True)
     peer = "the same hour without"
@@ -210,9 +231,9 @@ def far_order_rows() -> list[Measurement]:
     ]
 
 
-def _hour_beside(count: int) -> Callable[[], object]:
+def _hour_beside(seed: int, count: int) -> Callable[[], object]:
     """Return what passes the next hour of a venue with a far order in each of `count` books."""
-    core = simulated(SEEDS[0])
+    core = simulated(seed)
     for code in list(core.products)[:count]:
         price = str(core.products[code].price_text(core.state.markets[code].mark // 3))
         order = {"product": code, "side": "BUY", "price": price, "quantity": "1"}

@@ -77,10 +77,34 @@ def impact_rows(
         rows.append(Measurement(name, fmean(now), "bp", 0.0, note=note))
         name = f"the part of it that is left after {wait_ms // 60_000} minutes"
         rows.append(Measurement(name, fmean(later) / fmean(now), "", 0.3, most=0.95))
+    for wait in (1, 60):
+        costs = [_there_and_back(seed, 100_000, wait * _SECOND) for seed in seeds]
+        note = f"seeds {min(costs):.3g} to {max(costs):.3g}"
+        rows.append(
+            Measurement(f"100,000 USDC bought and sold {wait} s later, cost", fmean(costs), "bp", 0.0, note=note)
+        )
     _, whole = moved(sizes[-1], 1)
     name = f"what is left of {sizes[-1]:,} USDC in {_PARTS} orders, of what one order leaves"
     rows.append(Measurement(name, fmean(later) / fmean(whole), "", 0.8, most=1.2))
     return rows
+
+
+def _there_and_back(seed: int, usdc: int, wait_ms: int) -> float:
+    """Return what it costs to buy for so much and to sell it later, in bp before fees: the mean of three tries."""
+    core = simulated(seed)
+    account, product, costs = core.account(ADDRESS), core.products[BTC], []
+    account.maker_rate = account.taker_rate = 0
+    ledger.deposit(core, account, _DEPOSIT)
+    for _ in range(3):
+        core.apply(Advance(core.state.time + _HOUR))
+        before, steps = account.balance, int(usdc * 1_000_000 / mid_of(core, BTC) / product.unit)
+        for side in (1, -1):
+            best = core.books.top(BTC)[side > 0]
+            placing.submit(core, account, product, side, steps, best + side * best // 50, tif=IOC)
+            core.run_hooks()
+            core.apply(Advance(core.state.time + wait_ms))
+        costs.append((before - account.balance) / usdc / 100)
+    return fmean(costs)
 
 
 def _mids_after(seed: int, usdc: int, wait_ms: int, parts: int = _PARTS) -> tuple[float, float]:

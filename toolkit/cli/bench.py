@@ -22,6 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", metavar="FILE", help="also write the rows as JSON to FILE; - for standard output only"
     )
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, default=(), metavar="N", help="of market (default: three are drawn)"
+    )
+    parser.add_argument(
+        "--recording",
+        metavar="PATH",
+        help="of market: books and trades that data.load reads, measured by the same functions",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     measured: list[Measurement] = []
     for name in args.only or MODULES:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
-        measured += getattr(importlib.import_module(f"toolkit.benchmarks.{MODULES[name]}"), f"measure_{name}")()
+        options = {"seeds": args.seeds, "recording": args.recording} if name == "market" else {}
+        module = importlib.import_module(f"toolkit.benchmarks.{MODULES[name]}")
+        measured += getattr(module, f"measure_{name}")(**options)
     if args.json != "-":
         print(table(measured))
     if args.json:

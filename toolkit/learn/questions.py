@@ -186,6 +186,15 @@ def _balance(session: Any) -> Any:
     return session.wallet_balances(exact=True)["balance"].iloc[0]
 
 
+def _right(looks: Any) -> Any:
+    moved = looks[looks["move"] != 0]
+    return ((moved["move"] > 0) == (moved["imbalance"] > 0)).mean()
+
+
+def _gain(looks: Any) -> Any:
+    return looks.loc[looks["imbalance"] > 0.6, "move"].mean()
+
+
 def _wide(spread: Any) -> Any:
     return (spread >= 2 * spread.median()).mean()
 
@@ -317,7 +326,7 @@ QUESTIONS: dict[str, Question] = {
     "strategy.costs": Question("profit without costs, less profit with them", truth=_difference, step="0.01"),
     "strategy.opposite": Question("swap the targets of Trend; fees=(0, 0), funding=None", judge=_opposite),
     "sweeps.sol_late": Question(
-        "the late Sharpe ratio of the row with the best early one", digest="de7db07970af3928", step="0.01"
+        "the late Sharpe ratio of the row with the best early one", digest="ea6909ba13801d55", step="0.01"
     ),
     "sweeps.lucky": Question("`luck` of 1,000 tries and 90 days", digest="41514250814a4bcc", step="0.01"),
     "when-things-go-wrong.attempts": Question("`intents()` counts attempts", digest="6f78f1b07b9283a0"),
@@ -353,6 +362,12 @@ QUESTIONS: dict[str, Question] = {
     "following.left": Question("`close_position` here; `owner.positions` has what is there", judge=_left_there),
     "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
     "paper.worst": Question("`abs().max()` of the column, of the rows of BTCUSDC", truth=_worst, step="0.001"),
+    "imbalance.right": Question(
+        "leave out the seconds with a move of 0; compare the signs", truth=_right, step="0.001"
+    ),
+    "imbalance.gain": Question(
+        'the mean of `looks["move"]` where the imbalance is above 0.6', truth=_gain, step="0.001"
+    ),
     "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
     "learners.needed": Question("both trades pay the fee; 1 % is 100 bp", digest="bd598406b7ecd89f"),
     "learners.factor": Question("`again` has both columns; divide the means", truth=_fee_factor, step="0.01"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from toolkit.benchmarks import first_seconds, own_orders
 from toolkit.benchmarks import market_realism as measured
-from toolkit.benchmarks import own_orders
+from toolkit.research.data.event_array import Kind
 from toolkit.venue.engine.commands import Advance
+
+from ...research.backtesting.events.recorded import random_market
 
 
 @pytest.fixture(scope="module")
@@ -17,9 +22,9 @@ def seen() -> list[measured.Observed]:
 
 def test_taker_orders_come_in_bursts_and_keep_their_side(seen: list[measured.Observed]) -> None:
     for each in seen:
-        gaps = np.diff(each.order_times)
+        gaps = np.diff(each.tape.order_times)
         assert gaps.std() / gaps.mean() > 1.1
-        sides = each.order_sides
+        sides = each.tape.order_sides
         near, far = (np.corrcoef(sides[:-lag], sides[lag:])[0, 1] for lag in (1, 10))
         assert near > 0.05
         assert far > 0
@@ -27,14 +32,23 @@ def test_taker_orders_come_in_bursts_and_keep_their_side(seen: list[measured.Obs
 
 def test_the_mid_follows_taker_orders_and_large_ones_more(seen: list[measured.Observed]) -> None:
     for each in seen:
-        large = each.order_values >= np.quantile(each.order_values, 0.9)
-        for at in range(len(measured.LAGS_MS) - 1):
-            assert np.nanmean(each.responses[:, at]) > 0
-        assert np.nanmean(each.responses[large, 1]) > np.nanmean(each.responses[:, 1])
+        moved = first_seconds.responses(each.tape)
+        large = each.tape.order_values >= np.quantile(each.tape.order_values, 0.9)
+        assert (np.nanmean(moved[:, :-1], axis=0) > 0).all()
+        assert np.nanmean(moved[large, 1]) > np.nanmean(moved[:, 1])
+
+
+def test_the_best_queues_say_which_way_the_mid_moves_next(seen: list[measured.Observed]) -> None:
+    for each in seen:
+        found = first_seconds.figures(each.tape)
+        for name, bound in first_seconds.BOUNDS.items():
+            if bound.least is not None and bound.most is not None:
+                assert bound.least <= found[name] <= bound.most, name
 
 
 def test_the_spread_varies(seen: list[measured.Observed]) -> None:
-    spreads = np.concatenate([each.spreads_bp for each in seen])
+    tapes = [each.tape for each in seen]
+    spreads = np.concatenate([(tape.asks - tape.bids) / tape.mids * 1e4 for tape in tapes])
     assert 0.5 < np.median(spreads) < 4
     assert np.quantile(spreads, 0.95) > 1.5 * np.median(spreads)
 
@@ -46,9 +60,10 @@ def test_returns_have_fat_tails_and_products_move_together(seen: list[measured.O
     assert 0.4 < np.corrcoef(moved[:, 0], moved[:, 1])[0, 1] < 0.97
 
 
-def test_volatility_lasts_for_an_hour() -> None:
-    row = measured.past_row((1, 2))
-    assert 0.1 < row.value < 0.3
+def test_volatility_lasts_for_an_hour_and_all_seeds_have_one_season() -> None:
+    lasting, season = measured.past_rows((1, 2))
+    assert 0.1 < lasting.value < 0.3
+    assert season.value > 0.2
 
 
 def test_funding_rates_differ_between_settlements_and_products() -> None:
@@ -61,10 +76,11 @@ def test_funding_rates_differ_between_settlements_and_products() -> None:
 
 def test_own_orders_move_the_mid_and_larger_ones_move_it_further() -> None:
     rows = own_orders.impact_rows(sizes=(30_000, 1_000_000), seeds=(1,), wait_ms=600_000)
-    small, _, large, left, parts = (row.value for row in rows)
+    small, _, large, left, soon, later, parts = (row.value for row in rows)
     assert 0 < small < large
     assert 4 < large / small < 8  # the square root of 33 is 5.8
     assert 0.3 < left < 0.95
+    assert min(soon, later) > 0, "a large order there and back costs"
     assert 0.8 < parts < 1.2
 
 
@@ -83,3 +99,24 @@ def test_quotes_are_filled_by_takers_and_the_naive_one_is_filled_when_it_is_wron
 def test_a_sane_quote_neither_always_earns_nor_always_loses() -> None:
     profits = [own_orders.run(own_orders.sane, seed, 0.25, 100).profit_bp for seed in range(1, 9)]
     assert min(profits) < 0 < max(profits)
+
+
+def test_the_tape_of_a_recorded_book_has_both_sides_and_all_that_was_traded(tmp_path: Path) -> None:
+    events = random_market(1, seconds=60)
+    events.save(tmp_path / "events.parquet")
+    tape = first_seconds.recorded(tmp_path / "events.parquet")
+    trades = events.of(Kind.TRADE)
+    assert (tape.asks > tape.bids).all()
+    assert tape.order_values.sum() == pytest.approx((trades["price"] * trades["quantity"]).sum())
+    assert (tape.bid_sizes > 0).all()
+    assert (tape.ask_sizes > 0).all()
+
+
+def test_the_area_under_the_curve_counts_pairs_and_ties_half() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        score, rises = rng.integers(0, 5, 30), rng.random(30) < 0.5
+        ups, downs = score[rises], score[~rises]
+        if len(ups) and len(downs):
+            pairs = np.sign(ups[:, None] - downs[None, :])
+            assert first_seconds.auc(score, rises) == pytest.approx((pairs.mean() + 1) / 2)

@@ -37,6 +37,8 @@ class Maker(msgspec.Struct, frozen=True):
 
     latency_ms: int
     """Time from news or a trade to its new quotes."""
+    pull_ms: int
+    """Time after which it has taken back those that stand in the way, at most `latency_ms`."""
     half_spread_ppm: int
     """Distance of its best quote from its fair price in a market of usual heat."""
     gap_ppm: int
@@ -56,12 +58,13 @@ class Scales(msgspec.Struct, frozen=True):
     jumps: int = 1_000_000
     spread: int = 1_000_000
     depth: int = 1_000_000
+    premium: int = 1_000_000
 
 
 SCALES = {
-    "calm": Scales(500_000, 600_000, 250_000, 800_000, 1_300_000),
+    "calm": Scales(500_000, 600_000, 250_000, 800_000, 1_300_000, 700_000),
     "usual": Scales(),
-    "stressed": Scales(2_300_000, 1_800_000, 4_000_000, 1_700_000, 450_000),
+    "stressed": Scales(2_300_000, 1_800_000, 4_000_000, 1_700_000, 450_000, 3_000_000),
 }
 
 
@@ -69,7 +72,7 @@ class Market(msgspec.Struct, frozen=True):
     """Every number of the simulated market. `Market.named("stressed")` is one that is ready; `vary` changes some.
 
     `products` has the numbers of single products by symbol; the others have those of `ProductFlow()`. `regime` scales
-    volatility, flow, jumps, spread and depth; `venue.control.market(regime)` changes it while the venue runs.
+    volatility, flow, jumps, spread, depth and premium; `venue.control.market(regime)` changes it while the venue runs.
     """
 
     regime: str = "usual"
@@ -97,10 +100,10 @@ class Market(msgspec.Struct, frozen=True):
     jump_ppm: int = 3_400
     """Typical size of a jump of a product with 2.4 % volatility a day."""
     makers: tuple[Maker, ...] = (
-        Maker(60, 105, 130, 3, 12_500, 700),
-        Maker(240, 140, 260, 6, 14_000, 3_000),
-        Maker(900, 240, 900, 5, 40_000, 9_000),
-        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
+        Maker(90, 20, 105, 130, 1, 55_000, 700),
+        Maker(140, 30, 140, 130, 6, 7_000, 3_000),
+        Maker(220, 50, 240, 400, 6, 12_000, 9_000),
+        Maker(400, 80, 3_600, 4_000, 5, 400_000, 60_000),
     )
     inventory_usdc: int = 1_000_000
     skew_ppm: int = 60
@@ -111,11 +114,11 @@ class Market(msgspec.Struct, frozen=True):
     """Parts of the taker orders that follow the trend, that lower the makers' inventory, and that may be forced."""
     hedging_ppm: int = 80_000
     forced_ppm: int = 60_000
-    permanent_ppm: int = 38
+    permanent_ppm: int = 32
     """How far a surprising order of 1,000 USDC moves the index permanently; it grows with the value's square root."""
-    transient_ppm: int = 22
+    transient_ppm: int = 16
     """How far it moves the makers' prices besides, for a while."""
-    recovery_ticks: int = 24
+    recovery_ticks: int = 40
     """Ticks of 3 s in which a transient move falls to a third."""
     premium_ppm: int = 620
     """Standard deviation of the perpetual's premium over its index, which comes and goes over hours."""
@@ -183,7 +186,7 @@ def _check(market: Market) -> None:
     rules = {
         "makers": 1 <= len(market.makers) <= 8
         and all(
-            1 <= maker.latency_ms <= 60_000 and maker.levels > 0 and maker.level_value_usdc > 0
+            0 < maker.pull_ms <= maker.latency_ms <= 60_000 and maker.levels > 0 and maker.level_value_usdc > 0
             and maker.half_spread_ppm > 0 and maker.gap_ppm > 0 and maker.refill_ms > 0
             for maker in market.makers
         ),

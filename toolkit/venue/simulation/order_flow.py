@@ -35,6 +35,17 @@ _FOLLOWERS = 6
 _FOLLOWER_MS = 1_100
 _PARENTS = ((12, 350_000), (60, 350_000))
 """Large orders that are worked in parts: (length in orders, probability that an order is a part of it)."""
+QUEUE_MS = 800
+"""The best queues change once in so long, at any millisecond of it."""
+_QUEUE_SIGMA = 700_000
+"""Standard deviation of the logarithm of a best queue: of what is new each time, and of what lasts seven times."""
+_LEAD_MS = 2_100
+"""Mean time by which the best queues know of news and orders."""
+_LEAN = (650_000, 350_000)
+"""How far the logarithm of a queue then leans: for news of usual size, and for an order."""
+_MOST_LEAN = 1_200_000
+_SEASON = (0, -17, -27, -22, -24, -30, -30, -24, -12, -14, -10, -9, -2, 8, 24, 25, 18, 10, 12, 16, 20, 8, 6, -4)
+"""Logarithm of the volatility of each hour of the day (UTC), in hundredths."""
 _MINUTES_ROOT_PPM = 37_947_332
 """Square root of the minutes of a day, in millionths."""
 
@@ -95,7 +106,8 @@ def volatility(source: FlowSource, first: int, count: int) -> Any:
         places.append(np.arange(begin // length, (begin + count - 1) // length + 1))
     sizes = [len(each) for each in places]  # all components are drawn together: most have few values
     drawn = normals(words(np.repeat(np.array(seeds, dtype=np.uint64), sizes), np.concatenate(places)))
-    logs, at = np.zeros(count, dtype=np.int64), 0
+    hours = np.arange(first, first + count) % _DAY_MINUTES // 60
+    logs, at = np.array(_SEASON)[hours] * (SIGMA // 100), 0
     for (length, variance), begin, size in zip(source.clustering, begins, sizes, strict=True):
         values = drawn[at : at + size] * isqrt(variance * SIGMA) // SIGMA - variance  # the product's mean square is 1
         logs += np.repeat(values, length)[begin : begin + count]
@@ -184,6 +196,11 @@ class FlowBlock(NamedTuple):
     orders: list[Order]
     premiums: list[int]
     """Premium of each minute, millionths."""
+    queue_times: memoryview[int]
+    """When the best queues change, the first time before the block."""
+    bid_queues: memoryview[int]
+    """Their sizes from then on, in parts of 1024 of the usual."""
+    ask_queues: memoryview[int]
 
 
 @lru_cache(maxsize=64)
@@ -193,30 +210,33 @@ def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
 
     first = number * BLOCK_MINUTES
     end = (first + BLOCK_MINUTES) * MINUTE_MS
-    heat, premiums = _of_block(source, first)
-    news_times, news = _news(source, scales, heat, first)
+    _, premiums = _of_block(source, first)
+    news_times, news = _news(source, scales, first)
     own, before = (_clusters(source, scales, begin) for begin in (first, first - BLOCK_MINUTES))
     within, late = own[0] < end, before[0] >= end - BLOCK_MS
     parts = [[column[within] for column in own], [column[late] for column in before]]
     parts.append(_informed(source, news_times, news, end))
     times, *columns = (np.concatenate(each) for each in zip(*parts, strict=True))
     order, news_order = np.argsort(times, kind="stable"), np.argsort(news_times, kind="stable")
+    queues = _queues(source, scales, first, times, columns[1])
     return FlowBlock(
         news_times[news_order].tolist(),
         news[news_order].tolist(),
         times[order].tolist(),
         list(zip(*(column[order].tolist() for column in columns), strict=True)),
-        premiums.tolist(),
+        (premiums * scales.premium // SIGMA).tolist(),
+        *(column.data for column in queues),
     )
 
 
-def _news(source: FlowSource, scales: Scales, heat: Any, first: int) -> tuple[Any, Any]:
+@lru_cache(maxsize=64)
+def _news(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any]:
     """Return times and sizes of the news of a block: small ones at random instants of each minute, and its jumps."""
     import numpy as np
 
     times, amounts = [], []
     minutes = np.arange(first, first + BLOCK_MINUTES) * MINUTE_MS
-    scaled = heat * scales.volatility // SIGMA
+    scaled = _of_block(source, first)[0] * scales.volatility // SIGMA
     for owner, share, each in zip((_SHARED, source.code), source.shares, NEWS_A_MINUTE, strict=True):
         word = _minute_words(source.seed, owner, 0x3F, first, BLOCK_MINUTES, each)
         at = _minute_words(source.seed, owner, 0x40, first, BLOCK_MINUTES, each)
@@ -227,6 +247,40 @@ def _news(source: FlowSource, scales: Scales, heat: Any, first: int) -> tuple[An
         times.append(minutes[there] + (bits(at[there], 30, 30) * MINUTE_MS >> 30))
         amounts.append(size * scales.volatility // SIGMA)
     return np.concatenate(times), np.concatenate(amounts)
+
+
+def _queues(source: FlowSource, scales: Scales, first: int, order_times: Any, sides: Any) -> tuple[Any, Any, Any]:
+    """Return when the best queues of a block change, and the sizes of both.
+
+    They are log-normal, and lean: some of those who cancel, and who join, know of news and orders that come next.
+    So the side that is about to be traded or left is the smaller one more often than not.
+    """
+    import numpy as np
+
+    count = BLOCK_MS // QUEUE_MS + 1
+    place = first * MINUTE_MS // QUEUE_MS - 1 + np.arange(count)
+    word = words(mix(source.seed, source.code, 0x91), place)
+    times = place * QUEUE_MS + (bits(word, 0, 20) * QUEUE_MS >> 20)
+    following, (usual, order) = first + BLOCK_MINUTES, _LEAN
+    later_times, _, later_sides, _ = _clusters(source, scales, following)  # the first of them, which queues know of
+    events = [(order_times, sides * order), (later_times[:64], later_sides[:64] * order)]
+    for begin in (first, following):
+        when, moved = _news(source, scales, begin)
+        events.append((when, (moved * usual // source.usual_news).clip(-2 * usual, 2 * usual)))
+    at, weights = (np.concatenate(each) for each in zip(*events, strict=True))
+    lead = waits()[bits(words(mix(source.seed, source.code, 0x92), at), 0, 10)] * _LEAD_MS // 1000
+    steps = np.zeros(count + 1, dtype=np.int64)
+    for when, weight in ((at - lead, weights), (at, -weights)):
+        slot = (when // QUEUE_MS - place[0]).clip(0, count - 1)
+        np.add.at(steps, slot + (when > times[slot]), weight)
+    lean = np.clip(steps.cumsum()[:-1], -_MOST_LEAN, _MOST_LEAN)
+    sizes = []
+    for number, side in enumerate((1, -1)):
+        seed = mix(source.seed, source.code, 0x93 + number)
+        fast, slow = normals(words(seed, place)), normals(words(seed + 1, np.arange(place[0] // 7, place[-1] // 7 + 1)))
+        logs = (fast + np.repeat(slow, 7)[place[0] % 7 :][:count]) * _QUEUE_SIGMA // SIGMA + side * lean - 500_000
+        sizes.append(exponential(log_of_ppm(logs)) >> EXP_BITS - 10)
+    return times, sizes[0], sizes[1]
 
 
 @lru_cache(maxsize=64)
@@ -286,7 +340,7 @@ def _informed(source: FlowSource, times: Any, news: Any, end: int) -> list[Any]:
     word = words(mix(source.seed, source.code, 0x71), times)
     heard = (bits(word, 0, 20) * SIGMA >> 20) < source.informed_ppm
     heard &= abs(news) > source.usual_news // 2  # others are worth less than a spread
-    times = times + 8 + (bits(word, 20, 20) * 350 >> 20)
+    times = times + 8 + (bits(word, 20, 20) * bits(word, 42, 20) * 350 >> 40)
     heard &= times < end
     value = source.flow.order_value_usdc * SIGMA * (1 + bits(word, 40, 2))
     side = np.where(news >= 0, 1, -1)

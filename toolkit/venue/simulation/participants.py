@@ -236,8 +236,15 @@ def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time
     """Return the makers' levels that an order meets, at least as many as it takes; None if it reaches someone else."""
     level = quotes.best(quoted, -side, time)
     behind, other = quoted.users.side(side).best, quoted.users.side(-side).best
-    enough = level[1] >= steps and not (behind and (level[0] - behind) * side <= 0)
-    levels = [level] if enough else quotes.side(quoted, -side, time)
+    if level[1] >= steps and not (behind and (level[0] - behind) * side <= 0):
+        levels = [level]
+    else:
+        levels, left = [], steps
+        for level in quotes.side(quoted, -side, time):
+            levels.append(level)
+            left -= level[1]
+            if left <= 0 and not other:
+                break
     if not other or (limit - other) * side < 0:
         return levels
     ahead = sum(there for price, there, _ in levels if (other - price) * side > 0)

@@ -31,7 +31,7 @@ _RUN = 3
 """Trades in a row that are on one side."""
 _IMPACT_PPM = (30_000, 60_000)
 """What the impact of trades adds to returns: always, and at volatility 1."""
-_WICK_PPM = 400_000
+_WICK_PPM = 250_000
 """How far highs and lows reach beyond open and close at volatility 1, in parts of a minute's return."""
 
 

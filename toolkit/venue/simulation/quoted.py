@@ -33,7 +33,18 @@ class Quoted:
 
     __slots__ = (
         *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
-        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "sequence", "shown"),
+        *(
+            "next_time",
+            "number",
+            "order_at",
+            "order_block",
+            "product",
+            "quotes",
+            "scales",
+            "sequence",
+            "share",
+            "shown",
+        ),
         *("sim", "source", "top", "unit", "users", "usual_heat", "values", "width"),
     )
 
@@ -64,6 +75,8 @@ class Quoted:
         """The makers' orders of an unfolded book, and the market's sequence when they were made."""
         self.sequence = 0
         self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
+        self.share = 0
+        """Which part of its usual size a level has, in parts of 1024."""
         self.quotes: tuple[int, list[int], list[int]] | None = None
         """The makers' best prices, and the time they were computed for."""
         self.top: tuple[int, tuple[int, int], bool] | None = None
@@ -80,14 +93,22 @@ class Quoted:
         self.block = self.order_block = None
         self.next_news = self.minute = 0
         self.width = (-1, 0)
+        self.thin_out()
         self.forget_quotes()
+
+    def thin_out(self) -> None:
+        """Make the levels smaller, the further the market has moved within minutes; an eighth is left at least."""
+        trend = self.sim.trend
+        moved = ((self.sim.ticked << FINE_BITS) - trend << 10) * PARTS // (trend * self.minute_parts)
+        square = moved * moved
+        self.share = ((3 << 23) + square << 7) // ((3 << 20) + square)
 
     def impress(self, market: Market, side: int, value_micro: int) -> None:
         """Let a participant's order move the prices: the less, the more its side was expected."""
         sim, surprise = self.sim, self.sim.surprise
         sim.surprise = surprise + (side * PPM - surprise) // 8
         size = self._scaled(isqrt(value_micro // 1_000))
-        stays = market.permanent_ppm * size * (side * PPM - surprise * 6 // 10) // PPM
+        stays = market.permanent_ppm * size * (side * PPM - surprise * 4 // 10) // PPM
         self._move(stays, market.transient_ppm * size * side)
 
     def impress_others(self, market: Market, side: int, value_micro: int) -> None:
@@ -122,14 +143,31 @@ class Quoted:
         self.quotes = self.top = None
 
 
-def around(fair: int, skew: int, width: int) -> tuple[int, int]:
-    """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
-    middle = fair + fair * skew // PARTS
-    half = middle * width // WIDTHS
-    bid, ask = middle - half >> FINE_BITS, middle + half + FINE - 1 >> FINE_BITS
+def around(low: int, high: int, skew: int, width: int) -> tuple[int, int]:
+    """Return bid and ask in ticks around fine prices; `width` is in parts of 1e-12, `skew` in PARTS."""
+    low, high = low + low * skew // PARTS, high + high * skew // PARTS
+    half = high * width // WIDTHS
+    bid, ask = low - half >> FINE_BITS, high + half + FINE - 1 >> FINE_BITS
     if bid < 1:
         bid = 1
     return bid, ask if ask > bid else bid + 1
+
+
+def seen_between(views: list[tuple[int, int]], first: int, last: int) -> tuple[int, int]:
+    """Return the lowest and highest fair price that was to be seen between two times, the newest view at the end."""
+    at = len(views) - 1
+    while at and views[at][0] > last:
+        at -= 1
+    when, low = views[at]
+    high = low
+    while at and when > first:
+        at -= 1
+        when, fair = views[at]
+        if fair < low:
+            low = fair
+        elif fair > high:
+            high = fair
+    return low, high
 
 
 def _signed_root(flow: int) -> int:

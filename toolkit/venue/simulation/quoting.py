@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heapreplace, merge
 
 from ..engine import changes as ev
 from ..engine.core import Core
@@ -25,7 +26,7 @@ from ..model.market import Maker, MakerState, Simulation
 from ..trading import lifecycle
 from . import order_flow
 from .order_flow import PARTS, FlowBlock, Order
-from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
+from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, seen_between, taken_of
 
 MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
 """Accounts of the makers, the fastest one first."""
@@ -56,7 +57,7 @@ class Quotes:
         self._recovery_ticks = simulation.market.recovery_ticks
         self._slowest_ms = max(maker.latency_ms for maker in self.makers)
         self._slowest_first = [
-            (number, maker.latency_ms, maker.half_spread_ppm) for number, maker in enumerate(self.makers)
+            (number, maker.latency_ms, maker.pull_ms, maker.half_spread_ppm) for number, maker in enumerate(self.makers)
         ][::-1]
 
     # news
@@ -136,6 +137,7 @@ class Quotes:
         sim, index = quoted.sim, price_ticks * FINE
         sim.heat += (abs(index - sim.index) * PARTS // sim.index - sim.heat) >> _HEAT_SHIFT
         sim.index, sim.ticked = index, price_ticks
+        quoted.thin_out()
         self._see(quoted, time, index + index * (sim.pressure + sim.basis) // PARTS)
 
     def tick(self, quoted: Quoted, time: int) -> int:
@@ -158,6 +160,7 @@ class Quotes:
         if abs(fair - before) * _FELT > before:
             self._see(quoted, time, fair)
         sim.ticked = index = index >> FINE_BITS
+        quoted.thin_out()
         return index
 
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
@@ -177,16 +180,15 @@ class Quotes:
         if sim.time < time:
             self.hear(quoted, time)
         width, fixed = self._width(quoted), self._fixed_fair(quoted)
-        fair, last = fixed or views[-1][1], len(views) - 1
+        when, high = views[-1]
+        low = high = fixed or high
+        calm = fixed or len(views) == 1 or when <= time - self._slowest_ms
         bids, asks = quoted.bids, quoted.asks
         highest, lowest = 0, 1 << 62
-        for number, latency, half_ppm in self._slowest_first:
-            if last and not fixed:
-                seen, at = time - latency, last
-                while at and views[at][0] > seen:
-                    at -= 1
-                fair = views[at][1]
-            bid, ask = around(fair, sim.skew, half_ppm * width)
+        for number, latency, pull, half_ppm in self._slowest_first:
+            if not calm:
+                low, high = seen_between(views, time - latency, time - pull)
+            bid, ask = around(low, high, sim.skew, half_ppm * width)
             # a maker never takes: it stays behind the stale quotes of a slower one
             if bid >= lowest:
                 bid = max(lowest - 1, 1)
@@ -214,53 +216,69 @@ class Quotes:
         market = quoted.market
         return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
 
-    def _whole(self, quoted: Quoted, number: int, side: int, best: int) -> Iterable[tuple[int, int]]:
-        maker = self.makers[number]
-        gap = best * maker.gap_ppm // PPM or 1
-        price = best
-        for level in range(maker.levels):
-            if price <= 0:
-                return
-            yield price, self._steps(quoted, number, level, price)
-            # further levels lie on a grid, so that most of them stay where they are when the price moves a little
-            price = (price - 1) // gap * gap if side > 0 else (price // gap + 1) * gap
+    def _queue(self, quoted: Quoted, side: int, time: int) -> int:
+        """Return which part of its usual size a maker's best level has, in parts of 1024."""
+        number, within = divmod(time, order_flow.BLOCK_MS)
+        block = quoted.block
+        if block is None or quoted.number != number:
+            block = self.place(quoted, time)
+        at = within // order_flow.QUEUE_MS + 1
+        if time < block.queue_times[at]:
+            at -= 1
+        return (block.bid_queues if side > 0 else block.ask_queues)[at] * quoted.share >> 10
 
-    def _steps(self, quoted: Quoted, number: int, level: int, price: int) -> int:
+    def _steps(self, quoted: Quoted, number: int, level: int, price: int, share: int) -> int:
         """Return the size of a level: larger further away, and a little different at each price."""
-        steps: int = quoted.values[number][level] * (75 + (price * 40_503 >> 4) % 51) // 100 // (price * quoted.unit)
+        value = quoted.values[number][level] * (75 + (price * 40_503 >> 4) % 51) // 100
+        steps: int = value * share // (price * quoted.unit << 10)
         if steps > quoted.most_steps:
             return quoted.most_steps
         return steps or 1
 
-    def side(self, quoted: Quoted, side: int, time: int) -> list[Level]:
-        """Return all levels of a side, best first; of equal prices the faster maker's first."""
-        bests, bound = self.quote(quoted, time)[side < 0], quoted.users.side(-side).best
-        found = []
-        for number, best in enumerate(bests):
-            taken = taken_of(quoted.sim.makers[number], side, time)
-            for price, steps in self._whole(quoted, number, side, best):
-                if bound and (price - bound) * side >= 0:
-                    price = bound - side  # behind what rests there: a maker never takes
-                if taken < steps and price:
-                    found.append((price, steps - taken, number))
-                taken = max(taken - steps, 0)
-        found.sort(key=lambda level: (-side * level[0], level[2]))
-        return found
+    def side(self, quoted: Quoted, side: int, time: int, *, whole: bool = False) -> Iterator[Level]:
+        """Yield the levels of a side, best first; of equal prices the faster maker's first.
+
+        `whole` is as if nothing had been taken of them.
+        """
+        bests, queue, bound = (
+            self.quote(quoted, time)[side < 0],
+            self._queue(quoted, side, time),
+            quoted.users.side(-side).best,
+        )
+        first = -side * (bound - side) if bound else -1 << 62  # a maker never takes: it stays behind what rests there
+        taken = [0 if whole else taken_of(maker, side, time) for maker in quoted.sim.makers]
+        ladders = [(max(-side * best, first), number, 0, best) for number, best in enumerate(bests)]
+        ladders.sort()
+        while ladders:
+            rank, number, level, price = ladders[0]
+            steps = self._steps(quoted, number, level, price, quoted.share if level else queue)
+            if taken[number] < steps and rank:
+                yield -side * rank, steps - taken[number], number
+            taken[number] = max(taken[number] - steps, 0)
+            maker, level = self.makers[number], level + 1
+            # further levels lie on a grid, so that most of them stay where they are when the price moves a little
+            gap = bests[number] * maker.gap_ppm // PPM or 1
+            price = (price - 1) // gap * gap if side > 0 else (price // gap + 1) * gap
+            if level < maker.levels and price > 0:
+                heapreplace(ladders, (max(-side * price, first), number, level, price))
+            else:
+                heappop(ladders)
 
     def best(self, quoted: Quoted, side: int, time: int) -> Level:
         """Return the best level of a side, or (0, 0, 0)."""
         _, best, simple = self._top(quoted, time)
         price = best[side < 0]
         if simple:
-            return price, self._steps(quoted, self._closest, 0, price), self._closest
+            steps = self._steps(quoted, self._closest, 0, price, self._queue(quoted, side, time))
+            return price, steps, self._closest
         bests = self.quote(quoted, time)[side < 0]
         if price in bests:
             number = bests.index(price)
-            steps = self._steps(quoted, number, 0, price) - taken_of(quoted.sim.makers[number], side, time)
+            steps = self._steps(quoted, number, 0, price, self._queue(quoted, side, time))
+            steps -= taken_of(quoted.sim.makers[number], side, time)
             if steps > 0:
                 return price, steps, number
-        levels = self.side(quoted, side, time)
-        return levels[0] if levels else (0, 0, 0)
+        return next(self.side(quoted, side, time), (0, 0, 0))
 
     def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
         """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
@@ -284,10 +302,16 @@ class Quotes:
                 views = sim.views
                 when, fair = views[-1]
                 if when > time - self._slowest_ms and len(views) > 1:
-                    fair, apart = self._seen(views, time)
-                    simple = not apart or apart + self._slack <= fair * self._lead_ppm * width // WIDTHS
+                    low, high = seen_between(views, time - self._slowest_ms, time)
+                    simple = low == high or high - low + self._slack <= fair * self._lead_ppm * width // WIDTHS
+                    if simple:
+                        first_maker = self.makers[self._closest]
+                        low, high = seen_between(views, time - first_maker.latency_ms, time - first_maker.pull_ms)
+                        best = around(low, high, sim.skew, self._closest_ppm * width)
+                        quoted.top = kept = (time, best, simple)
+                        return kept
         if simple:
-            best = around(fair, sim.skew, self._closest_ppm * width)
+            best = around(fair, fair, sim.skew, self._closest_ppm * width)
         else:
             bids, asks = self.quote(quoted, time)
             bid = self._best_price(quoted, 1, max(bids), bids, time)
@@ -295,32 +319,13 @@ class Quotes:
         quoted.top = kept = (time, best, simple)
         return kept
 
-    def _seen(self, views: list[tuple[int, int]], time: int) -> tuple[int, int]:
-        """Return the fair price that the closest maker sees, and how far apart, at most, those of all makers are."""
-        at = len(views) - 1
-        when, fair = views[at]
-        slowest, seen = time - self._slowest_ms, time - self.makers[self._closest].latency_ms
-        found = low = high = fair
-        while when > slowest and at:
-            unseen = when > seen
-            at -= 1
-            when, fair = views[at]
-            if unseen:
-                found = fair
-            if fair < low:
-                low = fair
-            elif fair > high:
-                high = fair
-        return found, high - low
-
     def _best_price(self, quoted: Quoted, side: int, price: int, bests: list[int], time: int) -> int:
         """Return the best price of a side of which the makers' best are these, unless what is at it was taken."""
         number = bests.index(price)
         taken = taken_of(quoted.sim.makers[number], side, time)
-        if not taken or taken < self._steps(quoted, number, 0, price):
+        if not taken or taken < self._steps(quoted, number, 0, price, self._queue(quoted, side, time)):
             return price
-        levels = self.side(quoted, side, time)
-        return levels[0][0] if levels else 0
+        return next(self.side(quoted, side, time), (0,))[0]
 
     def best_prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
         """Return the makers' best bid and ask of a product at a time in ticks, 0 where there is none."""
@@ -352,10 +357,11 @@ class Quotes:
         alone = (not same or (price - same) * side > 0) and (not other or (other - price) * side > 0)
         if alone and price * steps * quoted.unit >= value_micro:
             return ((price, steps),)
-        shown = Counter({level.price: level.total for level in quoted.users.side(side)})
-        for price, steps, _ in self.side(quoted, side, time):
-            shown[price] += steps
-        return sorted(shown.items(), reverse=side > 0)
+        if not same:
+            return _summed(self.side(quoted, side, time))
+        users = ((level.price, level.total, 0) for level in quoted.users.side(side))
+        ladders = self.side(quoted, side, time), users
+        return _summed(merge(*ladders, key=lambda level: -side * level[0]))
 
     def unfold(self, code: int) -> Book | None:
         """Make the orders of a folded book and return it."""
@@ -461,9 +467,12 @@ class Quotes:
     def next_change(self, quoted: Quoted, time: int) -> int:
         """Return when the makers' quotes may next change, in ms: by news, what they have seen late, refills, a tick."""
         self.hear(quoted, time)
+        block = self.place(quoted, time)
+        at = (time - quoted.number * order_flow.BLOCK_MS) // order_flow.QUEUE_MS + 1
         found = min(quoted.next_news, self.core.state.schedule.get("prices", quoted.next_news))
+        found = min([found, *(each for each in block.queue_times[at : at + 2] if each > time)])
         for maker, state in zip(self.makers, quoted.sim.makers, strict=True):
-            later = [when + maker.latency_ms for when, _ in quoted.sim.views]
+            later = [when + wait for when, _ in quoted.sim.views for wait in (maker.pull_ms, maker.latency_ms)]
             found = min([found, *(each for each in (*later, state.bids_until, state.asks_until) if each > time)])
         return max(found, time + 1)  # the prices of this instant may be set after this
 
@@ -474,9 +483,9 @@ class Quotes:
             key = (order.address, order.side)
             left[key] = left.get(key, 0) + order.leaves
         for number, (maker, state) in enumerate(zip(self.makers, quoted.sim.makers, strict=True)):
-            bids, asks = self.quote(quoted, time)
-            for side, best in ((1, bids[number]), (-1, asks[number])):
-                whole = sum(steps for _, steps in self._whole(quoted, number, side, best))
+            for side in (1, -1):
+                ladder = self.side(quoted, side, time, whole=True)
+                whole = sum(steps for _, steps, of in ladder if of == number)
                 taken = whole - left.get((MAKERS[number], side), 0) - taken_of(state, side, time)
                 if taken > 0:
                     self.take(state, side, taken, time, maker)
@@ -495,3 +504,16 @@ def index_source(core: Core, code: int, time: int) -> tuple[int, int]:
     quotes = core.books.lazy
     quoted = quotes.products.get(code) if isinstance(quotes, Quotes) else None
     return (quotes.tick(quoted, time) if quoted is not None and isinstance(quotes, Quotes) else 0), 0
+
+
+def _summed(levels: Iterable[Level]) -> Iterator[tuple[int, int]]:
+    """Yield the levels with those of one price as one, best first."""
+    last = total = 0
+    for price, steps, _ in levels:
+        if price != last:
+            if total:
+                yield last, total
+            last, total = price, 0
+        total += steps
+    if total:
+        yield last, total
