@@ -28,7 +28,7 @@ def test_the_first_block_runs_by_itself_and_prints_the_numbers_of_the_page() -> 
 def test_the_numbers_of_the_lesson_are_those_that_it_prints() -> None:
     lesson = json.loads((ROOT / "notebooks" / "23-learners.ipynb").read_text(encoding="utf-8"))
     shown = json.dumps([cell.get("outputs") for cell in lesson["cells"]])
-    assert "earns 487 USDC" in PAGE
-    assert "loses 1,276 USDC" in PAGE
-    assert "487.2" in shown
-    assert "-1275.8" in shown
+    assert "earns 144 USDC" in PAGE
+    assert "loses 1,512 USDC" in PAGE
+    assert "144.4" in shown
+    assert "-1512.1" in shown

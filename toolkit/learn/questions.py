@@ -280,8 +280,9 @@ def _alone(both: Any) -> Any:
     return int(both.loc["ETHUSDC", "bp"].isna().sum())
 
 
-def _fee_factor(again: Any) -> Any:
-    return again["fees"].mean() / again["before fees"].mean()
+def _fee_factor(table: Any) -> Any:
+    best = table.loc[table["before fees"].idxmax()]
+    return best["fees"] / best["before fees"]
 
 
 QUESTIONS: dict[str, Question] = {
@@ -370,5 +371,5 @@ QUESTIONS: dict[str, Question] = {
     ),
     "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
     "learners.needed": Question("both trades pay the fee; 1 % is 100 bp", digest="bd598406b7ecd89f"),
-    "learners.factor": Question("`again` has both columns; divide the means", truth=_fee_factor, step="0.01"),
+    "learners.factor": Question("`table` has both columns; take the row of the best", truth=_fee_factor, step="0.01"),
 }
