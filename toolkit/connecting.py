@@ -37,7 +37,7 @@ S = TypeVar("S", bound=Any)
 
 CONNECT = (
     "environment", "wallet", "account", "venue", "clock", "seed", "market", "base_url", "control_token", "transport",
-    "follow", "fork", "limits", "as_symbol",
+    "follow", "fork", "limits",
 )  # fmt: skip
 """The other parameters of `connect`, for suggestions."""
 
@@ -92,6 +92,8 @@ class Sending(TypedDict, total=False):
     returns at submission. With a manual clock a `settle_delay` passes."""
     approve: bool
     """Whether the agent is approved immediately, on a local venue in this process (default: True)."""
+    as_symbol: str | None
+    """With `follow` of another exchange's market: the product as which it is traded (default: that of its base)."""
     when_stale: str
     """With `follow`: "pause" trading, or "continue", without the other venue's feed (default: "pause")."""
 
@@ -110,6 +112,7 @@ def sending_with_defaults(given: Sending) -> Sending:
         "expiry_ms": DEFAULT_EXPIRY_MS,
         "settle_timeout": SETTLE_SECONDS,
         "approve": True,
+        "as_symbol": None,
         "when_stale": "pause",
         **given,
     }

@@ -64,7 +64,6 @@ def connect(
     follow: str | Session | ExchangeMarket | None = None,
     fork: str | None = None,
     limits: Limits | None = None,
-    as_symbol: str | None = None,
     **sending: Unpack[connecting.Sending],
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
@@ -97,7 +96,7 @@ def connect(
     owns_venue = connecting.check_following(follow, fork, in_process and venue is None)
     if owns_venue:
         venue = connecting.new_venue(
-            _reader(follow, timeout, as_symbol), chosen["when_stale"], seed=seed, clock=clock, market=market
+            _reader(follow, timeout, chosen["as_symbol"]), chosen["when_stale"], seed=seed, clock=clock, market=market
         )
     listed = None if in_process else partial(connecting.accounts_listed, env, transport, timeout)
     wallet, address = connecting.keys_and_account(env, wallet, account, venue, listed)

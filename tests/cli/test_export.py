@@ -57,7 +57,7 @@ def test_a_page_shows_the_last_state_of_each_panel_with_its_time(
     assert "<strong>title</strong>" in html
     assert html.count("as of 2026-01-01 00:30:00 UTC") == 7 + 2 + 1
     assert "0.05" in html
-    for name in ("Order ticket BTCUSDC", "BTCUSDC funding", "BTCUSDC trades", "Open orders", "Account 0x"):
+    for name in ("Order ticket BTCUSDC", "BTCUSDC funding", "BTCUSDC trades", "Open orders", "Withdrawable"):
         assert name in html
 
 

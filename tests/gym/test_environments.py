@@ -143,12 +143,12 @@ def test_an_episode_ends_with_its_recording_and_with_its_money() -> None:
     while not env.step([0.0])[3]:
         steps += 1
     assert 0 < steps < 100
-    poor = TradingEnv(step="1s", episode=100_000, max_position="3", balance="20000", ruin=0.97)
+    poor = TradingEnv(step="1s", episode=100_000, max_position="1", balance="20000", ruin=0.97)
     poor.reset(seed=1)
     signs = (1.0, -1.0)
     lost = next(at for at in range(5_000) if poor.step([signs[at % 2]])[2])
     assert lost > 0
-    traders = TradersEnv(traders=2, max_position="3", balance="20000", ruin=0.97)
+    traders = TradersEnv(traders=2, max_position="1", balance="20000", ruin=0.97)
     traders.reset(seed=1)
     for at in range(5_000):
         traders.step({"trader_0": [signs[at % 2]], "trader_1": [0.0]})

@@ -176,7 +176,8 @@ def test_a_session_is_read_and_an_order_is_previewed_and_cancelled(session: Sess
     chat(session, talk)
 
 
-def test_each_different_backtest_counts_as_a_trial() -> None:
+def test_each_different_backtest_counts_as_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials.sqlite"))
     with toolkit.connect(clock="manual") as session:
 
         async def talk(agent: Agent) -> None:

@@ -70,7 +70,7 @@ def approval_of_the_agent(machine: Machine) -> Callable[[], bool]:
 
     def over() -> bool:
         try:
-            launch._check_agent(session)
+            launch.check_agent(session)
         except WalletError:
             return True
         return False

@@ -390,14 +390,15 @@ def test_asking_at_the_keyboard_takes_only_yes(monkeypatch: pytest.MonkeyPatch) 
         assert toolkit.ask("Really?") is expected
 
 
-def test_connecting_loads_no_heavy_module() -> None:
+@pytest.mark.parametrize(("call", "loaded"), [("s.products", []), ("s.buy('BTCUSDC', '0.01', price='90000')", ["numpy"])])
+def test_connecting_loads_no_heavy_module_and_an_order_those_that_draw_the_book(call: str, loaded: list[str]) -> None:
     code = (
-        "import sys, toolkit; s = toolkit.connect(clock='manual'); s.buy('BTCUSDC', '0.01', price='90000');"
+        f"import sys, toolkit; s = toolkit.connect(clock='manual'); {call};"
         "print([m for m in ('pandas', 'numpy', 'matplotlib', 'ipywidgets', 'eth_account', 'uvicorn', 'starlette')"
         " if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == str(loaded)
 
 
 def test_the_public_fixtures_give_a_venue_in_one_line(tmp_path: Path) -> None:
