@@ -390,7 +390,9 @@ def test_asking_at_the_keyboard_takes_only_yes(monkeypatch: pytest.MonkeyPatch) 
         assert toolkit.ask("Really?") is expected
 
 
-@pytest.mark.parametrize(("call", "loaded"), [("s.products", []), ("s.buy('BTCUSDC', '0.01', price='90000')", ["numpy"])])
+@pytest.mark.parametrize(
+    ("call", "loaded"), [("s.products", []), ("s.buy('BTCUSDC', '0.01', price='90000')", ["numpy"])]
+)
 def test_connecting_loads_no_heavy_module_and_an_order_those_that_draw_the_book(call: str, loaded: list[str]) -> None:
     code = (
         f"import sys, toolkit; s = toolkit.connect(clock='manual'); {call};"
