@@ -97,7 +97,7 @@ def test_the_first_screen_says_what_came_out_and_how_far_to_trust_it(sample_resu
     costs = measured["fees"] - measured["funding"]
     share = f"{report_text.percent(costs / gross)} of gross" if gross > 0 else "no gross profit"
     assert card(html, "Costs").startswith(f"{share} | {report_text.usdc(costs)}: fees")
-    assert f"the best of {luck['trials']} trials" in card(html, "Not luck")
+    assert f"the best of {luck['trials']:,} trials" in card(html, "Not luck")
     assert card(html, "Audit") == "not run | Not audited: call run.audit() before the report."
     assert not re.search(r"[a-z]_[a-z]|\de[-+]\d", re.sub(r"<script.*?</script>|<details>.*", "", html, flags=re.S))
 
