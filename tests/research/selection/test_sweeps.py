@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from tests.research.markets import Wandering, walk
@@ -370,3 +371,34 @@ def test_the_hash_of_code_is_the_same_in_another_process_and_follows_what_is_cal
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
     assert printed("'c'", "1") == printed("'c'", "2") != printed("'d'", "1")
+
+
+WAITING = """
+import os, sys, threading
+from pathlib import Path
+from toolkit.research import sweep
+
+def wait(folder, a):
+    Path(folder, str(os.getpid())).touch()
+    print("waits", flush=True)
+    threading.Event().wait(60)
+
+if __name__ == "__main__":
+    sweep(wait, {"a": range(4)}, sys.argv[1], workers=2, progress=False)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an interrupt of one process is a signal")
+def test_an_interrupt_ends_the_workers_in_the_middle_of_their_points(tmp_path: Path) -> None:
+    script, seen = tmp_path / "waiting.py", tmp_path / "seen"
+    script.write_text(WAITING, encoding="utf-8")
+    seen.mkdir()
+    line = [sys.executable, str(script), str(seen)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["waits\n"] * 2
+        workers = [psutil.Process(int(path.name)) for path in seen.iterdir()]
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=30)[1]
+    assert len(workers) == 2
+    assert psutil.wait_procs(workers, timeout=20)[1] == []

@@ -306,7 +306,7 @@ class _Work:
         if self._processes is not None and kind is None and not self._processes.broken:
             self._processes.keep(self.key)
         elif self._processes is not None:
-            self._processes.pool.shutdown(wait=False, cancel_futures=True)
+            self._processes.stop()
 
 
 def end_workers() -> None:
@@ -338,6 +338,13 @@ class _Processes:
         self.idle.daemon = True
         self.idle.start()
 
+    def stop(self) -> None:
+        """End the processes, also in the middle of a point."""
+        running = list((self.pool._processes or {}).values())  # before 3.14 no public name has them
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for each in running:
+            each.terminate()
+
     def run(self, path: str, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
         """Run points of the work in a file; see `_Work.run`."""
         try:
@@ -355,7 +362,7 @@ class _Processes:
                 yield record
         except BaseException:
             self.broken = True
-            self.pool.shutdown(wait=False, cancel_futures=True)
+            self.stop()
             raise
         if lost and not self._started.is_set():
             text = "no worker could start: each imports this script first, and fails there; its own error is above"
