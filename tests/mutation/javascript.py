@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .rooms import ROOT
-from .runner import FLOOR
+from .runner import Score
 
 WIDGETS = ROOT / "toolkit" / "widgets"
 LINES = ROOT / "build" / "javascript-lines.json"
@@ -136,12 +136,11 @@ def noticed(mistake: Mistake | None, tests: Sequence[str]) -> bool:
 
 
 def main() -> int:
-    """Return 0 when the share that is noticed reaches the floor."""
+    """Return 0 unless the sample says that the share that is noticed is below the floor."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", help="only these files, such as common.js")
     parser.add_argument("--record", action="store_true", help="note which test runs which line, and plant nothing")
     parser.add_argument("--sample", type=int, default=20)
-    parser.add_argument("--spare", type=int, default=0, help="so many more may stay unnoticed: a small sample varies")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600, help="plant none after this time")
     given = parser.parse_args()
@@ -150,16 +149,16 @@ def main() -> int:
     chosen = every_mistake(given.files or None)
     print(f"{len(chosen)} mistakes in all", flush=True)
     random.Random(given.seed).shuffle(chosen)
-    began, found, tried = time.monotonic(), 0, 0
+    began, score = time.monotonic(), Score("JavaScript")
     for one in chosen[: given.sample]:
         if time.monotonic() - began > given.seconds:
             break
-        tried += 1
         seen = noticed(one, tests_of(one))
-        found += seen
+        score.killed += seen
+        score.survivors += [] if seen else [one]
         print(f"    {'noticed' if seen else 'NOT NOTICED'}  {one}", flush=True)
-    print(f"{found} of {tried} noticed ({found / max(1, tried):.0%}), {time.monotonic() - began:.0f} s", flush=True)
-    return 0 if found >= FLOOR * tried - given.spare else 1
+    print(f"{score.killed} of {score.total} noticed ({score.rate:.0%}), {time.monotonic() - began:.0f} s", flush=True)
+    return 0 if score.may_reach_the_floor else 1
 
 
 if __name__ == "__main__":

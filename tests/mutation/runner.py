@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from .covering import Covering
 from .forks import ENDED, IMPORT, UNPLANTED, Children, Prepared, Stages, run_fresh
@@ -48,7 +49,7 @@ class Score:
 
     room: str
     killed: int = 0
-    survivors: list[Mutant] = field(default_factory=list)
+    survivors: list[Any] = field(default_factory=list)
     left: int = 0
     seconds: float = 0.0
     dropped: list[str] = field(default_factory=list)
