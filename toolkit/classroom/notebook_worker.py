@@ -157,9 +157,11 @@ class Kernel:
                 continue  # nothing came, or what the notebook itself sent in the kernel's name
 
     def _keep(self, values: Any) -> None:
-        found = msgspec.convert(values, dict[str, str])
+        """Keep what was found; what an earlier cell left and is not found any more stays."""
+        found = {_clean(name): _clean(text) for name, text in msgspec.convert(values, dict[str, str]).items()}
+        found = self.report.values | found
         if sum(map(len, found.values())) <= LARGEST_VALUES:
-            self.report.values = {_clean(name): _clean(text) for name, text in found.items()}
+            self.report.values = found
 
     def _show(self, text: str) -> None:
         self.report.output = (self.report.output + _clean(text))[-LARGEST_OUTPUT:]
