@@ -12,11 +12,13 @@ import toolkit
 from toolkit import Session
 from toolkit.client.io.flow import Fetch, Flow
 from toolkit.errors import InputError
+from toolkit.venue.local import LocalVenue
 
 
 @pytest.fixture
 def session() -> Session:
-    made = toolkit.connect("local", clock="manual")
+    # The extended form sends role and type with each fill, so that nothing is asked for.
+    made = toolkit.connect("local", venue=LocalVenue(clock="manual", wire="published"))
     made.buy("BTCUSDC", "0.02")
     made.sell("ETHUSDC", "0.5")
     made.sell("BTCUSDC", "0.01")
