@@ -29,6 +29,7 @@ print(len(trials))
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "trials.sqlite"
+    len(luck.trials)  # opens those of this process where they belong, before the variable changes
     monkeypatch.setenv(trial_file.VARIABLE, str(path))
     return path
 

@@ -250,7 +250,7 @@ class Trials:
     def measured(self, key: Callable[[], str], sharpe: float) -> None:
         """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
         if not self._paused.get() and sharpe == sharpe:
-            self._run("UPDATE trials SET sharpe = ?1 WHERE key = ?2 AND sharpe IS NOT ?1", (sharpe, key()))
+            self._run("UPDATE trials SET sharpe = ? WHERE key = ? AND sharpe IS NOT ?", (sharpe, key(), sharpe))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
