@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ... import margin
 from ...numerals import plain_text
 from ...products import MarginTier, Product
+from .reading import columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,15 +20,11 @@ if TYPE_CHECKING:
 YEAR_SECONDS = 365 * 86_400
 _ZERO = Decimal(0)
 
-_AMOUNTS = ("size", "entry_price", "mark_price", "notional", "unrealized_pnl", "margin", "return_on_margin")
-LEG_COLUMNS: dict[str, str] = {
-    **dict.fromkeys(("symbol", "side"), "string"),
-    **dict.fromkeys((*_AMOUNTS, "liquidation_price", "leverage"), "float64"),
-    **dict.fromkeys(("margin_mode", "position_mode"), "string"),
-    **dict.fromkeys(("realized_pnl", "fees"), "float64"),
-    **dict.fromkeys(("created", "time"), "datetime64[ms, UTC]"),
-    "account": "string",
-}
+LEG_COLUMNS = columns(
+    "string symbol side; float64 size entry_price mark_price notional unrealized_pnl margin return_on_margin "
+    "liquidation_price leverage; string margin_mode position_mode; float64 realized_pnl fees; time created time; "
+    "string account"
+)
 """Columns of `session.positions()` and their dtypes."""
 
 
