@@ -43,12 +43,12 @@ NAMES = {
 
 def test_public_names_are_these() -> None:
     assert set(toolkit.__all__) == NAMES
-    assert {"__version__", *toolkit._LAZY, *toolkit._MODULES} == NAMES
+    assert {"__version__", *toolkit._HOMES} == NAMES
     assert dir(toolkit) == sorted(toolkit.__all__)
 
 
 def test_lazy_names_resolve_and_unknown_ones_say_so() -> None:
-    for name in toolkit._LAZY:
+    for name in toolkit._HOMES:
         assert getattr(toolkit, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
         toolkit.__getattr__("nonsense")

@@ -5,15 +5,15 @@ Start with `toolkit.connect()`: a funded session on the local venue, no network 
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import accessors
+from .extras import on_first_use
 from .numerals import Span
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MEMBERS = {
     "classroom.joining": ("join",),
     "classroom.room": ("class_room",),
     "client.orders.receipts": ("Receipt",),
@@ -27,12 +27,11 @@ _HOMES = {
     "venue.model.market": ("Market",),
     "wallet": ("Wallet",),
 }
-_LAZY = {name: module for module, names in _HOMES.items() for name in names}
-"""Public name → module that holds it; loaded on first use, so that importing the toolkit stays cheap."""
-
-_MODULES = frozenset(
-    {"checks", "errors", "gym", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"}
-)
+_MODULES = (
+    "checks", "errors", "gym", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets",
+)  # fmt: skip
+_HOMES = {name: module for module, names in _MEMBERS.items() for name in names} | {name: name for name in _MODULES}
+"""Public name → module that holds it, or that it is; loaded on first use, so that importing the toolkit stays cheap."""
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Limits", "Market", "Order", "Product", "ToolkitError"]
@@ -75,17 +74,7 @@ if TYPE_CHECKING:
     from .widgets import Dashboard, OrderTicket
 
 else:  # a type checker would take a module-level `__getattr__` for "any name goes"
-
-    def __getattr__(name: str) -> Any:
-        if name in _LAZY:
-            value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-            globals()[name] = value
-            return value
-        if name in _MODULES:
-            return importlib.import_module(f".{name}", __name__)
-        from .suggestions import no_attribute
-
-        raise no_attribute("module 'toolkit'", name, __all__)
+    __getattr__ = on_first_use(__name__, _HOMES)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -1,8 +1,15 @@
-"""Optional packages: each belongs to an extra. Every install command that the toolkit prints is made here."""
+"""Optional packages: each belongs to an extra. Every install command that the toolkit prints is made here.
+
+So is what loads names on first use, as many of them need such a package, or one that takes long to load.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from .errors import MissingPackage
 
@@ -46,3 +53,24 @@ def need(*packages: str) -> None:
             extra, use = EXTRAS[package]
             message = f"{package} is not installed, and is needed for {use}: {install_line(extra)}"
             raise MissingPackage(message, name=package)
+
+
+def on_first_use(package: str, homes: Mapping[str, str], *packages: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package whose names load on first use, so that it is cheap to import.
+
+    `homes` has the module of each name, relative to the package; one that ends in the name is that name itself.
+    `packages` are optional ones that every name needs.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            from .suggestions import no_attribute
+
+            raise no_attribute(f"module {package!r}", name, homes)
+        need(*packages)
+        module = import_module(f".{homes[name]}", package)
+        value = module if homes[name].rpartition(".")[2] == name else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load

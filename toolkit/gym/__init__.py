@@ -5,25 +5,18 @@ Needs the extra `gym`. Names load on first use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..extras import need
+from ..extras import on_first_use
 
-_LAZY = {"PolicyStrategy": "policies", "TradersEnv": "environments", "TradingEnv": "environments"}
+_HOMES = {"PolicyStrategy": "policies", "TradersEnv": "environments", "TradingEnv": "environments"}
 __all__ = ["PolicyStrategy", "TradersEnv", "TradingEnv"]
 
 if TYPE_CHECKING:
     from .environments import TradersEnv, TradingEnv
     from .policies import PolicyStrategy
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        need("gymnasium", "pettingzoo")
-        value = globals()[name] = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-        return value
-    raise AttributeError(f"module 'toolkit.gym' has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _HOMES, "gymnasium", "pettingzoo")
 
 
 def __dir__() -> list[str]:

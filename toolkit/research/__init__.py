@@ -5,17 +5,23 @@ Names load on first use, because most of them need pandas.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_LAZY: dict[str, str] = {
+from ..extras import on_first_use
+
+_HOMES = {
     "Limits": ".limits",
     "Recording": "data.recording",
     "Results": "analysis.results",
     "Strategy": "strategy",
     "backtest": "backtesting.driver",
     "compare": "analysis.results",
+    "data": "data",
+    "indicators": "indicators",
     "live": "live_trading.launch",
+    "luck": "analysis.luck",
+    "metrics": "analysis.metrics",
+    "models": "backtesting.models",
     "optimise": "selection.optimising",
     "paper": "live_trading.launch",
     "record": "data.recorder",
@@ -27,17 +33,9 @@ _LAZY: dict[str, str] = {
     "walk_forward": "selection.forward",
     "watch": "live_trading.watching",
 }
-"""Public name → module that holds it."""
+"""Public name → module that holds it, or that it is."""
 
-_MODULES = {
-    "data": "data",
-    "indicators": "indicators",
-    "luck": "analysis.luck",
-    "metrics": "analysis.metrics",
-    "models": "backtesting.models",
-}
-
-__all__ = sorted([*_LAZY, *_MODULES])
+__all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
     from ..limits import Limits as Limits
@@ -63,15 +61,7 @@ if TYPE_CHECKING:
     from .selection.sweeps import sweep as sweep
     from .strategy import Strategy as Strategy
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    if name in _MODULES:
-        return importlib.import_module(f".{_MODULES[name]}", __name__)
-    raise AttributeError(f"module 'toolkit.research' has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -7,12 +7,11 @@ until its `close()`, or that of the session. `session.ticket(symbol)` and `sessi
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..extras import need
+from ..extras import on_first_use
 
-_HOMES = {
+_MEMBERS = {
     "base_panel.panel": ("theme",),
     "order_ticket.ticket": ("OrderTicket",),
     "panels.account_sheets": ("Account", "Funding", "LiquidationMap"),
@@ -24,7 +23,7 @@ _HOMES = {
     "panels.leaderboard": ("Leaderboard",),
     "panels.permission_table": ("Permissions",),
 }
-_LAZY = {name: module for module, names in _HOMES.items() for name in names}
+_HOMES = {name: module for module, names in _MEMBERS.items() for name in names}
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
@@ -44,14 +43,7 @@ if TYPE_CHECKING:
     from .panels.leaderboard import Leaderboard
     from .panels.permission_table import Permissions
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        need("ipywidgets", "anywidget")
-        module = importlib.import_module(f".{_LAZY[name]}", __name__)
-        value = globals()[name] = getattr(module, name)
-        return value
-    raise AttributeError(f"module 'toolkit.widgets' has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _HOMES, "ipywidgets", "anywidget")
 
 
 def __dir__() -> list[str]:

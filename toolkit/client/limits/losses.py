@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from ...returns import CAPITAL_FLOWS
 from ..io.flow import Flow
 from ..orders.intents import Ledger
 from ..orders.pretrade import PreTradeChecks
-from ..reads.reading import Reader, read_rows
+from ..reads.reading import Reader, amount, read_rows
 
 DAY_MS = 86_400_000
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,3 @@ class Losses:
         self._latest = present
         first, today = (base.equity - equity + moved(base.time_ms) - base.moved for base in (self._first, begun))
         return float(first), float(today)
-
-
-def amount(row: Row, name: str) -> Decimal:
-    """Return an amount of an answer, 0 where it is missing."""
-    return Decimal(str(row.get(name) or "0"))

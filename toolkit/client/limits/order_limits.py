@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
-from ...protocol.enums import ENUMS, PositionMode
+from ...protocol.enums import ENUMS
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
 from ..orders.pretrade import ORDER_ACTIONS, PreTradeChecks, reduces
-from ..reads.reading import OPEN_STATUSES, Reader, read_rows
-from .losses import Losses, Row, amount
+from ..reads.reading import Reader, Row, amount, is_hedged, read_rows
+from .losses import Losses
 
 if TYPE_CHECKING:
     from ...products import Product
@@ -138,7 +138,7 @@ class OrderLimits:
                     for each in made]  # fmt: skip
         intents = [one for one in self.ledger.all(OPEN) if one.environment == intent.environment
                    and one.action in ORDER_ACTIONS and _owned_by(one) == whose]  # fmt: skip
-        rows = yield from self._open_orders(owner)
+        rows = [row for _, row in (yield from self.reader().open_orders(owner)).values()]
         books = yield from self._books(owner)
         resting: dict[str, list[tuple[Order, float]]] = {}
 
@@ -148,7 +148,7 @@ class OrderLimits:
 
         rest(reserved)
         # An order that is open already counts with what is left of it. What a replacement leads to is not open yet.
-        known = {str(row.get("clOrdId")): row for row in rows.values()}
+        known = {str(row.get("clOrdId")): row for row in rows}
 
         def is_open(item: Row) -> bool:
             row = known.get(str(item.get("clOrdId")))
@@ -158,7 +158,7 @@ class OrderLimits:
                    if not reduces(item) and (one.action == "replaceOrder" or not is_open(item))]  # fmt: skip
         rest((yield from self._orders(sending)))
         replaced = intent.payload if intent.action == "replaceOrder" else {}
-        for row in rows.values():
+        for row in rows:
             if _names(replaced, row):
                 # The new quantity holds what is filled already; that is in the position.
                 left = Decimal(orders[0].quantity) - amount(row, "filledQty")
@@ -187,21 +187,13 @@ class OrderLimits:
                 raise LimitReached(text, limit=error.limit) from None
             raise
 
-    def _open_orders(self, owner: str) -> Flow[dict[int, Row]]:
-        rows: dict[int, Row] = {}
-        for status in OPEN_STATUSES:
-            read = yield from self.reader().all_rows("order_states", {"account": owner, "status": status})
-            rows |= {int(row["ordId"]): row for row in read.rows.values()}
-        return rows
-
     def _books(self, owner: str) -> Flow[dict[str, Book]]:
         """Return the positions by symbol. Without a row the account has traded nothing, so its mode is not known."""
         books: dict[str, Book] = {}
         for row in (yield from read_rows("positions", self.checks.retry, userAddr=owner, includeZero="true")):
             product = yield from self.checks.catalogue.find(int(row["symbolCode"]))
-            hedge = ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name
             longs, shorts = (product.steps(abs(amount(row, name))) for name in ("longSize", "shortSize"))
-            books[product.symbol] = Book(product.step_size, hedge, longs, shorts, covers=False)
+            books[product.symbol] = Book(product.step_size, is_hedged(row), longs, shorts, covers=False)
         return books
 
     def _orders(self, items: Iterable[Row]) -> Flow[list[Order]]:

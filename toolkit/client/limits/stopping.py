@@ -9,7 +9,7 @@ the switch is on only orders that reduce pass, so that nothing opens behind the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from decimal import Decimal
 from functools import partial
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ToolkitError
 from ...orders import close_position
-from ...protocol.enums import ENUMS, PositionMode
+from ...protocol.enums import ENUMS
 from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
 from ..orders.pretrade import ORDER_ACTIONS
 from ..parent_orders.plan import RUNNING
-from ..reads.reading import read_rows
+from ..reads.reading import Row, amount, columns, is_hedged, read_rows
 from .order_limits import OrderLimits
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ WORKING = "stop_all is working, or was interrupted"
 """Why the switch is on during `stop_all`; an interrupted one leaves it on."""
 ROUNDS = 8
 """How often open orders and positions are looked at again, before what is left is reported."""
-COLUMNS = {"kind": "string", "id": "string", "symbol": "string", "side": "string", "quantity": "float64",
-           "outcome": "string", "message": "string"}  # fmt: skip
+COLUMNS = columns("string kind id symbol side; float64 quantity; string outcome message")
 """Columns and dtypes of the report."""
 
 
@@ -201,12 +200,12 @@ class Stop:
 
     def _cancel(self, owner: str) -> Flow[None]:
         """Cancel until nothing is open and no request is on its way, for some rounds."""
-        seen: dict[int, tuple[str, Mapping[str, Any]]] = {}
+        seen: dict[int, tuple[str, Row]] = {}
         filled: dict[int, Decimal] = {}
         why = ""
         for attempt in range(ROUNDS):
             yield from self._delivery.resolve(resend=False)
-            left = yield from self._calls._open_orders(owner, None)
+            left = yield from self._calls.reader.open_orders(owner)
             seen |= left
             coming = self._requests()
             if attempt and not (left or coming):
@@ -220,11 +219,11 @@ class Stop:
             if attempt or left or coming:
                 random_float: float = yield RandomFloat()
                 yield Sleep(self._delivery.retry.wait(0, 0.5 + random_float / 2))
-        left = yield from self._calls._open_orders(owner, None)
+        left = yield from self._calls.reader.open_orders(owner)
         for number, (_, row) in (seen | left).items():
             product = yield from self._session._catalogue.find(int(row["symbol"]))
             side = ENUMS["order_side"].text(row.get("side")) or ""
-            quantity = Decimal(str(row.get("leaveQty") or "0"))
+            quantity = amount(row, "leaveQty")
             outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
             if number in filled and number not in left:
                 message = f"{filled[number]} filled meanwhile" if filled[number] else ""
@@ -241,9 +240,8 @@ class Stop:
             for (code, side), (size, row) in held.items():
                 product = yield from self._session._catalogue.find(code)
                 part = min(size, product.max_order_quantity) * (1 if side == "LONG" else -1)
-                hedge = ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name
                 try:
-                    order = close_position(product.symbol, part, hedge=hedge)
+                    order = close_position(product.symbol, part, hedge=is_hedged(row))
                     yield from self._session._place([order], vault_address=self._vault)
                 except ToolkitError as error:
                     why[code, side] = str(error)
@@ -259,11 +257,11 @@ class Stop:
                 message = why.get((code, side), "the book did not take it") if self._flatten else "not flattened"
                 self._add("position", "", product.symbol, side, left, outcome="LEFT", message=message)
 
-    def _positions(self, owner: str) -> Flow[dict[tuple[int, str], tuple[Decimal, Mapping[str, Any]]]]:
+    def _positions(self, owner: str) -> Flow[dict[tuple[int, str], tuple[Decimal, Row]]]:
         """Return size and row of every leg, by product and side."""
         held = {}
         for row in (yield from read_rows("positions", self._delivery.retry, userAddr=owner)):
             for side, name in (("LONG", "longSize"), ("SHORT", "shortSize")):
-                if size := abs(Decimal(str(row.get(name) or "0"))):
+                if size := abs(amount(row, name)):
                     held[int(row["symbolCode"]), side] = size, row
         return held

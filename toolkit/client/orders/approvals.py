@@ -14,23 +14,13 @@ from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
 from ..io.flow import Flow, SessionPart, subflow, trading_flow
 from ..reads.derived_columns import records
-from ..reads.reading import Reader
+from ..reads.reading import Reader, columns
 from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = {
-    "kind": "string",
-    "name": "string",
-    "address": "string",
-    "of": "string",
-    "may": "string",
-    "since": "datetime64[ms, UTC]",
-    "until": "datetime64[ms, UTC]",
-    "max_fee_rate": "float64",
-    "status": "string",
-}
+COLUMNS = columns("string kind name address of may; time since until; float64 max_fee_rate; string status")
 """Columns of `session.permissions()` and their dtypes."""
 
 _AGENT_MAY = "trade, and act for vaults; never withdraw, approve or claim"

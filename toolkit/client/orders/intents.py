@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from ...errors import ToolkitError
+from ..reads.reading import columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,23 +270,10 @@ class MemoryLedger(Ledger):
         return f"<MemoryLedger: {len(self._intents)} intents>"
 
 
-FRAME = {
-    "intent": "string",
-    "created": "datetime64[ms, UTC]",
-    "updated": "datetime64[ms, UTC]",
-    "action": "string",
-    "state": "string",
-    "code": "Int64",
-    "message": "string",
-    "client_ids": "object",
-    "nonce": "int64",
-    "expiry_after": "datetime64[ms, UTC]",
-    "attempts": "int64",
-    "account": "string",
-    "signer": "string",
-    "environment": "string",
-    "payload_hash": "string",
-}
+FRAME = columns(
+    "string intent; time created updated; string action state; Int64 code; string message; object client_ids; "
+    "int64 nonce; time expiry_after; int64 attempts; string account signer environment payload_hash"
+)
 """Columns and dtypes of `session.intents()`; `intent` has the ids."""
 
 

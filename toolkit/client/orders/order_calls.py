@@ -17,7 +17,7 @@ from ...orders import Order
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
 from ..reads.conversion import OrderRef, is_order_row, order_ref
-from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, fetch_rows
+from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, Row, amount, fetch_rows
 from .delivery import Delivery
 from .intents import OPEN, IntentState
 from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
@@ -87,7 +87,7 @@ class OrderCalls:
         self.driver: Any = driver
         self._delivery = delivery
         self._catalogue = catalogue
-        self._reader = Reader(self)
+        self.reader = Reader(self)
 
     def _account(self) -> Flow[str]:
         return self._delivery.account()
@@ -135,7 +135,7 @@ class OrderCalls:
         if is_order_row(order):
             by = "order_id" if ref.order_id else "cl_ord_id"
         owner = vault or (yield from self._account())
-        found: dict[Any, Mapping[str, Any]] = {}
+        found: dict[Any, Row] = {}
         for kind, (parameter, member) in _NAMES.items():
             if by in (None, kind):
                 rows = yield from self._rows("order_states", owner, parameter, number)
@@ -150,7 +150,7 @@ class OrderCalls:
                 return self.bind(receipt(intent)).orders[intent.client_ids.index(number)]
         raise errors.InputError(f"the account has no order {number}", field="order", rule="exists", value=order)
 
-    def _receipt_of(self, row: Mapping[str, Any], vault: str | None) -> Receipt:
+    def _receipt_of(self, row: Row, vault: str | None) -> Receipt:
         refused = str(row.get("status")) == REJECTED
         result = ItemResult(parse_id(row.get("clOrdId")), parse_id(row.get("ordId")), int(refused), "")
         state = IntentState.REJECTED if refused else IntentState.ACCEPTED
@@ -176,7 +176,7 @@ class OrderCalls:
                     known = replace(result, order_id=parse_id(row.get("ordId")))
                     made.results = (*made.results[:at], known, *made.results[at + 1 :])
 
-    def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Mapping[str, Any] | None]:
+    def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Row | None]:
         owner = made.owner or (yield from self._account())
         if "Builder" in made.action:
             owner = (yield from owner_of(self._delivery.ledger.get(made.intent))) or owner
@@ -276,7 +276,7 @@ class OrderCalls:
         Raises OutcomeUnknown when some are still open after several rounds, and as the requests do.
         """
         began_ms: int = yield Now()
-        states = yield from self._open_orders(owner, code)
+        states = yield from self.reader.open_orders(owner, code)
         opening = {
             number: row
             for number, (status, row) in states.items()
@@ -293,7 +293,7 @@ class OrderCalls:
                     accepted = {result.order_id for result in receipts[-1].results if result.accepted}
                     triggered |= waiting & accepted
         for attempt in range(ROUNDS):
-            states = yield from self._open_orders(owner, code)
+            states = yield from self.reader.open_orders(owner, code)
             left = [number for number in opening if number in states]
             triggered |= {number for number in left if number in waiting and states[number][0] != WAITING}
             if not left:
@@ -312,27 +312,16 @@ class OrderCalls:
             message = f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}"
             raise errors.OutcomeUnknown(message)
         ended = yield from self._ended(owner, opening, began_ms)
-        filled = {number: _filled(ended.get(number, row)) - _filled(row) for number, row in opening.items()}
+        filled = {at: amount(ended.get(at, row), "filledQty") - amount(row, "filledQty") for at, row in opening.items()}
         receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
         receipts.triggered = tuple(sorted(triggered | (waiting & receipts.filled.keys())))
         return receipts
 
-    def _open_orders(self, owner: str, code: int | None) -> Flow[dict[int, tuple[str, Mapping[str, Any]]]]:
-        """Return status and row of every open order, by its id."""
-        found: dict[int, tuple[str, Mapping[str, Any]]] = {}
-        for status in OPEN_STATUSES:
-            given = {"account": owner, "status": status, "symbol": code}
-            read = yield from self._reader.all_rows("order_states", given)
-            found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
-        return found
-
-    def _ended(
-        self, owner: str, opening: Mapping[int, Mapping[str, Any]], began_ms: int
-    ) -> Flow[dict[int, Mapping[str, Any]]]:
+    def _ended(self, owner: str, opening: Mapping[int, Row], began_ms: int) -> Flow[dict[int, Row]]:
         """Return the present row of each order, in one windowed read; what that does not show is asked for by id."""
         if not opening:
             return {}
-        read = yield from self._reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
+        read = yield from self.reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
         rows = {int(row["ordId"]): row for row in read.rows.values()}
         for number in [number for number in opening if number not in rows]:
             found = yield from fetch_rows("order_states", NO_RETRY, userAddr=owner, orderId=str(number))
@@ -375,10 +364,10 @@ class OrderCalls:
         made._single()
         name = "order_id" if made.order_id else "client_order_id"
         given = {"account": made.owner or (yield from self._account()), name: made.order_id or made.cl_ord_id}
-        read = yield from self._reader.all_rows("order_events", given)
-        return (yield from self._reader.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
+        read = yield from self.reader.all_rows("order_events", given)
+        return (yield from self.reader.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
 
-    def _rows(self, query: str, owner: str, name: str, number: int | None) -> Flow[list[Mapping[str, Any]]]:
+    def _rows(self, query: str, owner: str, name: str, number: int | None) -> Flow[list[Row]]:
         """Return what a query has of one order, given by one of its ids."""
         return (yield from fetch_rows(query, self._delivery.retry, userAddr=owner, **{name: str(number)}))
 
@@ -410,7 +399,3 @@ def _order(value: object) -> OrderRef:
             raise
         what = f"{value!r} is not an order; give a receipt, an order id, a row, or several of them"
         raise errors.InputError(what, field="what", rule="order", value=value) from None
-
-
-def _filled(row: Mapping[str, Any]) -> Decimal:
-    return Decimal(str(row.get("filledQty") or "0"))

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ...checks import Failure, check_leverage, check_order, check_withdrawal
 from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
 from ...products import Product
-from ...protocol.enums import ENUMS, OrderSide, PositionMode
+from ...protocol.enums import ENUMS, OrderSide
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
-from ..reads.reading import Catalogue, fetch_rows
+from ..reads.reading import Catalogue, Row, fetch_rows, is_hedged
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -28,8 +28,6 @@ ORDER_ACTIONS = frozenset(
 PRICE_MS = 60_000
 """How long a last price is used for an order that is worth at least twice the minimum at it."""
 _OPEN = ("NEW", "PARTIALLY_FILLED")
-
-Row = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -112,8 +110,8 @@ class PreTradeChecks:
 
     def _covered(self, product: Product, side: str, vault: str | None) -> Flow[Decimal]:
         """Return the size of the position that an order of this side closes."""
-        for row in (yield from self._positions(product, vault)):
-            if ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name:
+        for row in (yield from self._owned("positions", product, vault)):
+            if is_hedged(row):
                 break
             return abs(_number(row.get("shortSize" if side == OrderSide.BUY.name else "longSize")))
         return Decimal(0)
@@ -128,7 +126,7 @@ class PreTradeChecks:
             return failures
         # Between the limits of the tiers it depends on what the position and its orders could reach in one direction.
         sides = {"BUY": Decimal(0), "SELL": Decimal(0)}
-        for row in (yield from self._positions(product, vault)):
+        for row in (yield from self._owned("positions", product, vault)):
             mark = _number(row.get("curMarkPx"))
             sides = {"BUY": _number(row.get("longSize")) * mark, "SELL": abs(_number(row.get("shortSize"))) * mark}
         for status in _OPEN:
@@ -137,9 +135,6 @@ class PreTradeChecks:
                 if side in sides and str(row.get("reduceOnly") or "0") in ("0", "NONE"):
                     sides[side] += _number(row.get("leaveQty")) * _number(row.get("price"))
         return check_leverage(product, leverage, max(sides.values()))
-
-    def _positions(self, product: Product, vault: str | None) -> Flow[list[Row]]:
-        return (yield from self._owned("positions", product, vault))
 
     def _owned(self, name: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
         try:

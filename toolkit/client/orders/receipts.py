@@ -14,6 +14,7 @@ from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
+from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         return self.items[0]
 
     def _amount(self, name: str) -> Decimal:
-        return Decimal(str((self._row() or {}).get(name) or "0"))
+        return amount(self._row() or {}, name)
 
     @property
     def is_final(self) -> bool:
@@ -283,12 +284,12 @@ class AsyncReceipt(Asynchronous, Receipt):
 def words(row: Mapping[str, Any]) -> str:
     """Return the outcome of an order, e.g. "filled 0.01 at 60000" or "IOC not filled: no price within its limit"."""
     status, tif = str(row.get("status")), ENUMS["tif"].text(row.get("timeInForce"))
-    filled, quantity = (Decimal(str(row.get(name) or "0")) for name in ("filledQty", "qty"))
+    filled, quantity = amount(row, "filledQty"), amount(row, "qty")
     reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""
     if not filled:
         unfilled = f"{tif if tif in _AT_ONCE else ''} not filled{reason}".lstrip()
         return {CANCELED: unfilled, REJECTED: f"rejected{reason}", WAITING: "waits for its trigger"}.get(status, "open")
-    price = (Decimal(str(row.get("cumFilledValue") or "0")) / filled).quantize(Decimal("1e-8")).normalize()
+    price = (amount(row, "cumFilledValue") / filled).quantize(Decimal("1e-8")).normalize()
     part = "" if status == FILLED else f" of {quantity.normalize():f}"
     return f"filled {filled.normalize():f}{part} at {price:f}" + (reason if status == CANCELED else "")
 

@@ -14,9 +14,9 @@ from ...guards import no_keys
 from ...numerals import plain_text, read_positive
 from ...orders import ARGUMENTS, Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
-from ...protocol.enums import ENUMS, AgentStatus, PositionMode
+from ...protocol.enums import AgentStatus
 from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, fetch_rows, read_rows
+from ..reads.reading import Catalogue, Reader, fetch_rows, is_hedged, read_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls
@@ -341,12 +341,10 @@ def _in_words_of_the_call(message: str) -> str:
 def _closing_orders(
     product: Product, row: Mapping[str, Any], price: Amount | None, options: Mapping[str, Any]
 ) -> list[Order]:
-    mode = ENUMS["position_mode"].text(row.get("positionMode")) or ""
-    hedge = mode.upper() == PositionMode.HEDGE.name
     long_size, short_size = str(row.get("longSize") or "0"), str(row.get("shortSize") or "0").removeprefix("-")
     # Sizes stay text, and "0.000" is no position: what is left without zeros, point and sign is empty.
     sizes = [size for size in (long_size, f"-{short_size}") if size.strip("-0.")]
-    return [close_position(product.symbol, size, price, hedge=hedge, **options) for size in sizes]
+    return [close_position(product.symbol, size, price, hedge=is_hedged(row), **options) for size in sizes]
 
 
 class IntentFlows(SessionPart):

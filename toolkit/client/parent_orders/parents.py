@@ -16,7 +16,7 @@ from ...products import Amount
 from ...protocol.actions import declaration
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
-from ..reads.reading import Catalogue
+from ..reads.reading import Catalogue, columns
 from .plan import RUNNING, Plan
 from .schedule import ParentRunner
 
@@ -26,26 +26,12 @@ if TYPE_CHECKING:
     from ..orders.delivery import Delivery
 
 WAIT_SECONDS = 0.1
-COLUMNS = {
-    "parent": "string",
-    "created": "datetime64[ms, UTC]",
-    "symbol": "string",
-    "side": "string",
-    "quantity": "float64",
-    "filled": "float64",
-    "average_price": "float64",
-    "done": "int64",
-    "slices": "int64",
-    "next": "datetime64[ms, UTC]",
-    "status": "string",
-    "message": "string",
-}
+COLUMNS = columns(
+    "string parent; time created; string symbol side; float64 quantity filled average_price; int64 done slices; "
+    "time next; string status message"
+)
 """Columns and dtypes of `session.parent_orders()`."""
-CHILD_COLUMNS = {
-    "intent": "string",
-    "time": "datetime64[ms, UTC]",
-    **dict.fromkeys(("quantity", "filled", "average_price"), "float64"),
-}
+CHILD_COLUMNS = columns("string intent; time time; float64 quantity filled average_price")
 """Columns and dtypes of `ParentOrder.children()`."""
 
 

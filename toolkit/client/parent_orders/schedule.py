@@ -21,6 +21,7 @@ import msgspec
 from ...errors import InputError, SessionClosed, ToolkitError
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
+from ..reads.reading import amount
 from .plan import CANCELED, FINISHED, RUNNING, Child, Plan
 
 if TYPE_CHECKING:
@@ -270,11 +271,7 @@ class ParentRunner:
         if not made.is_final:
             return None
         row = made.rows.get(0, {})
-        return replace(
-            child,
-            filled=Decimal(str(row.get("filledQty") or "0")),
-            value=Decimal(str(row.get("cumFilledValue") or "0")),
-        )
+        return replace(child, filled=amount(row, "filledQty"), value=amount(row, "cumFilledValue"))
 
     def _change(
         self, id: str, change: Callable[[Plan], Plan], expected: Plan | None = None, any_state: bool = False

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ... import margin
 from ...numerals import plain_text
 from ...products import MarginTier, Product
+from .reading import columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,15 +20,11 @@ if TYPE_CHECKING:
 YEAR_SECONDS = 365 * 86_400
 _ZERO = Decimal(0)
 
-_AMOUNTS = ("size", "entry_price", "mark_price", "notional", "unrealized_pnl", "margin", "return_on_margin")
-LEG_COLUMNS: dict[str, str] = {
-    **dict.fromkeys(("symbol", "side"), "string"),
-    **dict.fromkeys((*_AMOUNTS, "liquidation_price", "leverage"), "float64"),
-    **dict.fromkeys(("margin_mode", "position_mode"), "string"),
-    **dict.fromkeys(("realized_pnl", "fees"), "float64"),
-    **dict.fromkeys(("created", "time"), "datetime64[ms, UTC]"),
-    "account": "string",
-}
+LEG_COLUMNS = columns(
+    "string symbol side; float64 size entry_price mark_price notional unrealized_pnl margin return_on_margin "
+    "liquidation_price leverage; string margin_mode position_mode; float64 realized_pnl fees; time created time; "
+    "string account"
+)
 """Columns of `session.positions()` and their dtypes."""
 
 
@@ -102,18 +99,27 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
     }
 
 
-def _pnl(row: Mapping[str, Any]) -> Decimal:
-    long, short = _amount(row["long_size"]), _amount(row["short_size"])
-    mark = _amount(row["mark_price"])
-    return (long - short) * mark - _amount(row["long_entry_value"]) + _amount(row["short_entry_value"])
+def net_size(row: Mapping[str, Any]) -> Decimal:
+    """Return the size of a position by column, negative for a short; of a hedged one long less short."""
+    return _amount(row["long_size"]) - abs(_amount(row["short_size"]))
 
 
-def _maintenance(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> Decimal:
-    if not tiers:
+def pnl_of(row: Mapping[str, Any], mark: Decimal) -> Decimal:
+    """Return the unrealised PnL of a position at a mark price."""
+    return net_size(row) * mark - _amount(row["long_entry_value"]) + abs(_amount(row["short_entry_value"]))
+
+
+def isolated_equity(row: Mapping[str, Any]) -> Decimal:
+    """Return the equity of an isolated position, 0 of another."""
+    if row["margin_mode"] != "ISOLATED":
         return _ZERO
-    mark = _amount(row["mark_price"])
-    sizes = (_amount(row["long_size"]), _amount(row["short_size"]))
-    return sum((margin.maintenance_margin(size * mark, tiers) for size in sizes if size), _ZERO)
+    return _amount(row["assigned_margin"]) + pnl_of(row, _amount(row["mark_price"]))
+
+
+def maintenance_of(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> Decimal:
+    """Return the maintenance margin of both legs of a position, 0 without tiers."""
+    mark, sizes = _amount(row["mark_price"]), (_amount(row["long_size"]), abs(_amount(row["short_size"])))
+    return sum((margin.maintenance_margin(size * mark, tiers) for size in sizes if size and tiers), _ZERO)
 
 
 def _available_margin(
@@ -126,12 +132,12 @@ def _available_margin(
     """
     cross = [row for row in rows if row["margin_mode"] != "ISOLATED"]
     isolated = [row for row in rows if row["margin_mode"] == "ISOLATED"]
-    isolated_equity = sum((_amount(row["assigned_margin"]) + _pnl(row) for row in isolated), _ZERO)
-    maintenance = {row["symbol"]: _maintenance(row, tiers.get(row["symbol"])) for row in cross}
+    maintenance = {row["symbol"]: maintenance_of(row, tiers.get(row["symbol"])) for row in cross}
     available: dict[str, Decimal] = {}
     if equity is not None:
-        free = equity - isolated_equity - sum(maintenance.values(), _ZERO)
-        available = {row["symbol"]: free + maintenance[row["symbol"]] - _pnl(row) for row in cross}
+        free = equity - sum(map(isolated_equity, isolated), _ZERO) - sum(maintenance.values(), _ZERO)
+        profits = {row["symbol"]: pnl_of(row, _amount(row["mark_price"])) for row in cross}
+        available = {symbol: free + maintenance[symbol] - profit for symbol, profit in profits.items()}
     return available | {row["symbol"]: _amount(row["assigned_margin"]) for row in isolated}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +13,7 @@ from ...environments import LOCAL
 from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct
 from ...numerals import moment
 from ...products import Product, ProductTable
+from ...protocol.enums import ENUMS, PositionMode
 from ...protocol.reads.door import Door, admit, rows_of
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from ..io.rate_limits import RateLimiter
     from .paging import PagedRead
 
-
+Row = Mapping[str, Any]
+"""A row of an answer, in wire names."""
 OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
 """Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
 than missed."""
@@ -54,7 +57,27 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
     return read_envelope(reply, what)
 
 
-def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Mapping[str, Any]]]:
+def columns(declared: str) -> dict[str, str]:
+    """Return the dtype of each column of a table, in order, declared as a dtype with its columns.
+
+    >>> columns("string name side; time since; float64 size")
+    {'name': 'string', 'side': 'string', 'since': 'datetime64[ms, UTC]', 'size': 'float64'}
+    """
+    parts = (part.split() for part in declared.split(";"))
+    return {name: "datetime64[ms, UTC]" if kind == "time" else kind for kind, *names in parts for name in names}
+
+
+def amount(row: Row, name: str) -> Decimal:
+    """Return an amount of a row, 0 where it is missing."""
+    return Decimal(str(row.get(name) or "0"))
+
+
+def is_hedged(position: Row) -> bool:
+    """Return whether a position is one in hedge mode, in which a product has a long and a short leg."""
+    return (ENUMS["position_mode"].text(position.get("positionMode")) or "").upper() == PositionMode.HEDGE.name
+
+
+def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
     """As `fetch_rows`; raises BadAnswer unless every row has what its record can't do without."""
     endpoint = ENDPOINTS[name]
     envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
@@ -63,7 +86,7 @@ def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Mapping[str, A
     return rows
 
 
-def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Mapping[str, Any]]]:
+def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
     """Return the rows of one response of the query `name`, without a rate limit; `query` is in wire names.
 
     They are as they came, for a caller that looks at each of them. [] where the data has another shape.
@@ -173,6 +196,14 @@ class Reader:
         query = yield from self.query(endpoint, given)
         return (yield from self._run(PagedRead(endpoint, query, start_ms, end_ms), Progress.silent()))
 
+    def open_orders(self, account: str, code: int | None = None) -> Flow[dict[int, tuple[str, Row]]]:
+        """Return status and row of every open order of an account, by its id; `code` is its product (None: all)."""
+        found: dict[int, tuple[str, Row]] = {}
+        for status in OPEN_STATUSES:
+            read = yield from self.all_rows("order_states", {"account": account, "status": status, "symbol": code})
+            found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
+        return found
+
     def _run(self, read: PagedRead, progress: Progress) -> Flow[PagedRead]:
         yield from read.run(lambda query: self.fetch(read.endpoint, query), progress)
         return read
@@ -180,7 +211,7 @@ class Reader:
     def frame_of(
         self,
         reads: Sequence[PagedRead],
-        rows: Sequence[Mapping[str, Any]],
+        rows: Sequence[Row],
         *,
         exact: bool = False,
         index: str | None = None,
@@ -264,7 +295,7 @@ class Reader:
         made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         return made
 
-    def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
+    def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Row]]:
         """Send one request; return the rows as they came, in wire names, for a caller that asks again and again.
 
         Raises BadAnswer unless every row has what its record can't do without.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_LAZY = {"Events": "events", "Kind": "event_array", "check": "quality", "load": "loading"}
+from ...extras import on_first_use
+
+_HOMES = {"Events": "events", "Kind": "event_array", "check": "quality", "load": "loading"}
 """Public name → module that holds it; loaded on first use, because they need pandas."""
 
-__all__ = sorted(_LAZY)
+__all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
     from .event_array import Kind as Kind
@@ -16,8 +17,4 @@ if TYPE_CHECKING:
     from .loading import load as load
     from .quality import check as check
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
+from ...client.reads.derived_columns import isolated_equity, maintenance_of
 from ...exposure import bankruptcy_ticks
 from ...products import Product
 from ..base_panel.number_format import in_units, money, percent, signed, trimmed
@@ -97,34 +98,11 @@ def no_holdings(product: Product) -> Holdings:
     return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
 
 
-def net_size(row: Row) -> Decimal:
-    """Return the size of a position, negative for a short; of a hedged one long less short."""
-    size: Decimal = row["long_size"] - abs(row["short_size"])
-    return size
-
-
-def pnl_of(row: Row, mark: Decimal) -> Decimal:
-    """Return the unrealised PnL of a position at a mark price."""
-    pnl: Decimal = net_size(row) * mark - row["long_entry_value"] + abs(row["short_entry_value"])
-    return pnl
-
-
-def isolated_equity(row: Row) -> Decimal:
-    """Return the equity of an isolated position, 0 of another."""
-    if row["margin_mode"] != "ISOLATED":
-        return ZERO
-    return (row["assigned_margin"] or ZERO) + pnl_of(row, row["mark_price"] or ZERO)
-
-
 def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterable[Row]) -> Decimal:
     """Return the maintenance margin of the cross positions in other products."""
-    total = ZERO
-    for row in rows:
-        other = products.get(row["symbol"])
-        if other is not None and other.symbol != product.symbol and row["margin_mode"] != "ISOLATED" and other.tiers:
-            for size in (row["long_size"], abs(row["short_size"])):
-                total += margin.maintenance_margin(size * (row["mark_price"] or ZERO), other.tiers)
-    return total
+    others = [row for row in rows if row["symbol"] != product.symbol and row["margin_mode"] != "ISOLATED"]
+    known = (row for row in others if row["symbol"] in products)
+    return sum((maintenance_of(row, products[row["symbol"]].tiers) for row in known), ZERO)
 
 
 def _reduces(order: Row) -> bool:

@@ -17,25 +17,12 @@ from ... import margin
 from ...checks import Failure, check_order
 from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
-from ...orders import Bracket, Order
+from ...orders import ARGUMENTS, Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
 from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
 
-FIELDS = {
-    "ordPx": "price",
-    "ordQty": "quantity",
-    "ordType": "order_type",
-    "ordSide": "side",
-    "timeInForce": "tif",
-    "slippagePct": "slippage",
-    "clOrdId": "client_id",
-    "reduceOnly": "reduce_only",
-    "reduceOnlyOption": "reduce_only",
-    "symbolCode": "symbol",
-    "triggerPx": "trigger_price",
-    "tpslTriggerType": "trigger_by",
-}
+FIELDS = {**ARGUMENTS, "ordType": "order_type", "clOrdId": "client_id", "symbolCode": "symbol"}
 """Wire name → field of the ticket."""
 MICRO = Decimal("0.000001")
 MAX_CLIENT_ID = 2**63 - 1

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ... import margin
+from ...client.reads.derived_columns import isolated_equity, maintenance_of, net_size
 from ...errors import ToolkitError
 from ...numerals import time_text
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, in_units, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, module
-from ..order_ticket.holdings import AccountStreams, isolated_equity, net_size, row_of
-from .blotter import funding_row, legs, size_text
+from ..order_ticket.holdings import AccountStreams, row_of
+from .blotter import funding_row, size_text
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -207,11 +207,9 @@ def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mappin
     for shock in SHOCKS:
         equity, needed = wallet["equity"] - own, _ZERO
         for one in cross:
-            product = products.find(one["symbol"])
             equity += net_size(one) * one["mark_price"] * shock
-            for size in legs(one):
-                value = abs(size) * one["mark_price"] * (1 + shock)
-                needed += margin.maintenance_margin(value, product.tiers) if product.tiers else _ZERO
+            moved = {**one, "mark_price": one["mark_price"] * (1 + shock)}
+            needed += maintenance_of(moved, products.find(one["symbol"]).tiers)
         share = percent(needed / equity, 1) if equity > 0 else MISSING
         gone = "✖ liquidated" if equity <= needed else ""
         found.append([change(shock, 0), money(equity), money(needed), share, gone])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from ...client.reads.derived_columns import net_size, pnl_of
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ...products import decimal_text
@@ -18,7 +19,7 @@ from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_
 from ..base_panel.panel import can_sign, confirmed, module
 from ..base_panel.review import ReviewedPanel, order_row
 from ..base_panel.watch import EVERY
-from ..order_ticket.holdings import UNTRIGGERED, AccountStreams, net_size, pnl_of, row_of
+from ..order_ticket.holdings import UNTRIGGERED, AccountStreams, row_of
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared

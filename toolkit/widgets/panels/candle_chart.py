@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import traitlets
 
 from ...client.reads.conversion import seconds
+from ...client.reads.derived_columns import net_size, pnl_of
 from ...errors import InputError, ToolkitError
 from ...numerals import Span, span_ns, unit_text
 from ...orders import Order
@@ -21,7 +22,7 @@ from ...products import exact
 from ..base_panel import static_view
 from ..base_panel.number_format import change, grouped, in_units, side_text, signed, trimmed
 from ..base_panel.panel import can_sign, module
-from ..order_ticket.holdings import AccountStreams, net_size, pnl_of, row_of
+from ..order_ticket.holdings import AccountStreams, row_of
 from .blotter import EXITS, PositionPanel, exit_kind, is_untriggered
 
 if TYPE_CHECKING:
