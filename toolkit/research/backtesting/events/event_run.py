@@ -184,6 +184,7 @@ class _EventRun:
                 orders = broker.account.orders
                 resting = [entry for key, entry in broker.resting.items() if orders[key].product == code]
                 broker.markets[code] = window.advance(resting)
+        broker.look_ns = 0
         self.next_window_ns = min(window.end_ns for window in self.windows.values())
         return _feed(broker, time, self.next_window_ns)
 
@@ -208,7 +209,7 @@ class _EventRun:
             )
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
-            if broker.resting:
+            if broker.resting and broker.look_ns <= time:
                 filled = broker.next_fill(time)
                 if filled is not None:
                     broker.fill(*filled)
