@@ -167,11 +167,9 @@ class EventBroker(SimulatedBroker):
 
     def _quotes_for_exit(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
         """Quote the recorded levels in which triggers and liquidations can close a position."""
-        if not (self.account.waiting or self.core.state.liquidations):
-            wallet = account_margin.wallet(self.core, self.account)
-            isolated = any(position.mode for position in self.account.positions.values())
-            if wallet.equity > 2 * wallet.maintenance and not isolated:  # far from a liquidation
-                return []
+        busy = self.account.waiting or self.core.state.liquidations
+        if not busy and account_margin.healthy(self.core, self.account):
+            return []
         return self._offer(state, side, steps)
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
@@ -278,14 +276,9 @@ class EventBroker(SimulatedBroker):
             self.known_steps[event.product] += event.side * event.fill_quantity
         super().deliver_order_event(event)
 
-    def receive_books(self, time_ns: int) -> None:
-        """Bring the books that the strategy sees to a time of its clock."""
-        for market in self.markets.values():
-            market.receive(time_ns)
-
     def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
         """Return the book as the strategy has received it; sides are empty before the first message."""
-        cursor = self.markets[state.code].feed_cursor
+        cursor = self.markets[state.code].receive(self.local_ns)
         known, sides = self._books.get((state.code, depth), (None, ()))
         if known != (cursor, cursor.applied) or self.impact.taken:
             (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio

@@ -190,11 +190,12 @@ class HistoricalMarket:
         self.cursor.move(self.messages_until(rank))
         return self.cursor.levels(side, depth)
 
-    def receive(self, time_ns: int) -> None:
-        """Apply what has reached the strategy by a time of its clock to `feed_cursor`."""
+    def receive(self, time_ns: int) -> BookCursor:
+        """Return the book as it has reached the strategy by a time of its clock, which must not run back."""
         cursor, times = self.feed_cursor, self._feed_times
         if cursor.applied < len(times) and times[cursor.applied] <= time_ns:
             cursor.move(bisect_right(times, time_ns, cursor.applied))
+        return cursor
 
     def _run(self, side: int, price: int, rank: int) -> tuple[int, int, int]:
         """Return where a level's changes after a rank begin, and where all its changes begin and end."""
