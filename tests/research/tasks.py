@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +58,20 @@ def connected(port: int, a: int) -> int:
         line.sendall(b"x")
         line.recv(1)
     return a
+
+
+def meeting(folder: str, a: int) -> int:
+    """Return the process; the point 5 waits until another process has run a point."""
+    (Path(folder) / str(os.getpid())).touch()
+    latest = time.monotonic() + 120
+    while a == 5 and len(os.listdir(folder)) < 2:
+        assert time.monotonic() < latest, "no other process has run a point"
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def stuck(started: Any) -> None:
+    """Begin no work as long as the parent lives."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()

@@ -76,39 +76,42 @@ class Quoter(Strategy):
         self.slots: dict[tuple[int, int], list[Any]] = {}
         self.received: dict[tuple[int, int], tuple[int, int]] = {}
 
+    def on_start(self, ctx: Any) -> None:
+        """Keep what does not change."""
+        self.symbol = ctx.symbols[0]
+        self.product = ctx.product(self.symbol)
+        self.tick, self.step = float(self.product.tick_size), float(self.product.step_size)
+
     def on_fill(self, ctx: Any, fill: Any) -> None:
         """Keep what arrives of an order at one instant as one row."""
-        product, key = ctx.product(fill.symbol), (ctx.now, fill.order_id)
-        steps = round(fill.quantity / float(product.step_size)) * (1 if fill.side == "BUY" else -1)
+        key = ctx.now, fill.order_id
+        steps = round(fill.quantity / self.step) * (1 if fill.side == "BUY" else -1)
         total = self.received.get(key, (0, 0))[0] + steps
-        self.received[key] = total, round(fill.price / float(product.tick_size))
+        self.received[key] = total, round(fill.price / self.tick)
 
     def on_timer(self, ctx: Any) -> None:
         """Decide."""
-        setup, book, symbol = self.setup, ctx.book(), ctx.symbols[0]
+        setup, book = self.setup, ctx.book()
         self.count += 1
         if not (book.bids and book.asks) or ctx.now > self.end_ms:
             return
-        position, product = ctx.position(symbol), ctx.product(symbol)
-        tick = float(product.tick_size)
+        position = ctx.position(self.symbol)
         if setup.market and self.count % 11 == 0:
-            (ctx.sell if position > 1e-9 else ctx.buy)(symbol, f"{setup.market:g}")
+            (ctx.sell if position > 1e-9 else ctx.buy)(self.symbol, f"{setup.market:g}")
         for side, best in ((1, book.bids[0][0]), (-1, book.asks[0][0])):
             if position * side > MOST - 1e-9 or (setup.inside > 0 > side):
                 continue
+            nearest = round(best / self.tick) + side * setup.inside
             for level in range(setup.levels):
-                wanted = round(best / tick) - side * (level * setup.spacing - setup.inside)
-                self.keep(ctx, side, level, wanted)
+                self.keep(ctx, side, level, nearest - side * level * setup.spacing)
 
     def keep(self, ctx: Any, side: int, level: int, wanted: int) -> None:
         """Place, amend or cancel the order of one level: `wanted` is its price in ticks."""
-        setup, symbol = self.setup, ctx.symbols[0]
-        product = ctx.product(symbol)
-        slot = self.slots.get((side, level))
-        price = product.tick_size * wanted
+        setup, slot = self.setup, self.slots.get((side, level))
         if slot is None or slot[0].done:
-            send = ctx.buy if side > 0 else ctx.sell
-            self.slots[side, level] = [send(symbol, f"{setup.size:g}", price, tif="POST_ONLY"), wanted, setup.size]
+            send, price = ctx.buy if side > 0 else ctx.sell, self.product.tick_size * wanted
+            order = send(self.symbol, f"{setup.size:g}", price, tif="POST_ONLY")
+            self.slots[side, level] = [order, wanted, setup.size]
         elif self.count % 5:
             return
         elif slot[1] == wanted:
@@ -117,7 +120,7 @@ class Quoter(Strategy):
                 ctx.modify(slot[0], quantity=f"{slot[2]:g}")
         elif setup.amends:
             slot[1] = wanted
-            ctx.modify(slot[0], price=price)
+            ctx.modify(slot[0], price=self.product.tick_size * wanted)
         else:
             ctx.cancel(slot[0])
 

@@ -21,6 +21,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from ..errors import InputError
@@ -232,7 +233,7 @@ def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
     on_timer: Callable[..., None] = strategy.on_timer
     if len(inspect.signature(on_timer).parameters) > 1:
         return lambda: on_timer(ctx, ctx.now)
-    return lambda: on_timer(ctx)
+    return partial(on_timer, ctx)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from tests.research.markets import Wandering, walk
-from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, total
+from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, meeting, stuck, total
 from toolkit.errors import DataWarning, InputError
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
@@ -64,14 +64,27 @@ def where(a: int, **options: Any) -> dict[str, int]:
     return {"process": os.getpid()}
 
 
-def test_a_sweep_runs_here_until_processes_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_runs_here_until_processes_pay_and_then_in_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     points.end_workers()
     assert set(sweep(where, {"a": range(6)}, progress=False)["process"]) == {os.getpid()}
     monkeypatch.setattr(points, "START_COST", -1.0)
-    first, *others = sweep(where, {"a": range(6)}, progress=False)["process"]
-    assert first == os.getpid()
-    assert os.getpid() not in others
+    first, second, *_, last = sweep(meeting, {"a": range(6), "folder": [str(tmp_path)]}, progress=False)["value"]
+    assert first == last == os.getpid(), "this process goes on, from the end"
+    assert second != os.getpid()
+
+
+def test_a_process_that_does_not_start_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    points.end_workers()
+    monkeypatch.setattr(points, "START_COST", -1.0)
+    monkeypatch.setattr(points, "_begin_worker", stuck)
+    try:
+        assert set(sweep(where, {"a": range(6)}, progress=False)["process"]) == {os.getpid()}
+    finally:
+        for _, processes in list(points._kept.items()):
+            processes.idle.cancel()
+            processes.stop()
+        points._kept.clear()
 
 
 def test_processes_are_kept_for_the_next_sweep_of_the_same_code() -> None:

@@ -14,12 +14,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
@@ -233,20 +234,23 @@ def runner(
     elif workers == 0:
         yield here
     else:
-        with _Work(task, data, options, workers or os.cpu_count() or 1) as work:
+        # By default this process works too, whatever the others get of the processors.
+        with _Work(task, data, options, workers or max((os.cpu_count() or 1) - 1, 1)) as work:
             yield partial(_retried, work.run) if workers else partial(_where_it_pays, here, work)
 
 
-def _where_it_pays(
-    here: Callable[[Sequence[Point]], Iterator[Record]], work: _Work, points: Sequence[Point]
-) -> Iterator[Record]:
-    """Yield records of points that run in this process, and in others once that takes less time."""
+Here = Callable[[Sequence[Point]], Iterator[Record]]
+"""Runs points in this process."""
+
+
+def _where_it_pays(here: Here, work: _Work, points: Sequence[Point]) -> Iterator[Record]:
+    """Yield records of points that run in this process, and also in others once that takes less time."""
     begun = time.perf_counter()
     for done, record in enumerate(here(points), start=1):
         yield record
-        saved = (time.perf_counter() - begun) / done * (len(points) - done) * (1 - 1 / work.workers)
+        saved = (time.perf_counter() - begun) / done * (len(points) - done) * work.workers / (work.workers + 1)
         if saved > (KEPT_COST if work.key in _kept else START_COST):
-            yield from _retried(work.run, points[done:])
+            yield from _retried(work.run, points[done:], here)
             return
 
 
@@ -254,10 +258,10 @@ Lost = dict[Point, str]
 """Points whose worker died → how."""
 
 
-def _retried(run: Callable[[Sequence[Point], Lost], Iterator[Record]], points: Sequence[Point]) -> Iterator[Record]:
+def _retried(run: Callable[..., Iterator[Record]], points: Sequence[Point], *here: Here) -> Iterator[Record]:
     """Yield records as they finish. Points lost with a dead worker are retried one at a time, to find the cause."""
     lost: Lost = {}
-    yield from run(points, lost)
+    yield from run(points, lost, *here)
     for point in lost:
         dead: Lost = {}
         yield from run([point], dead)
@@ -289,8 +293,11 @@ class _Work:
     def __enter__(self) -> _Work:
         return self
 
-    def run(self, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
-        """Yield records as they finish, and add the points whose process died to `lost`."""
+    def run(self, points: Sequence[Point], lost: Lost, here: Here | None = None) -> Iterator[Record]:
+        """Yield records as they finish, and add the points whose process died to `lost`.
+
+        With `here` this process takes points from the end, until the others have taken all before.
+        """
         if self._processes is None:
             self._processes = _kept.pop(self.key, None) or _Processes(self.workers)
             end_workers()  # of other code
@@ -298,7 +305,7 @@ class _Work:
             handle, self._path = tempfile.mkstemp(prefix="toolkit-sweep-")
             with os.fdopen(handle, "wb") as file:
                 file.write(self._packed())
-        yield from self._processes.run(self._path, points, lost)
+        yield from self._processes.run(self._path, points, lost, here)
 
     def __exit__(self, kind: object, *_: object) -> None:
         if self._path:
@@ -345,15 +352,28 @@ class _Processes:
         for each in running:
             each.terminate()
 
-    def run(self, path: str, points: Sequence[Point], lost: Lost) -> Iterator[Record]:
+    def run(self, path: str, points: Sequence[Point], lost: Lost, here: Here | None) -> Iterator[Record]:
         """Run points of the work in a file; see `_Work.run`."""
         try:
             futures = {self.pool.submit(_local_point, path, point): point for point in points}
         except BrokenProcessPool:  # one of them was killed while they were kept
             self.pool = self._make()
             futures = {self.pool.submit(_local_point, path, point): point for point in points}
+        ended: SimpleQueue[Future[Record]] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
+        left, own = dict(futures), list(futures)
         try:
-            for future in as_completed(futures):
+            while left:
+                if here is not None and own and ended.empty():
+                    future = own.pop()
+                    # A process that has not started yet is not waited for.
+                    if future.cancel() or not self._started.is_set():
+                        yield from here([left.pop(future)])
+                    continue
+                future = ended.get()
+                if left.pop(future, None) is None:
+                    continue
                 try:
                     record = future.result()
                 except BrokenProcessPool:

@@ -86,10 +86,10 @@ def outcome(found: Any, seen: list[Any]) -> dict[str, str]:
     return {**{name: table.reset_index().to_csv() for name, table in tables.items()}, "seen": repr(seen)}
 
 
-def run(given: Any, settings: dict[str, Any]) -> dict[str, str]:
+def run(given: Any, settings: dict[str, Any], strategy: type[Quotes] = Quotes) -> dict[str, str]:
     kept: list[Quotes] = []
 
-    class Kept(Quotes):
+    class Kept(strategy):  # type: ignore[misc, valid-type]
         def on_stop(self, ctx: Any) -> None:
             kept.append(self)
 
@@ -110,6 +110,28 @@ def test_files_one_after_another_are_the_events_at_once(name: str, feed_ms: floa
     assert run(parts, SETTINGS[name]) == whole
     if name == "plain":
         assert run(parts[::-1], SETTINGS[name]) == whole, "the order of the list decides nothing"
+
+
+class Bars(Quotes):
+    """Also takes bars, and reads a longer bar and an indicator of them."""
+
+    def on_start(self, ctx: Any) -> None:
+        super().on_start(ctx)
+        self.mean = self.I(lambda closes: np.cumsum(closes) / np.arange(1, len(closes) + 1))
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        self.seen.append((ctx.now, bar, self.mean[-1], len(ctx.bars(interval="2s").close)))
+
+
+@pytest.mark.parametrize("feed_latency", [None, "40ms"])
+@pytest.mark.parametrize("seed", range(4))
+def test_bars_of_files_are_those_of_the_events_at_once(seed: int, feed_latency: str | None) -> None:
+    events = market(seed, feed_ms=30)
+    settings = {"interval": "1s", "feed_latency": feed_latency}
+    whole = run(events, settings, Bars)
+    assert whole["seen"].count("Bar(") > 5
+    cuts = sorted({0, len(events), *np.random.default_rng(seed).integers(1, len(events), 4).tolist()})
+    assert run([events[first:last] for first, last in itertools.pairwise(cuts)], settings, Bars) == whole
 
 
 def test_a_run_on_files_is_audited_as_one_on_all_events(tmp_path: Path) -> None:
@@ -169,8 +191,6 @@ def test_what_needs_all_events_at_once_says_so(tmp_path: Path) -> None:
         backtest(Quotes(), {"BTCUSDC": parts}, queue="exact")
     with pytest.raises(InputError, match='latency "feed" needs all events at once'):
         backtest(Quotes(), {"BTCUSDC": parts}, latency="feed")
-    with pytest.raises(InputError, match="bars need all events at once"):
-        backtest(Quotes(), {"BTCUSDC": parts}, interval="1s")
     with pytest.raises(InputError, match="there is no file"):
         backtest(Quotes(), {"BTCUSDC": [tmp_path / "none.parquet"]})
     other = Events(parts[1].array, symbol="ETHUSDC")

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ....errors import InputError
-from ...data.event_array import MS, EventArray, Kind
-from ...data.event_files import EventFiles
-from ...data.order_books import feed_times
+from ...data.event_array import MS, Kind
+from ...data.event_files import EventFiles, summary_of
 from ...market_data import Bar, span_ms
 from ...strategy import Strategy, overrides
 
 if TYPE_CHECKING:
     from ...data.events import Events
     from .event_broker import EventBroker
+
+
+PLACES = 9
+"""Decimal places of the volume of a bar."""
 
 
 class EventBars:
@@ -31,10 +33,6 @@ class EventBars:
     ) -> None:
         wanted = interval is not None or overrides(strategy, "on_bar") or overrides(strategy, "on_bars")
         self.interval_ms = span_ms(interval or "1m") if wanted else 0
-        for symbol, part in data.items() if self.interval_ms else ():
-            if isinstance(part, EventFiles):
-                text = f"{symbol}: bars need all events at once; give data.load(files), or candles as data"
-                raise InputError(text, field="data", rule="events in memory")
         self._data: Mapping[str, Any] = data
         self._feed_ns = feed_ns
         self._feeds: dict[str, list[Any]] = {}
@@ -45,11 +43,12 @@ class EventBars:
         instants: dict[int, list[Bar]] = {}
         received: dict[int, int] = {}
         for symbol, events in self._data.items() if self.interval_ms else ():
-            bars = _bars(symbol, events, self.interval_ms)
+            traded, end_ns = _traded(events, self.interval_ms)
+            bars = _bars(symbol, traded, end_ns // MS, self.interval_ms)
             for bar in bars:
                 instants.setdefault(bar.closed, []).append(bar)
-            for closed, last_ns in _received(events, self.interval_ms).items():
-                received[closed] = max(received.get(closed, 0), last_ns)
+                if bar.time in traded:
+                    received[bar.closed] = max(received.get(bar.closed, 0), traded[bar.time][-1])
             for computed in broker.ctx._precomputed:
                 if computed.symbol == symbol:
                     self._feeds.setdefault(symbol, []).extend(computed.feeds(bars))
@@ -74,22 +73,39 @@ class EventBars:
             strategy.on_bars(ctx, dict(self._latest))
 
 
-def _bars(symbol: str, events: Events, interval_ms: int) -> list[Bar]:
+def _traded(events: Events | EventFiles, interval_ms: int) -> tuple[dict[int, tuple[Any, ...]], int]:
+    """Return the bars that trades make, by opening time, and the time of the last event, Unix ns.
+
+    A bar is open, high, low, close, volume, and when its last trade reached the strategy, Unix ns.
+    """
+    summary = events.summary if isinstance(events, EventFiles) else summary_of(events)
+    found: dict[int, tuple[Any, ...]] = {}
+    for part in events if isinstance(events, EventFiles) else [events]:
+        trades = part.of(Kind.TRADE)
+        numbers = trades["exchange_ns"] // (interval_ms * MS)
+        last = pd.Series(trades["local_ns"] + summary.behind).groupby(numbers).max()
+        bars = part.bars(f"{interval_ms}ms")
+        for number, received, row in zip(last.index, last, bars.itertuples(index=False), strict=True):
+            # rounded, so that a sum in two files is the sum in one
+            opened, made = int(number) * interval_ms, (*row[2:6], round(row.volume, PLACES), received)
+            if opened in found:  # the file before has its first trades
+                (start, high, low, _, volume, before), (_, higher, lower, close, more, after) = found[opened], made
+                made = (
+                    start,
+                    max(high, higher),
+                    min(low, lower),
+                    close,
+                    round(volume + more, PLACES),
+                    max(before, after),
+                )
+            found[opened] = made
+    return found, summary.exchange_ns[1]
+
+
+def _bars(symbol: str, traded: Mapping[int, tuple[Any, ...]], end_ms: int, interval_ms: int) -> list[Bar]:
     """Return the complete bars from the first trade on; those without trades are flat, as in live runs."""
-    traded = {
-        int(row[0].timestamp() * 1000): row[2:] for row in events.bars(f"{interval_ms}ms").itertuples(index=False)
-    }
-    end_ms = int(events.array["exchange_ns"].max()) // MS
     bars, values = list[Bar](), (np.nan,) * 5
     for opened in range(min(traded, default=end_ms), end_ms - interval_ms + 1, interval_ms):
-        values = traded.get(opened, (values[3],) * 4 + (0.0,))
+        values = traded[opened][:5] if opened in traded else (values[3],) * 4 + (0.0,)
         bars.append(Bar(symbol, opened, opened + interval_ms, *values))
     return bars
-
-
-def _received(events: EventArray, interval_ms: int) -> dict[int, int]:
-    """Return when the last trade of each bar reached the strategy, Unix ns, by closing time."""
-    trades = events.array["kind"] == Kind.TRADE
-    numbers = events.array["exchange_ns"][trades] // (interval_ms * MS)
-    last = pd.Series(feed_times(events)[trades]).groupby(numbers).max()
-    return dict(zip(((last.index + 1) * interval_ms).tolist(), last.tolist(), strict=True))

@@ -22,7 +22,7 @@ from ...strategy import Strategy
 from ..bar_matching import ADDRESS, NEVER, SymbolState
 from ..broker import RunSettings, SimulatedBroker
 from ..models import BarModels
-from .recorded_market import HistoricalMarket, Resting
+from .recorded_market import FAR, HistoricalMarket, Resting
 from .request_latency import RequestLatency
 
 Happening = tuple[int, int, int, str, Any]
@@ -32,6 +32,8 @@ TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "even
 """The order of what takes place at one instant, after the recorded trades and settlements: marks of the exchange,
 requests that reach it, answers that reach the strategy, the feed (FEED_TURN), bars, timers."""
 FEED_TURN = 3
+LOOK_AHEAD_NS = 3_000 * MS
+"""How far ahead fills are looked for: the recording does not react, so one look serves many steps."""
 
 
 class Impact:
@@ -92,6 +94,8 @@ class EventBroker(SimulatedBroker):
         self.now_ns = self.local_ns = 0
         self.last_arrivals = [0, 0]  # of requests at the exchange, of answers at the strategy
         self.resting: dict[int, Resting] = {}
+        self.look_ns = 0
+        """No order at rest is filled before this time; then `next_fill` has to look."""
         self._books: dict[tuple[int, int], Any] = {}
         """The book last made of a product and depth, and after which message that was."""
         self.known_steps = dict.fromkeys(self.by_code, 0)
@@ -163,11 +167,9 @@ class EventBroker(SimulatedBroker):
 
     def _quotes_for_exit(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
         """Quote the recorded levels in which triggers and liquidations can close a position."""
-        if not (self.account.waiting or self.core.state.liquidations):
-            wallet = account_margin.wallet(self.core, self.account)
-            isolated = any(position.mode for position in self.account.positions.values())
-            if wallet.equity > 2 * wallet.maintenance and not isolated:  # far from a liquidation
-                return []
+        busy = self.account.waiting or self.core.state.liquidations
+        if not busy and account_margin.healthy(self.core, self.account):
+            return []
         return self._offer(state, side, steps)
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
@@ -215,33 +217,34 @@ class EventBroker(SimulatedBroker):
                     order.product, order.side, order.price, order.leaves, order.priority
                 )
                 market.join(entry, market.rank_at(self.now_ns))
+                self.look_ns = 0
         if len(resting) > len(orders) or any(key not in orders for key in resting):
             self.resting = {key: entry for key, entry in resting.items() if key in orders}
 
     def next_fill(self, until_ns: int) -> tuple[int, int] | None:
         """Return (Unix ns, order id) of the first fill of a resting order up to a time, None when there is none."""
-        first = None
-        ranks = {code: market.rank_at(until_ns) for code, market in self.markets.items()}
+        first, look_ns = None, FAR
         for key, entry in self.resting.items():
+            market = self.markets[entry.code]
+            if entry.found is None and entry.looked_ns < until_ns:
+                entry.looked_ns = until_ns + LOOK_AHEAD_NS
+                entry.found = market.next_fill(entry, market.rank_at(entry.looked_ns), self.partial_fills)
             if entry.found is None:
-                until = ranks[entry.code]
-                if until == entry.looked:  # nothing has happened there since the last look
-                    continue
-                entry.looked = until
-                entry.found = self.markets[entry.code].next_fill(entry, until, self.partial_fills)
-            if entry.found is not None:
-                market = self.markets[entry.code]
-                # of two orders filled at one instant the better price comes first, then the older order
-                found = market.times[entry.found[0]], entry.found[0], -entry.price * entry.side, key
-                if found[0] <= until_ns and (first is None or found < first):
-                    first = found
-        return (first[0], first[3]) if first else None
+                look_ns = min(look_ns, entry.looked_ns + 1)
+                continue
+            # of two orders filled at one instant the better price comes first, then the older order
+            found = market.times[entry.found[0]], entry.found[0], -entry.price * entry.side, key
+            if first is None or found < first:
+                first = found
+        self.look_ns = min(look_ns, first[0]) if first else look_ns
+        return (first[0], first[3]) if first and first[0] <= until_ns else None
 
     def fill(self, time_ns: int, key: int) -> None:
         """Book the fill that was found for a resting order."""
         entry, order = self.resting[key], self.account.orders[key]
         assert entry.found is not None
-        steps, entry.found, entry.looked = min(entry.found[1], order.leaves), None, -1
+        steps, entry.found, entry.looked_ns = min(entry.found[1], order.leaves), None, time_ns - 1
+        self.look_ns = 0
         self.advance_ns(time_ns)
         state = self.by_code[order.product]
         last = state.market.last
@@ -273,14 +276,9 @@ class EventBroker(SimulatedBroker):
             self.known_steps[event.product] += event.side * event.fill_quantity
         super().deliver_order_event(event)
 
-    def receive_books(self, time_ns: int) -> None:
-        """Bring the books that the strategy sees to a time of its clock."""
-        for market in self.markets.values():
-            market.receive(time_ns)
-
     def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
         """Return the book as the strategy has received it; sides are empty before the first message."""
-        cursor = self.markets[state.code].feed_cursor
+        cursor = self.markets[state.code].receive(self.local_ns)
         known, sides = self._books.get((state.code, depth), (None, ()))
         if known != (cursor, cursor.applied) or self.impact.taken:
             (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio

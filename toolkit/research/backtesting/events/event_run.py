@@ -45,6 +45,8 @@ CHUNK = 65_536
 """Messages of the feed that are made ready at a time."""
 Message = tuple[int, int, int, int, int, int]
 """A change of the book (0) or a trade (1): Unix ns, number of its symbol, which of the two, ticks, steps, taker."""
+FOR_STRATEGY = {"timer", "bars", "event", "funding"}
+"""Happenings at the strategy; the others are at the exchange."""
 LAST: Message = FAR, 0, 0, 0, 0, 0
 
 
@@ -184,6 +186,7 @@ class _EventRun:
                 orders = broker.account.orders
                 resting = [entry for key, entry in broker.resting.items() if orders[key].product == code]
                 broker.markets[code] = window.advance(resting)
+        broker.look_ns = 0
         self.next_window_ns = min(window.end_ns for window in self.windows.values())
         return _feed(broker, time, self.next_window_ns)
 
@@ -208,7 +211,7 @@ class _EventRun:
             )
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
-            if broker.resting:
+            if broker.resting and broker.look_ns <= time:
                 filled = broker.next_fill(time)
                 if filled is not None:
                     broker.fill(*filled)
@@ -226,7 +229,7 @@ class _EventRun:
                 self._process(due, kind, payload)
             elif received <= time:
                 self._at(received)
-                self._deliver(*message)
+                self._deliver(*message[1:])
                 message = next(feed, LAST)
             else:
                 self._see_trade(time)
@@ -235,11 +238,10 @@ class _EventRun:
         if bar is not None:
             bar.close()
 
-    def _deliver(self, time_ns: int, number: int, is_trade: int, price: int, steps: int, side: int) -> None:
+    def _deliver(self, number: int, is_trade: int, price: int, steps: int, side: int) -> None:
         """Hand a change of the book or a trade to the strategy."""
         broker, ctx = self.broker, self.ctx
         state = self.states[number]
-        broker.receive_books(time_ns)
         if not is_trade:
             broker.strategy.on_book(ctx, broker.book(state))
             return
@@ -252,20 +254,17 @@ class _EventRun:
 
     def _process(self, time_ns: int, kind: str, payload: Any) -> None:
         broker = self.broker
-        if kind == "timer":
+        if kind in FOR_STRATEGY:
             self._at(time_ns)
-            broker.receive_books(time_ns)
+        if kind == "timer":
             self.on_timer()
             broker.schedule(time_ns + round(self.ctx.timer_ms * MS), "timer", None)
         elif kind == "bars":
-            self._at(time_ns)
-            broker.receive_books(time_ns)
             self.bars.deliver(broker, payload)
-        elif kind in ("event", "funding"):
-            self._at(time_ns)
-            broker.receive_books(time_ns)
-            deliver = broker.deliver_order_event if kind == "event" else broker.deliver_payment
-            deliver(payload)
+        elif kind == "event":
+            broker.deliver_order_event(payload)
+        elif kind == "funding":
+            broker.deliver_payment(payload)
         elif kind == "mark":
             self._mark(time_ns)
             broker.schedule(time_ns + self.mark_ns, "mark", None)

@@ -21,8 +21,8 @@ class Resting:
     """An order in the recorded book: its place in the queue, and how far the recording was looked through for it."""
 
     __slots__ = (
-        "code", "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "looked", "message", "price",
-        "priority", "seen", "side", "trade",
+        "code", "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "looked_ns", "message",
+        "price", "priority", "seen", "side", "trade",
     )  # fmt: skip
 
     def __init__(self, code: int, side: int, price: int, leaves: int, priority: int) -> None:
@@ -33,8 +33,8 @@ class Resting:
         self.leaves = leaves
         self.entry = QueueEntry(0.0)
         self.depth = self.depth_first = self.depth_end = self.message = self.trade = self.joined = self.seen = 0
-        self.looked = -1
-        """The rank up to which a fill was looked for."""
+        self.looked_ns = -1
+        """The time up to which a fill was looked for."""
         self.found: tuple[int, int] | None = None
         """The fill that was found and not yet booked: (rank, steps)."""
 
@@ -190,11 +190,12 @@ class HistoricalMarket:
         self.cursor.move(self.messages_until(rank))
         return self.cursor.levels(side, depth)
 
-    def receive(self, time_ns: int) -> None:
-        """Apply what has reached the strategy by a time of its clock to `feed_cursor`."""
+    def receive(self, time_ns: int) -> BookCursor:
+        """Return the book as it has reached the strategy by a time of its clock, which must not run back."""
         cursor, times = self.feed_cursor, self._feed_times
         if cursor.applied < len(times) and times[cursor.applied] <= time_ns:
             cursor.move(bisect_right(times, time_ns, cursor.applied))
+        return cursor
 
     def _run(self, side: int, price: int, rank: int) -> tuple[int, int, int]:
         """Return where a level's changes after a rank begin, and where all its changes begin and end."""
@@ -219,7 +220,7 @@ class HistoricalMarket:
         rank = self.rank_at(time_ns)
         resting.depth, resting.depth_first, resting.depth_end = self._run(resting.side, resting.price, rank)
         resting.trade = bisect_right(self._takers[-resting.side][0], rank)
-        resting.message, resting.looked = self.messages_until(rank), -1
+        resting.message, resting.looked_ns = self.messages_until(rank), -1
 
     def _next_exact(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
         """Look on as `next_fill`, where the orders are known.
