@@ -92,5 +92,32 @@ ROOMS: dict[str, Room] = {
             _REFERENCE,
         ],
     ),
+    "venue/liquidation": Room(
+        ["toolkit/venue/liquidation"],
+        ["tests/venue/liquidation", "tests/venue/lab/test_control.py", "tests/test_info_contract.py", _REFERENCE],
+    ),
+    "venue/programs": Room(
+        ["toolkit/venue/programs"],
+        [
+            "tests/venue/programs",
+            "tests/venue/trading/test_margin_actions.py",
+            "tests/venue/api/test_gateway.py",
+            "tests/venue/lab/test_control.py",
+            "tests/test_info_contract.py",
+        ],
+    ),
+    "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"]),
+    "venue/feed": Room(
+        ["toolkit/venue/feed"],
+        ["tests/venue/feed", "tests/client/stream", "tests/venue/api/test_gateway.py"],
+    ),
+    "venue/lab": Room(["toolkit/venue/lab"], ["tests/venue/lab", "tests/venue/test_clocks.py"]),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
+    "client/stream": Room(["toolkit/client/stream"], ["tests/client/stream"]),
+    "client/reads": Room(["toolkit/client/reads"], ["tests/client/reads", "tests/test_info_contract.py"]),
+    "client/parent_orders": Room(
+        ["toolkit/client/parent_orders"], ["tests/client/parent_orders", "tests/client/limits/test_stopping.py"]
+    ),
+    "client/limits": Room(["toolkit/client/limits"], ["tests/client/limits", "tests/client/orders/test_pretrade.py"]),
+    "client/capture": Room(["toolkit/client/capture"], ["tests/client/capture"]),
 }

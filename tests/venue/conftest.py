@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import pytest
 
 from toolkit.venue.engine.commands import Command, Outcome
 from toolkit.venue.engine.core import Core
+from toolkit.venue.local import LocalVenue
 from toolkit.venue.risk.witness import watched
 
 EACH, SOME = 200, 25
@@ -27,3 +29,10 @@ def checked_commands(monkeypatch: pytest.MonkeyPatch) -> None:
             return apply(core, command)
 
     monkeypatch.setattr(Core, "apply", checked)
+
+
+@pytest.fixture(scope="module")
+def shared_venue() -> Iterator[LocalVenue]:
+    """A venue without accounts and market, for the examples of a property that leave it as it was."""
+    with LocalVenue(clock="manual", market=False, accounts=0) as made:
+        yield made

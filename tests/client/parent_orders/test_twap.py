@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import toolkit
 from tests.client.fake import FakeVenue
 from tests.client.fake import session as fake_session
+from toolkit import orders
 from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import MemoryLedger
 from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
-from toolkit.errors import CheckFailed, InputError, LimitReached, ToolkitError
+from toolkit.errors import CheckFailed, InputError, LimitReached, StoredFileError, ToolkitError
 from toolkit.orders import twap
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -26,9 +28,10 @@ from toolkit.venue.local import LocalVenue
 
 @pytest.fixture
 def venue() -> Iterator[LocalVenue]:
-    """A venue where nobody trades but the test, with an ask that fills everything."""
+    """A venue where nobody trades but the test, with an ask and a bid that fill everything."""
     with LocalVenue(clock="manual", market=False) as made:
         made.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        made.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
         yield made
 
 
@@ -48,14 +51,24 @@ def held(venue: LocalVenue) -> Decimal:
         return sum(other.positions(exact=True)["size"], Decimal(0))
 
 
-def test_the_children_come_evenly_from_now_to_the_end(session: Session, venue: LocalVenue) -> None:
-    began = venue.host.now_ms()
-    parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=4)
+@pytest.mark.parametrize("price", [None, "62500"])
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_the_children_come_evenly_from_now_to_the_end(
+    session: Session, venue: LocalVenue, side: Literal["BUY", "SELL"], mode: str, price: str | None
+) -> None:
+    venue.control.set_position_mode(str(session.account), mode)
+    at, began = "62600" if side == "BUY" else "62400", venue.host.now_ms()
+    if price is not None:
+        at = price
+        venue.control.add_liquidity("BTCUSDC", "SELL" if side == "BUY" else "BUY", price, "5")
+    parent = session.twap("BTCUSDC", side, "0.1", "10m", slices=4, price=price)
     assert (parent.status, parent.filled, parent.plan.done) == ("RUNNING", Decimal("0.025"), 1)
     venue.advance("10m")
     assert (parent.status, parent.filled, parent.remaining) == ("FINISHED", Decimal("0.1"), 0)
-    assert parent.average_price == Decimal(62600)
-    assert "4 of 4, 0.100 filled at 62600" in repr(parent)
+    assert parent.average_price == Decimal(at)
+    assert f"{side} 0.1 BTCUSDC" in repr(parent)
+    assert f"4 of 4, 0.100 filled at {at}" in repr(parent)
     children = parent.children()
     assert [(one.value // 10**6 - began) for one in children["time"]] == [0, 200_000, 400_000, 600_000]
     assert children["quantity"].tolist() == [0.025] * 4
@@ -225,6 +238,94 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
     assert held(venue) == Decimal("0.1")
 
 
+def claimed(session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let a program end between claiming the second of 10 child orders over 9 minutes and recording it; return the
+    parent order's id."""
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteLedger, "record", crash)
+        with pytest.raises(Crash):
+            venue.advance("1m")
+    venue.host.alarms.clear()
+    return parent.id
+
+
+def test_a_claimed_child_counts_as_filled_until_its_request_has_expired(
+    session: Session, venue: LocalVenue, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program may be just about to record and send it."""
+    id = claimed(session, venue, monkeypatch)
+    with toolkit.connect(venue=venue, intents=ledger) as again:
+        parent = again.parent_orders.get(id)
+        child = parent.plan.children[-1]
+        assert child.expires_ms == venue.host.now_ms() + session._delivery.expiry_ms
+        venue.advance(f"{child.expires_ms - venue.host.now_ms()}ms")
+        assert parent.cancel().plan.children[-1].filled is None
+        venue.advance("1ms")
+        assert parent.cancel().plan.children[-1].filled == 0
+
+
+@pytest.mark.parametrize("trouble", ["damaged", "not readable", "recorded meanwhile"])
+def test_a_claimed_child_is_not_given_up_because_the_ledger_does_not_show_it(
+    session: Session, venue: LocalVenue, ledger: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    id = claimed(session, venue, monkeypatch)
+    with toolkit.connect(venue=venue, intents=ledger) as again:
+        parent, get = again.parent_orders.get(id), SqliteLedger.get
+        child = parent.plan.children[-1]
+        venue.advance("1h")
+        errors = {"damaged": StoredFileError("damaged"), "not readable": ToolkitError("locked")}
+
+        def failing(self: SqliteLedger, name: str) -> Any:
+            if name != child.intent:
+                return get(self, name)
+            raise errors.get(trouble, ToolkitError("no intent"))
+
+        monkeypatch.setattr(SqliteLedger, "get", failing)
+        if trouble == "not readable":
+
+            def locked(*_: Any, **__: Any) -> Any:
+                raise ToolkitError("locked")
+
+            monkeypatch.setattr(SqliteLedger, "all", locked)
+            with pytest.raises(ToolkitError, match="locked"):
+                parent.cancel()
+        elif trouble == "recorded meanwhile":
+            other = again._delivery.ledger.all()[0]
+            again._delivery.ledger.record(replace(other, id=child.intent))
+            parent.cancel()
+        else:
+            parent.cancel()
+        assert parent.plan.children[-1].filled is None
+
+
+def test_a_first_child_without_an_expiry_counts_as_long_as_one_with_the_usual_one(session: Session) -> None:
+    made = twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    first = session.intents.prepare(orders.buy("BTCUSDC", "0.01"), expiry_after=None)
+    [child] = session.parent_orders.start_twap(made, first).plan.children
+    assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
+    with pytest.raises(InputError, match=r"first is None; .*intents\.prepare"):
+        session.parent_orders.start_twap(made, None)  # type: ignore[arg-type]
+
+
+def test_none_begins_or_goes_on_while_trading_is_stopped(session: Session, venue: LocalVenue) -> None:
+    """Also one that only reduces: a person may close a position, and a schedule is what was stopped."""
+    session.buy("BTCUSDC", "0.1")
+    parent = session.twap("BTCUSDC", "SELL", "0.05", "9m", slices=10, reduce_only=True)
+    session.limits.stop("lunch")
+    for call in (
+        lambda: session.twap("BTCUSDC", "SELL", "0.05", "9m", slices=10, reduce_only=True),
+        lambda: session.parent_orders.get(parent.id).resume(),
+    ):
+        with pytest.raises(LimitReached, match="TWAP is refused, because trading was stopped: lunch"):
+            call()
+    assert session.parent_orders()["status"].tolist() == ["CANCELED"]
+
+
 def test_only_an_open_session_of_its_account_takes_it_over(session: Session, venue: LocalVenue, ledger: Path) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     with toolkit.connect(venue=venue, account=1, intents=ledger) as other:
@@ -243,8 +344,8 @@ def test_an_error_nobody_foresaw_is_the_message_and_the_rest_goes_on(
     parent = session.twap("BTCUSDC", "BUY", "0.1", "4m", slices=5)
     with monkeypatch.context() as patch:
         patch.setattr(Plan, "next_quantity", lambda *_: 1 / 0)
-        venue.advance("1m")
-    assert (parent.status, parent.message, parent.plan.done) == ("RUNNING", "division by zero", 1)
+        venue.advance("75s")  # it is late, and this session works on it
+        assert (parent.status, parent.message, parent.plan.done) == ("RUNNING", "division by zero", 1)
     venue.advance("5m")
     assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.1"))
 
@@ -334,6 +435,7 @@ def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation()
     parent = first.twap("BTCUSDC", "BUY", "0.1", "1h", price="60000")
     assert len(asked) == 1
     assert "in 100 orders over 1:00:00" in asked[0]
+    assert fake_session(fake, environment="testnet", ledger=ledger).parent_orders().empty
     second = fake_session(fake, environment="mainnet", ledger=ledger)
     with pytest.raises(LimitReached, match="real money"):
         second.parent_orders.get(parent.id).resume()

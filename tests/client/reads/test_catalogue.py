@@ -94,5 +94,6 @@ def test_after_the_venue_said_too_much_nothing_goes_out_for_as_long_as_it_asked(
     limiter = RateLimiter({"a": Rate(per_second=10, burst=5)})
     assert limiter.reserve("a", 0) == 0.0
     limiter.penalise("a", 0, 3.0)
+    limiter.penalise("a", 0, 1.0)  # the answer to an earlier request shortens nothing
     assert limiter.reserve("a", 0) == pytest.approx(3.0)
     assert limiter.reserve("a", 10_000) == 0.0

@@ -200,23 +200,27 @@ def test_after_a_lost_connection_everything_is_subscribed_again() -> None:
     assert (book.state, book.sequence) == ("live", 2), "a new connection may count from anywhere"
 
 
-def test_back_off_doubles_up_to_its_bound_and_is_reset_by_a_connection_that_lasted() -> None:
+@pytest.mark.parametrize("number", [0.0, 0.5, 0.999])
+def test_back_off_doubles_up_to_its_bound_and_is_reset_by_a_connection_that_lasted(number: float) -> None:
     peer = Peer(backoff_ms=100, backoff_max_ms=1000, settle_ms=50)
+    peer.client._random.random = lambda: number  # type: ignore[method-assign]
     peer.subscribe("ticker", symbol="BTCUSDC")
-    pauses = []
-    for _ in range(6):
+
+    def pause(*, opened: bool = False, lasted_ms: int = 0) -> int:
         peer.client.connecting()
-        peer.client.lost(peer.now, "refused")
+        if opened:
+            peer.client.opened(peer.now)
+            peer.now += lasted_ms
+        peer.client.lost(peer.now, "lost")
         assert peer.client.connect_at_ms is not None
-        pauses.append(peer.client.connect_at_ms - peer.now)
-    for pause, longest in zip(pauses, [100, 200, 400, 800, 1000, 1000], strict=True):
-        assert longest / 2 <= pause <= longest
-    peer.client.connecting()
-    peer.client.opened(peer.now)
-    peer.now += 50
-    peer.client.lost(peer.now, "reset")
-    assert peer.client.connect_at_ms is not None
-    assert peer.client.connect_at_ms - peer.now <= 100
+        return peer.client.connect_at_ms - peer.now
+
+    jitter = 0.5 + number / 2
+    for longest_ms in (100, 200, 400, 800, 1000, 1000):
+        assert pause() == int(longest_ms * jitter)
+    assert pause(opened=True, lasted_ms=49) == int(1000 * jitter), "a venue that drops each connection is not flooded"
+    assert pause(opened=True, lasted_ms=50) == int(100 * jitter)
+    assert pause() == int(200 * jitter)
 
 
 def test_a_ping_that_is_not_answered_ends_the_connection() -> None:

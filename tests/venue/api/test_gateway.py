@@ -117,15 +117,15 @@ WORDS = st.sampled_from(
     ),
 )
 def test_odd_requests_never_raise_and_never_answer_500(
-    method: str, path: str, query: list[tuple[str, str]] | str, body: bytes
+    shared_venue: LocalVenue, method: str, path: str, query: list[tuple[str, str]] | str, body: bytes
 ) -> None:
-    answer = SHARED.host.gateway.handle(method, path, query, body, "fuzz")
+    answer = shared_venue.host.gateway.handle(method, path, query, body, "fuzz")
     assert answer.status in (200, 400, 404, 405, 413)
     opened(answer)
 
 
 @pytest.mark.parametrize("odd", ["\ud800", "a\udfffb", "\x00", "\u202e", "🙂" * 300])
-def test_odd_characters_anywhere_are_answered(odd: str) -> None:
+def test_odd_characters_anywhere_are_answered(shared_venue: LocalVenue, odd: str) -> None:
     for method, path, query in (
         (odd, POST, ""),
         ("POST", odd, ""),
@@ -133,12 +133,9 @@ def test_odd_characters_anywhere_are_answered(odd: str) -> None:
         ("GET", "/info/account/wallet", [("userAddr", odd)]),
         ("GET", "/info/kline/list", [("symbol_name", odd), ("interval", "60"), ("startTime", "1"), ("endTime", "2")]),
     ):
-        answer = SHARED.host.gateway.handle(method, path, query, odd.encode("utf-8", "surrogatepass"), odd)
+        answer = shared_venue.host.gateway.handle(method, path, query, odd.encode("utf-8", "surrogatepass"), odd)
         assert answer.status in (400, 404, 405)
         opened(answer)
-
-
-SHARED = LocalVenue(clock="manual", market=False, accounts=0)
 
 
 def test_an_error_in_the_venue_itself_is_answered(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:

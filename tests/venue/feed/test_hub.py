@@ -147,12 +147,9 @@ def test_a_wrong_message_is_answered_and_closes_nothing(venue: LocalVenue, text:
     assert not reader.connection.closed
 
 
-PROBE = LocalVenue(clock="manual", market=False, accounts=0)
-
-
 @given(st.text() | st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
-def test_no_message_of_a_client_can_harm_the_feed(text: str | bytes) -> None:
-    connection = PROBE.host.feed.open()
+def test_no_message_of_a_client_can_harm_the_feed(shared_venue: LocalVenue, text: str | bytes) -> None:
+    connection = shared_venue.host.feed.open()
     connection.send(text)
     (answer,) = connection.drain()
     assert json.loads(answer)["success"] is False

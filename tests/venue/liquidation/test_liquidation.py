@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.venue.play import BTC, ETH, MICRO, Play
+from tests.venue.play import BTC, ETH, MICRO, SOL, Play
 from toolkit.venue.engine.commands import Advance, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
@@ -26,6 +26,18 @@ def steps(play: Play, name: str) -> list[LiquidationStep]:
 
 def brief(play: Play, name: str) -> list[tuple[str, int, int]]:
     return [(step.where, step.quantity, step.price) for step in steps(play, name)]
+
+
+def opened(play: Play, side: int, *, quantity: str = "1", isolated: bool = False, name: str = "ann") -> None:
+    """Let a name with 3,000 USDC a BTC after its fee (20x) take a position at 60,000 from bob."""
+    play.oracle(60_000)
+    play.fund(D(3_036) * D(quantity), name)
+    play.fund(1_000_000, "bob")
+    if isolated:
+        play.isolated(name)
+    buy, sell = ("BUY", "SELL")[::side]
+    play.placed("bob", sell, quantity, 60_000)
+    play.placed(name, buy, quantity, 60_000)
 
 
 @pytest.fixture
@@ -128,16 +140,115 @@ def test_equal_ratios_go_by_the_age_of_the_position() -> None:
         assert [brief(play, name)[0][0] for name in (older, newer)] == ["BOOK", "LP_VAULT"]
 
 
-def test_large_positions_go_in_slices_of_a_fifth_until_the_ratio_falls() -> None:
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize(("side", "mark", "price"), [(1, 57_700, 57_600), (-1, 62_250, 62_300)])
+def test_large_positions_go_in_slices_of_a_fifth_until_the_ratio_falls(
+    side: int, mark: int, price: int, isolated: bool
+) -> None:
     play = Play()
-    play.oracle(60_000)
-    play.fund(30_360, "ann")
-    play.fund(5_000_000, "bob", "zoe")
-    play.trade("ann", "bob", "10", 60_000)
-    play.placed("zoe", "BUY", "20", 57_600)
-    play.oracle(57_700)
-    assert brief(play, "ann") == [("BOOK", 2_000, 576_000)], "6,800 for a maintenance margin of 5,770 is enough"
+    opened(play, side, quantity="10", isolated=isolated)
+    play.fund(5_000_000, "zoe")
+    play.placed("zoe", "BUY" if side > 0 else "SELL", "20", price)
+    play.oracle(mark)
+    assert brief(play, "ann") == [("BOOK", 2_000, price * 10)], "6,800 for a maintenance margin of 5,770 is enough"
     assert play.account("ann").status == NORMAL
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize(("quantity", "first"), [("40", 40_000), ("40.001", 8_001)])
+def test_up_to_exactly_100_000_usdc_go_in_one_piece(quantity: str, first: int, side: int, isolated: bool) -> None:
+    play, (buy, sell) = Play(), ("BUY", "SELL")[::side]
+    play.oracle(2_500 + side * 100, ETH)
+    play.fund(1_000_000, "bob")
+    play.fund(6_000, "ann")
+    play.leverage("ann", 20, ETH)
+    if isolated:
+        play.isolated("ann", ETH)
+    play.placed("bob", sell, quantity, 2_500 + side * 100, ETH)
+    play.placed("ann", buy, quantity, 2_500 + side * 100, ETH)
+    if not isolated:
+        free = account_margin.withdrawable(play.core, play.account("ann"))
+        assert play.withdraw("ann", str(D(free) / MICRO)).code == 0
+    play.oracle(2_500, ETH)
+    assert steps(play, "ann")[0].quantity == first
+
+
+@pytest.mark.parametrize(("side", "falls"), [(1, (2_400, 2_550, 2_850)), (-1, (2_250, 2_430, 2_750))])
+def test_each_of_several_liquidations_goes_on_at_its_own_times(side: int, falls: tuple[int, ...]) -> None:
+    play = Play(lp_slice=0)
+    for more, name in ((1, "ann"), (2_000, "cyd"), (4_000, "dan")):
+        opened(play, side, quantity="10", name=name)
+        play.fund(more, name)
+    play.fund(5_000_000, "zoe")
+    play.placed("zoe", "BUY" if side > 0 else "SELL", "60", 60_000 - side * 2_990)
+    began = play.now
+    for late_ms, fall in zip((0, 5_000, 12_000), falls, strict=True):
+        play.advance(began + late_ms - play.now)
+        play.oracle(60_000 - side * fall)
+    play.advance(60_000)
+    times = {name: [step.time - began for step in steps(play, name)] for name in ("ann", "cyd", "dan")}
+    assert times == {"ann": [0, 30_000, 60_000], "cyd": [5_000, 35_000, 65_000], "dan": [12_000, 42_000]}
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_equity_curve_has_the_moments_where_a_liquidation_began_and_ended(side: int, isolated: bool) -> None:
+    play = Play(lp_slice=0)
+    opened(play, side, quantity="10", isolated=isolated)
+    play.fund(5_000_000, "zoe")
+    play.placed("zoe", "BUY" if side > 0 else "SELL", "20", 60_000 - side * 2_990)
+    play.advance(10_001)
+    began = play.now
+    play.oracle(60_000 - side * 2_500)
+    curve = play.core.state.history.equity[play.address("ann")]
+    assert (curve[-1].time, curve[-1].ratio >= RATE) == (began, True)
+    play.advance(9_999)
+    play.oracle(60_000 - side * 1_000)
+    assert (curve[-1].time, curve[-1].ratio < RATE) == (began + 9_999, True)
+    assert play.account("ann").status == NORMAL
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("kind", ["market", "venue", "user"])
+def test_an_account_of_the_venues_own_is_never_liquidated(kind: str, side: int) -> None:
+    play = Play()
+    opened(play, side)
+    play.account("ann").kind = kind
+    play.oracle(60_000 - side * 10_000)
+    assert bool(steps(play, "ann")) is (kind == "user")
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_lp_vault_keeps_what_it_took_over_whatever_the_mark(side: int) -> None:
+    play = Play(lp_capital=20_000 * MICRO, lp_slice=0)
+    opened(play, side)
+    play.oracle(60_000 - side * 2_500)
+    position = play.core.state.accounts[LP_VAULT].positions[BTC]
+    assert (position.long.size, position.short.size) == ((1_000, 0) if side > 0 else (0, 1_000))
+    play.oracle(60_000 - side * 30_000)
+    assert account_margin.cross_margin(play.core, play.core.state.accounts[LP_VAULT]).unhealthy
+    assert max(position.long.size, position.short.size) == 1_000
+    assert not steps(play, LP_VAULT)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("first", [BTC, ETH])
+def test_of_equally_large_positions_the_lower_product_code_goes_first(side: int, first: int) -> None:
+    """Whichever was opened first; it is a third one that has lost the margin."""
+    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(1_000_000, "bob", "zoe")
+    play.oracle(150, SOL)
+    play.fund(6_900, "ann")
+    sizes = {BTC: ("1", 60_000), ETH: ("20", 3_000), SOL: ("100", 150)}
+    for code in (first, BTC + ETH - first, SOL):
+        quantity, price = sizes[code]
+        play.placed("bob", sell, quantity, price, code)
+        play.placed("ann", buy, quantity, price, code)
+    play.oracle(150 - side * 54, SOL)
+    assert steps(play, "ann")[0].product == BTC
 
 
 def test_an_account_under_liquidation_may_only_reduce() -> None:
@@ -220,25 +331,30 @@ def test_a_recovery_between_slices_ends_the_liquidation() -> None:
     assert len(steps(play, "ann")) == 1
 
 
-def test_a_jump_past_bankruptcy_is_paid_by_the_lp_vault(play: Play) -> None:
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_jump_past_bankruptcy_is_paid_by_the_lp_vault(side: int, isolated: bool) -> None:
+    play = Play()
+    opened(play, side, isolated=isolated)
     before = play.core.state.accounts[LP_VAULT].balance
-    play.oracle(50_000)
+    play.oracle(60_000 - side * 10_000)
     [step] = steps(play, "ann")
-    assert (step.where, step.quantity, step.price, step.paid) == ("LP_VAULT", 1000, 500_000, 7_000 * MICRO)
-    assert play.balance("ann") == 0
+    price = 600_000 - side * 100_000
+    assert (step.where, step.quantity, step.price, step.paid) == ("LP_VAULT", 1000, price, 7_000 * MICRO)
+    assert play.balance("ann") == play.position("ann").assigned == 0
+    assert (play.account("ann").status, play.core.state.liquidations) == (NORMAL, {}), "nothing is left to wait for"
     assert play.core.state.accounts[LP_VAULT].balance == before - 7_000 * MICRO
     assert (BANKRUPTCY, 7_000 * MICRO) in play.kinds("ann")
 
 
-def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price() -> None:
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price(side: int, isolated: bool) -> None:
     play = Play(lp_capital=0)
-    play.oracle(60_000)
-    play.fund(3_036, "ann")
-    play.fund(1_000_000, "bob")
-    play.trade("ann", "bob", "1", 60_000)
+    opened(play, side, isolated=isolated)
     balance = play.balance("bob")
-    play.oracle(50_000)
-    assert brief(play, "ann") == [("ADL", 1000, 570_000)]
+    play.oracle(60_000 - side * 10_000)
+    assert brief(play, "ann") == [("ADL", 1000, 600_000 - side * 30_000)]
     assert play.balance("ann") == 0
     assert play.balance("bob") == balance + 3_000 * MICRO, "he gets what she had, not the 10,000 at mark"
     assert play.fills("ann")[-1].type == play.fills("bob")[-1].type == ADL

@@ -114,6 +114,14 @@ def desk() -> Iterator[Desk]:
     made.venue.close()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Desk]:
+    """A desk for the examples of a property, each of which takes back what it did."""
+    made = Desk()
+    yield made
+    made.venue.close()
+
+
 def refused(answer: dict[str, Any], reason: int) -> str:
     assert (answer["code"], answer["data"]["txCode"]) == (40230, reason), answer
     assert answer["data"]["txMsg"] == answer["message"]
@@ -578,9 +586,10 @@ def test_what_the_lp_vault_takes_over_shows_in_the_value_of_its_shares(desk: Des
         st.tuples(st.sampled_from([1, 2, 3]), st.integers(1, 3_000_000_000), st.integers(-400, 600)), max_size=8
     )
 )
-def test_whatever_happens_to_a_vault_nobody_gains_by_joining_and_leaving(steps: list[tuple[int, int, int]]) -> None:
-    desk = SHARED
-    number = desk.venue.snapshot()
+def test_whatever_happens_to_a_vault_nobody_gains_by_joining_and_leaving(
+    shared: Desk, steps: list[tuple[int, int, int]]
+) -> None:
+    desk, number = shared, shared.venue.snapshot()
     vault = desk.vault(0, "1000")
     for who, amount, profit in steps:
         before = desk.balance(desk.masters[who].address)
@@ -599,9 +608,6 @@ def test_whatever_happens_to_a_vault_nobody_gains_by_joining_and_leaving(steps: 
     assert desk.balance(vault) == 0
     desk.check_books()
     desk.venue.revert(number)
-
-
-SHARED = Desk()
 
 
 # referrals

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...errors import InputError, SessionClosed, ToolkitError
+from ...errors import InputError, SessionClosed, StoredFileError, ToolkitError
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
 from ..reads.reading import amount
@@ -77,7 +77,7 @@ class ParentRunner:
             self._slice(plan, first)
             return self._watch(plan.id)
 
-    def resume(self, id: str, *, confirmed: bool = False) -> Plan:
+    def resume(self, id: str, *, confirmed: bool) -> Plan:
         """Take over a parent order that has not ended; its next slice is due immediately."""
         self._require_open("resuming a TWAP")
         owner = self.plan(id).account
@@ -256,7 +256,10 @@ class ParentRunner:
         ledger, run = self._delivery.ledger, self._calls.driver.run
         try:
             intent = ledger.get(child.intent)
+        except StoredFileError:
+            return None  # its entry is damaged: it may have been sent
         except ToolkitError:
+            # The list also fails where the ledger can't be read now, and has what was recorded meanwhile.
             if self.now_ms() <= child.expires_ms or any(one.id == child.intent for one in ledger.all()):
                 return None
             # Claimed but never recorded, so never sent; by now it would have expired, too.

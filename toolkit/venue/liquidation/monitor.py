@@ -194,8 +194,8 @@ def close_group(core: Core, group: MarginGroup) -> bool:
         if not legs:
             return closed
         closed = True
-        # of equal values the lower product code goes first, then the long: never the order of a dictionary
-        target = max(legs, key=lambda each: (each.value_micro(core), -each.position.product, each.side))
+        # of equal values the lower product code goes first, never the order of a dictionary
+        target = max(legs, key=lambda each: (each.value_micro(core), -each.position.product))
         position, _, leg = target
         size = leg.size
         if account.position_mode == HEDGE and position.long.size and position.short.size:
