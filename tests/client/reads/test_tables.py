@@ -378,7 +378,7 @@ def test_the_cache_never_keeps_a_candle_that_may_still_change(
     session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
     scope = f"local {venue.host.core.block_hash(0)}"
     kept, covered = CandleCache(tmp_path, scope).load("BTCUSDC", 60)
-    assert covered[-1][1] <= venue.host.now_ms() - candle_reads.GRACE_MS
+    assert covered[-1][1] == (venue.host.now_ms() - 60_000) // 60_000 * 60_000
     assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
     wire.paths.clear()
     fresh = session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
