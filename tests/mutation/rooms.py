@@ -55,6 +55,24 @@ ROOMS: dict[str, Room] = {
         ],
     ),
     "margin": Room(["toolkit/margin.py"], ["tests/test_margin.py", "tests/venue/risk/test_account_margin.py"]),
+    "research/live_trading": Room(
+        ["toolkit/research/live_trading"], ["tests/research/live_trading", "tests/research/test_context.py"]
+    ),
+    "research/selection": Room(["toolkit/research/selection"], ["tests/research/selection"]),
+    "research/analysis": Room(["toolkit/research/analysis"], ["tests/research/analysis"]),
+    "research/data": Room(["toolkit/research/data"], ["tests/research/data"]),
+    "research/backtesting": Room(
+        ["toolkit/research/backtesting"], ["tests/research/backtesting", "tests/research/test_context.py"]
+    ),
+    "venue/simulation": Room(["toolkit/venue/simulation"], ["tests/venue/simulation"]),
+    "classroom": Room(["toolkit/classroom"], ["tests/classroom"]),
+    "learn": Room(["toolkit/learn"], ["tests/learn"]),
+    "exchanges": Room(["toolkit/exchanges", "toolkit/following.py"], ["tests/exchanges", "tests/test_following.py"]),
+    "gym": Room(["toolkit/gym"], ["tests/gym"]),
+    "cli": Room(["toolkit/cli"], ["tests/cli"]),
+    "widgets": Room(
+        ["toolkit/widgets/base_panel", "toolkit/widgets/order_ticket", "toolkit/widgets/panels"], ["tests/widgets"]
+    ),
     "venue/engine": Room(
         ["toolkit/venue/engine"],
         [

@@ -136,6 +136,8 @@ def test_the_bootstrap_has_the_variance_that_its_paper_derives() -> None:
         means = luck.bootstrap(series, draws=20_000, block=block).mean(axis=1)
         assert means.var() == pytest.approx(derived, rel=0.04)
         assert means.mean() == pytest.approx(series.mean(), abs=4 * math.sqrt(derived / 20_000))
+    by_default, named = luck.bootstrap(series, draws=9), luck.bootstrap(series, draws=9, block=60 ** (1 / 3))
+    assert (by_default == named).all()
 
 
 def test_bootstrap_intervals_are_as_wide_as_the_mean_is_uncertain() -> None:

@@ -228,6 +228,10 @@ def test_spread_and_slippage_are_paid_by_the_taker() -> None:
     assert result.fills["price"].tolist() == [60_036, 59_964]
     impact = run(script, data.assign(volume=10.0), slippage=ImpactSlippage(0.1))
     assert impact.fills["price"].tolist() == [60_600, 59_400]
+    # A part of a tick is a whole one, to the disadvantage of the order: 0.6 and 3.8 ticks of 0.1.
+    assert run(script, data, slippage=0.000001).fills["price"].tolist() == [60_000.1, 59_999.9]
+    small = run(script, data.assign(volume=10.0), slippage=ImpactSlippage(0.0000063))
+    assert small.fills["price"].tolist() == [60_000.1, 59_999.9]
 
 
 def test_only_a_share_of_the_volume_can_be_had() -> None:

@@ -118,7 +118,15 @@ def test_a_jump_without_a_simulated_market_stays() -> None:
     assert Decimal(venue.control.jump("BTCUSDC", "-12.5")["oracle"]) * 10 == before * Decimal("0.875")
     venue.advance("1m")
     assert venue.host.core.state.markets[1].oracle == before * 7 // 8
-    venue.control.jump("BTCUSDC", "900")
+    assert venue.host.core.state.markets[1].pinned
+    for percent in ("-100", "1000.1"):
+        with pytest.raises(VenueError, match=f"percent {percent} must be above -100 and at most 1000"):
+            venue.control.jump("BTCUSDC", percent)
+    venue.control.jump("BTCUSDC", "-90")
+    assert venue.host.core.state.markets[1].oracle == before * 7 // 80
+    venue.control.jump("BTCUSDC", "1000")
+    assert venue.host.core.state.markets[1].oracle == before * 7 // 80 * 11
+    venue.control.jump("BTCUSDC", "300")
     with pytest.raises(VenueError, match="the highest price of an order"):
         venue.control.jump("BTCUSDC", "900")
 

@@ -59,28 +59,32 @@ def test_a_scale_that_breaks_a_rule_is_not_signed(
 
 
 @pytest.mark.parametrize(
-    ("exit_as", "take_profit", "stop_loss", "prices"),
+    ("side", "price", "exit_as", "take_profit", "stop_loss", "prices"),
     [
-        ("price", "66000", "47000", ("66000", "47000")),
-        ("percent", "10", "5", ("55000.0", "47500.0")),
-        ("pnl", "100", "50", ("60000.0", "45000.0")),
+        ("BUY", "50000", "price", "66000", "47000", ("66000", "47000")),
+        ("BUY", "50000", "percent", "10", "5", ("55000.0", "47500.0")),
+        ("BUY", "50000", "pnl", "100", "50", ("60000.0", "45000.0")),
+        ("SELL", "70000", "price", "47000", "71000", ("47000", "71000")),
+        ("SELL", "70000", "percent", "10", "5", ("63000.0", "73500.0")),
+        ("SELL", "70000", "pnl", "100", "50", ("60000.0", "75000.0")),
     ],
 )
 def test_exits_are_trigger_prices_with_their_expected_result(
-    session: Session, exit_as: str, take_profit: str, stop_loss: str, prices: tuple[str, str]
+    session: Session, side: str, price: str, exit_as: str, take_profit: str, stop_loss: str, prices: tuple[str, str]
 ) -> None:
     fields = {"exit_as": exit_as, "take_profit": take_profit, "stop_loss": stop_loss}
-    ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01", **fields)
+    ticket = session.ticket("BTCUSDC", side=side, price=price, quantity="0.01", **fields)
     assert ticket.problems == ()
     order = ticket.order
     assert order is not None
     assert tuple(leg.trigger_price for leg in order.legs[1:]) == prices
     exits, preview = ticket.preview()["exits"], ticket.preview()
-    for name, price in zip(("take_profit", "stop_loss"), prices, strict=True):
+    sign = 1 if side == "BUY" else -1
+    for name, expected in zip(("take_profit", "stop_loss"), map(Decimal, prices), strict=True):
         trigger, pnl = exits[name]
-        fees = preview["fee"] + Decimal("0.0006") * Decimal(price) * Decimal("0.01")
-        assert trigger == Decimal(price)
-        assert pnl == (Decimal(price) - 50000) * Decimal("0.01") - fees
+        fees = preview["fee"] + Decimal("0.0006") * expected * Decimal("0.01")
+        assert trigger == expected
+        assert pnl == sign * (expected - Decimal(price)) * Decimal("0.01") - fees
 
 
 def test_an_exit_in_percent_that_can_not_be_read_says_so(session: Session) -> None:
