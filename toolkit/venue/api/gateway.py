@@ -71,13 +71,14 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One request in the gateway; `action`, `signer` and `vault` are set before `on_authenticated` is called."""
+    """One HTTP request as plain values, see `Gateway.handle`; `action`, `signer` and `vault` are set before
+    `on_authenticated` is called."""
 
     method: str
     path: str
-    query: Query
-    body: bytes
-    peer: str
+    query: Query | str = ()
+    body: bytes = b""
+    peer: str = ""
     action: str = ""
     signer: str = ""
     vault: str = ""
@@ -88,7 +89,13 @@ class Incoming:
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
     pause: Callable[[], None] = lambda: None
-    """See HttpRequest."""
+    """Called between the slices of a long answer, so that others come in between."""
+
+    @property
+    def pairs(self) -> Query:
+        """The parameters of the query, as pairs of name and value."""
+        query = self.query
+        return parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
 
     def exempt_copy(self) -> Incoming:
         """Return the request as it came in, to be executed without faults."""
@@ -109,22 +116,6 @@ class Submission(NamedTuple):
     vault: str | None
     digest: bytes
     admit: Callable[[Core], None] | None
-
-
-def _nothing() -> None:
-    """Continue at once."""
-
-
-class HttpRequest(NamedTuple):
-    """One HTTP request as plain values; see `Gateway.handle`."""
-
-    method: str
-    path: str
-    query: Query | str = ()
-    body: bytes = b""
-    peer: str = ""
-    pause: Callable[[], None] = _nothing
-    """Called between the slices of a long answer, so that others come in between."""
 
 
 class Started(NamedTuple):
@@ -246,19 +237,15 @@ class Gateway:
 
         Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
         """
-        return self.handle_many([HttpRequest(method, path, query, body, peer)])[0]
+        return self.handle_many([Incoming(method, path, query, body, peer)])[0]
 
-    def handle_many(self, requests: Sequence[HttpRequest]) -> list[Answer]:
+    def handle_many(self, requests: Sequence[Incoming]) -> list[Answer]:
         """Answer several requests as one group: its actions are applied in order, after one write of the journal."""
         return self.finish([self.start(request) for request in requests])
 
-    def start(self, request: HttpRequest) -> Started:
+    def start(self, incoming: Incoming) -> Started:
         """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
-        query = request.query
-        pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
-        incoming = Incoming(
-            request.method.upper(), request.path, pairs, request.body, request.peer, pause=request.pause
-        )
+        incoming.method = incoming.method.upper()
         found = self._begin(incoming)
         if isinstance(found, Submission):
             return Started(incoming, found, None)
@@ -370,7 +357,7 @@ class Gateway:
     def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
         from . import info_answers as info
 
-        values, long = endpoint.parse(incoming.query), endpoint.name in info.LONG
+        values, long = endpoint.parse(incoming.pairs), endpoint.name in info.LONG
 
         def data(core: Core) -> Any:
             self._admit(incoming, core)

@@ -206,7 +206,7 @@ class RequestFaults(ArmedFaults):
         if signer:
             incoming.accounts = (signer, *permissions.acts_for(core, incoming.action, signer))
         else:
-            incoming.accounts = tuple(value.lower() for name, value in incoming.query if name in _ACCOUNTS)
+            incoming.accounts = tuple(value.lower() for name, value in incoming.pairs if name in _ACCOUNTS)
         self._before(incoming, needs_sender=True)
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...environments import FEED_PATH
 from ...protocol.reads.feed import MALFORMED, POLICY_CLOSE, refusal
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, HttpRequest, enveloped, http_error, too_large
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Incoming, enveloped, http_error, too_large
 from ..engine.commands import REFUSED
 from ..feed.hub import FeedConnection, Hub
 from ..host import VenueHost
@@ -115,7 +115,7 @@ class Application:
         if lane is self._slow:
             await held.enter_async_context(self._long_answers.of(whose))
         async with self._places.of(whose):
-            answer = await lane.answer(HttpRequest(scope["method"], path, query, body, client[0]), whose[1])
+            answer = await lane.answer(Incoming(scope["method"], path, query, body, client[0]), whose[1])
         if answer.signer and answer.code in (0, REFUSED):  # what others sign must not count as this account's
             self._accounts[client] = answer.signer
             if len(self._accounts) > KNOWN:

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from time import monotonic, sleep, thread_time
 
-from ..api.gateway import Answer, Gateway, HttpRequest, Started, http_error
+from ..api.gateway import Answer, Gateway, Incoming, Started, http_error
 
-Job = tuple[HttpRequest, asyncio.Future[Answer]]
+Job = tuple[Incoming, asyncio.Future[Answer]]
 
 WAITING = 2_000
 """Requests that may wait in one lane; more are answered 503."""
@@ -121,12 +121,13 @@ class Lane:
         for thread in self._threads:
             thread.start()
 
-    async def answer(self, request: HttpRequest, account: str = "") -> Answer:
+    async def answer(self, request: Incoming, account: str = "") -> Answer:
         """Return the answer to a request, once a thread has come to it; `account` is whose it probably is."""
         if self._jobs.count >= WAITING:
             return http_error(503, f"{WAITING} requests wait here already ({self._name}); send this one again later")
+        request.pause = self._pause
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._jobs.put(request.peer, account, (request._replace(pause=self._pause), future))
+        self._jobs.put(request.peer, account, (request, future))
         return await future
 
     def stop(self) -> None:
