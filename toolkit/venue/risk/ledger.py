@@ -45,7 +45,6 @@ REFERRALS = "0x00000000000000000000000000000000000000ef"
 """Holds rebates until they are paid."""
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
 """Accounts that the ledger itself opens; `programs` opens RESERVES and REFERRALS."""
-ACCOUNT_NAMES = {**VENUE_ACCOUNTS, LP_VAULT: "LP vault", RESERVES: "vault reserves", REFERRALS: "referrals"}
 
 USDC_CODE = 1
 """Currency code of USDC, the only one."""
