@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from ...environments import LOCAL, Chain
+from ...environments import LOCAL
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
@@ -219,12 +219,9 @@ class Gateway:
     nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
-    def __init__(
-        self, venue: Host, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
-    ) -> None:
+    def __init__(self, venue: Host, faults: RequestInterceptor, *, extended: bool = False) -> None:
         self.venue = venue
         self.faults = faults
-        self.chain = chain
         self.extended = extended
         """Whether answers have the fields that are not published; see `LocalVenue`, `wire`."""
         self.hooks = Hooks()
@@ -341,7 +338,7 @@ class Gateway:
     def _exchange(self, incoming: Incoming) -> Submission:
         request = envelope.parse(incoming.body)
         incoming.action = request.type
-        verified = signing.verify(request, self.chain)
+        verified = signing.verify(request, LOCAL.chain)
         incoming.signer = verified.signer
         incoming.vault = (request.vault_address or "").lower()
         return Submission(

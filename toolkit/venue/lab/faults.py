@@ -302,11 +302,6 @@ class FeedFaults(ArmedFaults):
             super().clear()
             self._release()
 
-    def thaw(self) -> None:
-        """End all freezes: what was held back is delivered, in order."""
-        for fault in self._freezes():
-            self.remove(fault)
-
     def cut(self, reason: str = "cut (scripted fault)", *, peer: str = "") -> int:
         """Close connections immediately, all or those of a peer; return how many."""
         found = [one for one in self._venue.feed.open_connections if not one.closed and peer in ("", one.peer)]

@@ -183,10 +183,10 @@ def assign(core: Core, account: VenueAccount, position: Position, amount: int) -
         transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
 
 
-def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
+def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT) -> None:
     """Credit money from outside."""
     core.state.deposits += amount
-    transfer(core, None, account, amount, amount, kind, 0, reference)
+    transfer(core, None, account, amount, amount, kind)
 
 
 def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = "") -> None:

@@ -240,11 +240,8 @@ class Quotes:
 
         `whole` is as if nothing had been taken of them.
         """
-        bests, queue, bound = (
-            self.quote(quoted, time)[side < 0],
-            self._queue(quoted, side, time),
-            quoted.users.side(-side).best,
-        )
+        bests, bound = self.quote(quoted, time)[side < 0], quoted.users.side(-side).best
+        queue = self._queue(quoted, side, time)
         first = -side * (bound - side) if bound else -1 << 62  # a maker never takes: it stays behind what rests there
         taken = [0 if whole else taken_of(maker, side, time) for maker in quoted.sim.makers]
         ladders = [(max(-side * best, first), number, 0, best) for number, best in enumerate(bests)]
