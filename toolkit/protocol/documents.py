@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..environments import FEED_PATH
+from ..environments import EXCHANGE_PATH, FEED_PATH
 from .actions import ACTIONS, Action
 from .enums import ENUMS
 from .fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
@@ -119,7 +119,6 @@ def proto() -> bytes:
     return next(place for place in places if place.is_file()).read_bytes()
 
 
-EXCHANGE_PATH = "/api/v1/exchange"
 _HEX: Schema = {"type": "string", "pattern": HASH}
 _SIGNATURE = _object(
     {"r": _HEX, "s": _HEX, "v": {"type": "integer", "enum": [27, 28]}}, ("r", "s", "v"), additionalProperties=False

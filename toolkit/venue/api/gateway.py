@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from ...environments import LOCAL
+from ...environments import EXCHANGE_PATH, LOCAL
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
@@ -38,7 +38,6 @@ from ..programs import permissions
 
 T = TypeVar("T")
 
-EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
 """Largest body in bytes; more is answered 413. Source: docs/published.md, "Exchange API" [L]."""
 

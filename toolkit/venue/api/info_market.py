@@ -15,7 +15,7 @@ from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
 from ...products import Product
 from ..engine.core import Core
-from ..model.constants import DAY, RATE
+from ..model.constants import DAY, MINUTE_MS, RATE
 from ..model.history import Candle, FundingRate
 from ..risk import funding_settlement
 from ..simulation import past
@@ -23,7 +23,6 @@ from ..simulation.participants import past_of
 from . import records
 from .info_pages import Values, page_of, product_of, unknown_product, window
 
-MINUTE_MS = 60_000
 PREMIUM_PLACES = 12
 """Premiums are summed in parts of 1e-12."""
 _USDC = {"name": "USD Coin", "currency": "USDC", "code": "1", "walletPrecision": 6, "displayPrecision": 2}

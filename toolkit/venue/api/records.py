@@ -18,8 +18,8 @@ from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 from ..risk import account_margin
+from ..risk.ledger import USDC_CODE
 
-USDC_CODE = 1
 SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
     (1, False): int(OrderSide.BUY),
     (-1, False): int(OrderSide.SELL),

@@ -13,9 +13,9 @@ import time
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from ...environments import FEED_PATH
+from ...environments import EXCHANGE_PATH, FEED_PATH
 from ...protocol.reads.feed import MALFORMED, POLICY_CLOSE, refusal
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Incoming, enveloped, http_error, too_large
+from ..api.gateway import MAX_BODY, Answer, Incoming, enveloped, http_error, too_large
 from ..engine.commands import REFUSED
 from ..feed.hub import FeedConnection, Hub
 from ..host import VenueHost

@@ -25,6 +25,7 @@ from ..model.constants import (
     IOC,
     ISOLATED,
     MAKER,
+    MINUTE_MS,
     PARTIALLY_FILLED,
     POST_ONLY,
     TAKER,
@@ -311,9 +312,6 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
             if found >= wanted:
                 return found, too_large
     return found, too_large
-
-
-MINUTE_MS = 60_000
 
 
 def publish_trade(
