@@ -274,7 +274,7 @@ class Core:
         self.state.history.transactions.add(done.address, done)
         if "blocks" not in self.state.schedule:
             self.state.schedule["blocks"] = self.state.genesis_time + done.height * self.state.block_ms
-        self.emit(ev.TxDone(done))
+        self.emit(done)
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
 

@@ -18,9 +18,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
+from ...numerals import milliseconds
 from ...protocol.reads.feed import GOING_AWAY
 from ..api.gateway import Answer, FaultTriggered, Host, Incoming, enveloped
-from ..clocks import milliseconds
 from ..programs import permissions
 
 if TYPE_CHECKING:
@@ -361,11 +361,6 @@ class Faults:
         self.requests = RequestFaults(venue)
         self.feed = FeedFaults(venue)
         self._added = 0
-
-    @property
-    def active(self) -> bool:
-        """True while a fault of requests is armed or a held-back request has yet to arrive."""
-        return self.requests.active
 
     def add(self, text: str, **settings: Any) -> Fault:
         """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.

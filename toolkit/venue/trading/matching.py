@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...products import Product
-from ..engine import changes as ev
+from ..engine.changes import AccountChanged
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import (
@@ -350,8 +350,7 @@ def publish_trade(
     else:
         candles.append(Candle(start, price_ticks, price_ticks, price_ticks, price_ticks, steps, value_micro, 1))
     if core.recording:
-        core.events.append(ev.TradeDone(trade))
-        core.events.append(ev.CandleChanged(code, start))
+        core.events.append(trade)
     return trade
 
 
@@ -409,7 +408,7 @@ def settle(
         fill = price_ticks, steps, trade.id, role, pnl, open_fee, close_fee, builder_fee, long.term, short.term
         lifecycle.record(core, account, order, "", fill)
         if core.recording:
-            core.events.append(ev.PositionChanged(order.address, code))
+            core.events.append(AccountChanged(order.address))
     if order.group:
         lifecycle.group_filled(core, account, order, opened)
     if closed:
@@ -442,4 +441,4 @@ def _record_closed(core: Core, account: VenueAccount, position: Position, leg: L
     where = core.state.time, account.address, position.product, side
     record = ClosedPosition(len(log.records) + 1, *where, *life, position.leverage, leg.opened)
     log.add(account.address, record)
-    core.emit(ev.PositionClosed(record))
+    core.emit(record)
