@@ -117,12 +117,8 @@ class Submission(NamedTuple):
     admit: Callable[[Core], None] | None
 
 
-class Started(NamedTuple):
-    """A request that was read, with its submission, whose outcome it waits for, or its answer."""
-
-    incoming: Incoming
-    submission: Submission | None
-    answer: Answer | None
+Started = tuple[Incoming, Submission | Answer]
+"""A request that was read, with its submission, whose outcome it waits for, or its answer."""
 
 
 class Host(Protocol):
@@ -243,31 +239,21 @@ class Gateway:
         """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
         incoming.method = incoming.method.upper()
         found = self._begin(incoming)
-        if isinstance(found, Submission):
-            return Started(incoming, found, None)
-        return Started(incoming, None, self._respond(incoming, found))
+        return incoming, found if isinstance(found, Submission) else self._respond(incoming, found)
 
     def finish(self, group: Sequence[Started]) -> list[Answer]:
         """Answer requests that were started, as `handle_many` does."""
-        submissions = [started.submission for started in group if started.submission is not None]
+        submissions = [found for _, found in group if isinstance(found, Submission)]
         outcomes = iter(self.venue.submit_many(submissions) if submissions else ())
         return [
-            self._respond(started.incoming, next(outcomes)) if started.answer is None else started.answer
-            for started in group
+            self._respond(incoming, next(outcomes)) if isinstance(found, Submission) else found
+            for incoming, found in group
         ]
 
     def execute_delayed(self, now_ms: int) -> None:
         """Execute the requests that a fault held back until now; their answers are dropped."""
         for delayed in self.faults.due(now_ms):
-            self._answer_alone(delayed)
-
-    def _answer_alone(self, incoming: Incoming) -> Answer:
-        """Answer a request that belongs to no group."""
-        found = self._begin(incoming)
-        if isinstance(found, Submission):
-            [outcome] = self.venue.submit_many([found])
-            return self._respond(incoming, outcome)
-        return self._respond(incoming, found)
+            self.handle_many([delayed])
 
     def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
         """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
@@ -298,7 +284,7 @@ class Gateway:
                 answer = found.answer
             elif not incoming.exempt_from_faults:
                 again = incoming.exempt_copy()
-                answer = self.faults.on_response(incoming, found, lambda: self._answer_alone(again))
+                answer = self.faults.on_response(incoming, found, lambda: self.handle_many([again])[0])
             else:
                 answer = found
         except Exception as error:

@@ -38,7 +38,7 @@ class FairQueue:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, dict[str, deque[Job]]] = {}
-        self._stopped = False
+        self.stopped = False
         self.count = 0
 
     def put(self, address: str, account: str, job: Job) -> None:
@@ -51,8 +51,8 @@ class FairQueue:
     def get(self, seconds: float | None = None) -> Job | None:
         """Return the next job; None when there is none after so many seconds (None: ever), or at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self.count or self._stopped, seconds)
-            if self._stopped or not self.count:
+            self._changed.wait_for(lambda: self.count or self.stopped, seconds)
+            if self.stopped or not self.count:
                 return None
             self.count -= 1
             address = next(iter(self._waiting))
@@ -69,13 +69,8 @@ class FairQueue:
     def stop(self) -> None:
         """End it: `get` returns None from now on."""
         with self._changed:
-            self._stopped = True
+            self.stopped = True
             self._changed.notify_all()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was ended."""
-        return self._stopped
 
 
 class Places:
