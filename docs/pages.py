@@ -211,13 +211,12 @@ def _public_methods(kind: type) -> list[str]:
 
 
 def _tables() -> Iterable[tuple[str, str, str]]:
-    from toolkit.protocol import actions
-    from toolkit.protocol.reads import feed_records, info_queries
+    import wire_tables
 
     tables: tuple[tuple[str, str, Callable[[], str]], ...] = (
-        ("actions", "Actions on the wire", actions.reference_table),
-        ("info", "Queries on the wire", info_queries.reference_table),
-        ("feed", "Feed channels on the wire", feed_records.reference_table),
+        ("actions", "Actions on the wire", wire_tables.actions_table),
+        ("info", "Queries on the wire", wire_tables.queries_table),
+        ("feed", "Feed channels on the wire", wire_tables.channels_table),
     )
     for name, title, table in tables:
         yield name, title, re.sub(r"^###", "##", table(), flags=re.MULTILINE)

@@ -56,8 +56,9 @@ MAY_IMPORT = {
 LAYERS = {
     "venue": (
         "local",
+        "served",
         "host",
-        "lab served",
+        "lab",
         "feed",
         "api",
         "simulation programs",

@@ -20,6 +20,7 @@ import toolkit
 from tests.client.fake import Clock
 from tests.client.fake import session as session_of
 from tests.client.stream.test_published import PublishedVenue
+from tests.wire_tables import TABLES
 from toolkit.client.reads import frames
 from toolkit.client.reads.reading import meta_rows
 from toolkit.errors import EXCHANGE_ERRORS, ExchangeError, exchange_error
@@ -119,7 +120,7 @@ def test_every_published_answer_has_a_fixture_with_exactly_its_fields() -> None:
 
 
 def test_what_is_not_published_is_marked_in_the_reference() -> None:
-    table = info_queries.reference_table()
+    table = TABLES.queries_table()
     for endpoint in info_queries.ENDPOINTS.values():
         assert (f"`{endpoint.path}` [L]" in table) == (not endpoint.published)
         assert (f"### {endpoint.record.name} [L]" in table) == (not endpoint.record.known)
@@ -128,7 +129,7 @@ def test_what_is_not_published_is_marked_in_the_reference() -> None:
     assert published == {endpoint.record.name for endpoint in info_queries.ENDPOINTS.values() if endpoint.record.known}
     for page, records in (
         (table, [endpoint.record for endpoint in info_queries.ENDPOINTS.values()]),
-        (feed_records.reference_table(), [*feed_records.RECORDS.values(), *feed_records.AOP_RECORDS.values()]),
+        (TABLES.channels_table(), [*feed_records.RECORDS.values(), *feed_records.AOP_RECORDS.values()]),
     ):
         for record in records:
             heading = f"### {record.name}{'' if record.known else ' [L]'}\n"

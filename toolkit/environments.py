@@ -16,8 +16,8 @@ from .errors import InputError
 
 DexChain = Literal["Mainnet", "Testnet"]
 
-FEED_PATH = "/ws/dex"
-VENUE_PATHS = (FEED_PATH, "/api/v1/exchange", "/info")
+FEED_PATH, EXCHANGE_PATH = "/ws/dex", "/api/v1/exchange"
+VENUE_PATHS = (FEED_PATH, EXCHANGE_PATH, "/info")
 """Paths that an address may end in; they are added again for each request."""
 
 

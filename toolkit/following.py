@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .client.io.flow import wall_ms
 from .environments import Environment
 from .errors import InputError, StaleData, ToolkitError
-from .numerals import Span
+from .numerals import Span, milliseconds, moment
 from .orders import Order
 from .products import MICRO, Product
-from .venue.clocks import milliseconds, moment
 from .venue.local import LocalVenue
 from .venue.model.genesis import Genesis
 from .venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE

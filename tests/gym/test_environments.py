@@ -93,7 +93,7 @@ def test_rewards_are_the_change_of_equity_net_of_fees_and_funding(action: float)
     assert said["fees"] > 0
     assert said["funding"] != 0
     assert rewards == pytest.approx(said["profit"] / before["equity"] * 10_000)
-    venue = env.floor._venue
+    venue = env._venue
     assert venue is not None
     with toolkit.connect(venue=venue) as session:
         wallet = session.wallet_balances()

@@ -14,7 +14,7 @@ _BINARY: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult, ast.Mod: ast.Mult,
 }  # fmt: skip
 _NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
-_QUIET = ("__repr__", "__str__", "describe", "_docstring", "reference_table")
+_QUIET = ("__repr__", "__str__", "describe", "_docstring")
 """Functions that only make words; their texts are no rule."""
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from tests.protocol import strategies
+from tests.wire_tables import TABLES
 from toolkit.errors import MalformedRequest, UnknownAction
 from toolkit.protocol import actions
 from toolkit.protocol.actions import ACTIONS
@@ -251,7 +252,7 @@ def test_no_type_is_malformed(payload: Any) -> None:
 
 
 def test_the_reference_names_every_action_field_and_rule() -> None:
-    page = actions.reference_table()
+    page = TABLES.actions_table()
     assert page.startswith("Version 1.0.0 of the interface.")
     for action in ACTIONS.values():
         assert f"### {action.type}\n" in page

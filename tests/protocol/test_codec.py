@@ -54,17 +54,21 @@ def reference(payload: dict[str, Any]) -> bytes:
     return bytes(kind(**parts).SerializeToString(deterministic=True))
 
 
+def encode(payload: dict[str, Any]) -> bytes:
+    return codec.WRITERS[payload["type"]](actions.parse(payload))
+
+
 @given(strategies.requests(AGENT_ACTIONS))
 def test_bytes_are_those_of_the_generated_classes(request: tuple[dict[str, Any], dict[str, Any]]) -> None:
     payload, _ = request
-    assert codec.encode(payload["type"], payload) == reference(actions.parse(payload))
+    assert encode(payload) == reference(actions.parse(payload))
 
 
 @given(st.integers(INT64_MIN, INT64_MAX))
 def test_every_int64_is_written_as_protobuf_does(number: int) -> None:
     item = {"symbolCode": 5, "clOrdId": number, "ordId": 3}
     expected = generated.MsgCancelOrders(orders=[{"symbol_code": 5, "cl_ord_id": number, "ord_id": 3}])
-    assert codec.encode("cancelOrder", {"type": "cancelOrder", "cancels": [item]}) == expected.SerializeToString()
+    assert encode({"type": "cancelOrder", "cancels": [item]}) == expected.SerializeToString()
 
 
 @pytest.mark.parametrize("name", AGENT_ACTIONS)
@@ -89,8 +93,6 @@ def test_declared_fields_are_those_of_the_message(name: str) -> None:
 
 
 def test_an_action_of_masters_has_no_bytes() -> None:
-    with pytest.raises(ValueError, match="withdraw is signed as typed data"):
-        codec.encode("withdraw", {"type": "withdraw"})
     assert set(codec.WRITERS) == set(AGENT_ACTIONS)
 
 
@@ -102,4 +104,4 @@ def test_the_last_two_orders_of_a_bracket_may_stand_either_way() -> None:
     take, stop = order(reduceOnly="TP_FROM_POSITION"), order(reduceOnly="SL_FROM_POSITION", ordPx="4")
     one = {"type": "placeBracketOrder", "orders": [order(), take, stop]}
     other = {"type": "placeBracketOrder", "orders": [order(), stop, take]}
-    assert codec.encode("placeBracketOrder", one) == codec.encode("placeBracketOrder", other)
+    assert encode(one) == encode(other)

@@ -30,7 +30,7 @@ def storm_place(core: Core, address: str, items: list[dict[str, Any]]) -> None:
     context = ActionContext(core.account(address), "", 0, core.state.time, core.tx_hash())
     context.builder, context.builder_rate = BUILDER, 50_000
     if len(items) > 1:
-        place_bracket(core, context, items)
+        place_bracket(core, context, {"orders": items})
     else:
         place(core, context, items[0])
 

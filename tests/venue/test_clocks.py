@@ -13,10 +13,10 @@ import toolkit
 import toolkit.widgets
 from toolkit import ethereum
 from toolkit.errors import InputError
-from toolkit.numerals import wait_seconds
+from toolkit.numerals import milliseconds, moment, wait_seconds
 from toolkit.research import Strategy, backtest, live
 from toolkit.venue import development
-from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
+from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named
 from toolkit.venue.local import LocalVenue
 
 

@@ -8,6 +8,7 @@ reader, as in a venue whose feed is not open; one row has them made, and dropped
 from __future__ import annotations
 
 import gc
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,6 @@ from ..venue.engine.commands import ActionContext, Submit
 from ..venue.engine.core import Core
 from ..venue.model.genesis import Genesis
 from ..venue.risk import ledger
-from ..venue.simulation.noise import Rng
 from ..venue.trading.placing import place
 from . import Measurement, processor_seconds
 from .signed_orders import order_item
@@ -47,13 +47,13 @@ def measure_matching() -> list[Measurement]:
 
 def items(count: int, seed: int = 7, *, base: int = 600_000, width: int = 200) -> list[dict[str, Any]]:
     """Return random order items in BTCUSDC around a price: 5 in 6 limits, four trades for ten orders."""
-    rng, made = Rng(seed), []
+    rng, made = random.Random(seed), []
     for _ in range(count):
-        side = 1 if rng.below(2) else -1
-        away = rng.below(width) - width // 8
+        side = 1 if rng.randrange(2) else -1
+        away = rng.randrange(width) - width // 8
         price = base - side * away
-        market = {"ordPx": "0", "ordType": "MARKET", "timeInForce": "IOC"} if rng.below(6) == 0 else {}
-        made.append(order_item(side, f"{price // 10}.{price % 10}", f"0.{1 + rng.below(20):03d}", **market))
+        market = {"ordPx": "0", "ordType": "MARKET", "timeInForce": "IOC"} if rng.randrange(6) == 0 else {}
+        made.append(order_item(side, f"{price // 10}.{price % 10}", f"0.{1 + rng.randrange(20):03d}", **market))
     return made
 
 

@@ -164,11 +164,8 @@ def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: floa
     """Run one notebook and return its report, whatever the file is and the notebook does."""
     try:
         task = Task(_content(path), None if names is None else list(names), seconds, memory_mb, seed)
-        line, most = (
-            [sys.executable, "-m", "toolkit.classroom.notebook_worker"],
-            START_SECONDS + seconds + GRACE_SECONDS,
-        )
-        answer = jail.exchange(line, msgspec.json.encode(task), seconds=most, memory_mb=memory_mb)
+        line, most = [sys.executable, "-m", "toolkit.classroom.notebook_worker"], START_SECONDS + seconds
+        answer = jail.exchange(line, msgspec.json.encode(task), seconds=most + GRACE_SECONDS, memory_mb=memory_mb)
         guard(answer)
         return msgspec.json.decode(answer, type=Report)
     except Stopped as stopped:

@@ -126,12 +126,8 @@ class Jail:
     def bubblewrap(self, command: Sequence[str], data: Mapping[str, int], calls: int) -> list[str]:
         """Return the command line of bwrap. `data` and `calls` are descriptors: small files, the filter of calls."""
         line = [self.program, *_OPTIONS.split(), "--size", str(FILES_MB << 20), "--tmpfs", "/tmp", "--dir", "/tmp/work"]
-        python = [
-            sys.prefix,
-            sys.base_prefix,
-            sys.exec_prefix,
-            str(Path(os.path.realpath(sys.executable)).parent.parent),
-        ]
+        real = Path(os.path.realpath(sys.executable)).parent.parent
+        python = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(real)]
         python += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
         for path in dict.fromkeys([*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *python, str(PACKAGE)]):
             line += ["--ro-bind-try", path, path]

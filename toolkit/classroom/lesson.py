@@ -56,10 +56,8 @@ class ClassRules(Hooks):
         """Note the signer of an action. Raises WireError 40280 for one of a closed program."""
         if incoming.action in self._closed:
             program = self._closed[incoming.action]
-            text = (
-                f"{incoming.action} is closed in this class; the teacher opens it with `toolkit class --open {program}`"
-            )
-            raise WireError(DISABLED, text)
+            remedy = f"the teacher opens it with `toolkit class --open {program}`"
+            raise WireError(DISABLED, f"{incoming.action} is closed in this class; {remedy}")
         name = self._owners.get(incoming.signer.lower())
         if name is not None:
             self._seen_ms[name] = time.time_ns() // 1_000_000

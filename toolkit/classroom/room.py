@@ -8,9 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..numerals import moment
 from ..session import Session, connect
 from ..suggestions import no_attribute
-from ..venue.clocks import MANUAL_START, RealClock, moment
+from ..venue.clocks import MANUAL_START, RealClock
 from ..venue.served.boundary import ServeSettings
 from ..venue.served.server import Served
 from .class_results import frame

@@ -42,10 +42,10 @@ class Student:
 
 
 class Roster:
-    """The students of one class. `words` is the secret mnemonic of their keys."""
+    """The students of one class. `words` is the secret mnemonic of their keys, never shown."""
 
     def __init__(self, names: Sequence[str], codes: Sequence[str], words: str) -> None:
-        self._words = words
+        self.words = words
         self.students = tuple(
             Student(number, name, code, development.master(number, words), development.agent(number, words))
             for number, (name, code) in enumerate(zip(names, codes, strict=True))
@@ -86,12 +86,7 @@ class Roster:
     def stored(self) -> dict[str, Any]:
         """Return what the file of the class holds, secrets included."""
         students = [{"name": each.name, "code": each.code} for each in self.students]
-        return {"mnemonic": self._words, "students": students}
-
-    @property
-    def words(self) -> str:
-        """The mnemonic, to fund the accounts; never shown."""
-        return self._words
+        return {"mnemonic": self.words, "students": students}
 
     def named(self, name: str) -> Student:
         """Return a student by name or number. Raises InputError, which lists the names."""

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from .floor import Floor, FloorSettings, Snapshot
-from .policies import BOUND, PolicyStrategy
+from .floor import Floor, FloorSettings
+from .policies import BOUND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,27 +22,7 @@ def _spaces(floor: Floor) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
     return seen, gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
 
 
-class _OnFloor:
-    """What both environments have."""
-
-    floor: Floor
-
-    def snapshot(self) -> Snapshot:
-        """Return the state of market and traders, which `reset(options={"snapshot": …})` continues from."""
-        return self.floor.snapshot()
-
-    def strategy(self, policy: Any) -> PolicyStrategy:
-        """Return a policy as a strategy for `backtest`, `paper` and `live`, with this environment's settings."""
-        settings = self.floor.settings
-        given = {"symbol": settings.symbol, "step": settings.step, "depth": settings.depth}
-        return PolicyStrategy(policy=policy, max_position=self.floor.max_position, **given)
-
-    def close(self) -> None:
-        """Close the venue that the environment made; a session stays open."""
-        self.floor.close()
-
-
-class TradingEnv(_OnFloor, gymnasium.Env):
+class TradingEnv(Floor, gymnasium.Env):
     """One trader in one market: it sees the book, sets a position, and is paid what its equity changes by.
 
     Parameters:
@@ -65,24 +45,24 @@ class TradingEnv(_OnFloor, gymnasium.Env):
     metadata: dict[str, Any] = {"render_modes": []}
 
     def __init__(self, symbol: str = "BTCUSDC", **settings: Any) -> None:
-        self.floor = Floor(FloorSettings(symbol, **settings))
-        self.observation_space, self.action_space = _spaces(self.floor)
+        super().__init__(FloorSettings(symbol, **settings))
+        self.observation_space, self.action_space = _spaces(self)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begin an episode, and return the first observation and `info`."""
         super().reset(seed=seed)
-        [result] = self.floor.begin(self.np_random, options)
+        [result] = self.begin(self.np_random, options)
         return result.observation, result.info
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Set the position, let a step of time pass; return observation, reward, terminated, truncated and `info`."""
-        result = self.floor.step({0: action}, (0,))[0]
-        return result.observation, result.reward, result.ruined, self.floor.over, result.info
+        result = self.let_act({0: action}, (0,))[0]
+        return result.observation, result.reward, result.ruined, self.over, result.info
 
 
-class TradersEnv(_OnFloor, ParallelEnv):  # type: ignore[misc]
+class TradersEnv(Floor, ParallelEnv):  # type: ignore[misc]
     """Several traders in one market, each with its account: "trader_0", "trader_1" and so on.
 
     `traders` is their number (2). The other parameters, actions, observations and rewards are those of `TradingEnv`.
@@ -93,10 +73,10 @@ class TradersEnv(_OnFloor, ParallelEnv):  # type: ignore[misc]
     metadata: dict[str, Any] = {"name": "toolkit_traders_v0", "render_modes": []}
 
     def __init__(self, symbol: str = "BTCUSDC", traders: int = 2, **settings: Any) -> None:
-        self.floor = Floor(FloorSettings(symbol, traders, **settings))
+        super().__init__(FloorSettings(symbol, traders, **settings))
         self.possible_agents = [f"trader_{number}" for number in range(traders)]
         self.agents: list[str] = []
-        spaces = {name: _spaces(self.floor) for name in self.possible_agents}
+        spaces = {name: _spaces(self) for name in self.possible_agents}
         self.observation_spaces = {name: seen for name, (seen, _) in spaces.items()}
         self.action_spaces = {name: acted for name, (_, acted) in spaces.items()}
         self.observation_space, self.action_space = self.observation_spaces.__getitem__, self.action_spaces.__getitem__
@@ -108,16 +88,16 @@ class TradersEnv(_OnFloor, ParallelEnv):  # type: ignore[misc]
         """Begin an episode, and return each trader's first observation and `info`."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
-        results = dict(zip(self.possible_agents, self.floor.begin(self._random, options), strict=True))
+        results = dict(zip(self.possible_agents, self.begin(self._random, options), strict=True))
         self.agents = list(results)
         return {name: one.observation for name, one in results.items()}, {n: one.info for n, one in results.items()}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         """Set the positions, let time pass; return observations, rewards, terminations, truncations, infos."""
         given = {self.possible_agents.index(name): action for name, action in actions.items() if name in self.agents}
-        done = self.floor.step(given, self._random.permutation(sorted(given)).tolist())
+        done = self.let_act(given, self._random.permutation(sorted(given)).tolist())
         results = {self.possible_agents[number]: done[number] for number in sorted(done)}
-        ruined, over = {name: one.ruined for name, one in results.items()}, self.floor.over
+        ruined, over = {name: one.ruined for name, one in results.items()}, self.over
         self.agents = [] if over else [name for name in results if not ruined[name]]
         seen, rewards, infos = ({name: one[at] for name, one in results.items()} for at in (0, 1, 3))
         return seen, rewards, ruined, dict.fromkeys(results, over), infos

@@ -1,4 +1,4 @@
-"""The floor that environments share: a market, the desks of its traders, and what a step of time does to them."""
+"""What environments share: a market, the desks of its traders, and what a step of time does to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..venue.lab.player import Player, Replayable
 from ..venue.local import LocalVenue
 from ..venue.model.genesis import Genesis
 from .desks import SessionDesk, Standing, VenueDesk
-from .policies import Observer, order_of
+from .policies import Observer, PolicyStrategy, order_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,10 @@ class Result(NamedTuple):
 
 
 class Floor:
-    """A market with traders. `begin` makes or restores it for an episode, `step` lets all of them act and time pass."""
+    """A market with traders.
+
+    `begin` makes or restores it for an episode, `let_act` lets all of them act and time pass.
+    """
 
     def __init__(self, settings: FloorSettings) -> None:
         """Raises InputError for settings that contradict each other or are outside of their bounds."""
@@ -155,7 +158,7 @@ class Floor:
             raise InputError(text, field="max_position", rule="a step", value=str(given))
         return steps
 
-    def step(self, actions: Mapping[int, Any], order: Sequence[int]) -> dict[int, Result]:
+    def let_act(self, actions: Mapping[int, Any], order: Sequence[int]) -> dict[int, Result]:
         """Let traders act in an order, let a step of time pass, and return what it was for each of them."""
         refused = {number: self._act(number, actions[number]) for number in order}
         self._pass_time()
@@ -192,10 +195,19 @@ class Floor:
         return self._passed >= self.settings.episode or ended
 
     def snapshot(self) -> Snapshot:
-        """Return the present state. Raises InputError with a session, and before the first reset."""
+        """Return the state of market and traders, which `reset(options={"snapshot": …})` continues from.
+
+        Raises InputError with a session, and before the first reset.
+        """
         if self._venue is None or self.settings.session is not None:
             raise InputError("only an environment's own venue has snapshots, after reset()", field="snapshot")
         return Snapshot(self._venue.host.dumped(), tuple(tuple(observer.mids) for observer in self.observers))
+
+    def strategy(self, policy: Any) -> PolicyStrategy:
+        """Return a policy as a strategy for `backtest`, `paper` and `live`, with this environment's settings."""
+        settings = self.settings
+        given = {"symbol": settings.symbol, "step": settings.step, "depth": settings.depth}
+        return PolicyStrategy(policy=policy, max_position=self.max_position, **given)
 
     def close(self) -> None:
         """Close the venue that the environment made, and what it opened of a session, which stays."""

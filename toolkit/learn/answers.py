@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 from ..errors import InputError
@@ -66,7 +67,7 @@ def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> st
             # An answer may be anything, such as a function of the learner's own; whatever it breaks, it isn't right.
             return f"{shown(answer)} can't be judged: {error or type(error).__name__}"
     truth = None if question.truth is None else question.truth(**given)
-    accepts = _has_digest(name, question) if question.truth is None else _is_near(truth, question.step)
+    accepts = partial(_is_right, name, question, truth)
     if accepts(answer):
         return ""
     number = as_number(answer)
@@ -86,23 +87,14 @@ def _variants(number: Decimal) -> Iterable[tuple[str, Decimal]]:
         yield "it is upside down: one divided by the answer", 1 / number
 
 
-def _has_digest(name: str, question: Question) -> Callable[[Any], bool]:
-    def accepts(answer: Any) -> bool:
+def _is_right(name: str, question: Question, truth: Any, answer: Any) -> bool:
+    """Return whether an answer has the digest of a question, or is as near to the truth as the question asks."""
+    if question.truth is None:
         return digest(name, answer, question.step) == question.digest
-
-    return accepts
-
-
-def _is_near(truth: Any, step: str) -> Callable[[Any], bool]:
-    exact = as_number(truth)
-
-    def accepts(answer: Any) -> bool:
-        number = as_number(answer)
-        if exact is None or number is None:
-            return number is None and exact is None and bool(_text(answer) == _text(truth))
-        return 2 * abs(number - exact) <= Decimal(step)
-
-    return accepts
+    exact, number = as_number(truth), as_number(answer)
+    if exact is None or number is None:
+        return number is None and exact is None and bool(_text(answer) == _text(truth))
+    return 2 * abs(number - exact) <= Decimal(question.step)
 
 
 def as_number(value: Any) -> Decimal | None:

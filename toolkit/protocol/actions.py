@@ -331,38 +331,3 @@ def parse(payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     {'type': 'cancelOrder', 'cancels': [{'symbolCode': 1, 'ordId': 12}]}
     """
     return declaration(payload, prefix).check(payload, prefix)
-
-
-def reference_table() -> str:
-    """Return all actions as a Markdown page: signer, envelope fields, what is signed, fields and rules."""
-    lines = [f"Version {INTERFACE_VERSION} of the interface.", ""]
-    for action in ACTIONS.values():
-        signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
-        carried = [name for name, on in (("expiryAfter", action.expiry), ("vaultAddress", action.vault)) if on]
-        needed = " (vaultAddress required)" if action.vault_required else ""
-        lines += [
-            f"### {action.type}",
-            "",
-            action.summary,
-            "",
-            f"Signed by: {action.signer} ({signed}). Envelope: {', '.join(carried) or 'no optional fields'}{needed}.",
-            "",
-        ]
-        rows = _field_rows(action.fields)
-        if rows:
-            lines += ["| Field | Required | Rule | Note |", "|---|---|---|---|", *rows, ""]
-    return "\n".join(lines)
-
-
-def _field_rows(fields: tuple[Field, ...], parent: str = "") -> list[str]:
-    rows = []
-    for entry in fields:
-        name = parent + entry.name
-        note = entry.note + (f" Alias: {entry.alias}." if entry.alias else "")
-        required, rule = "yes" if entry.required else "no", entry.rule.accepts.replace("|", "\\|")
-        rows.append(f"| {name} | {required} | {rule} | {note} |")
-        if isinstance(entry.rule, Items):
-            rows += _field_rows(entry.rule.item.fields, f"{name}[].")
-        elif isinstance(entry.rule, Object):
-            rows += _field_rows(entry.rule.fields, f"{name}.")
-    return rows

@@ -77,14 +77,3 @@ WRITERS: dict[str, Writer] = {
     action.type: _action_writer(action) for action in ACTIONS.values() if action.signed_by_agent
 }
 """Action type → encoder of canonical payloads. Only actions that agents sign have one."""
-
-
-def encode(action: Action | str, payload: Mapping[str, Any]) -> bytes:
-    """Return the protobuf bytes of an agent-signed action.
-
-    Raises MalformedRequest when the payload breaks a rule, and ValueError for an action that masters sign.
-    """
-    chosen = ACTIONS[action] if isinstance(action, str) else action
-    if not chosen.signed_by_agent:
-        raise ValueError(f"{chosen.type} is signed as typed data and has no protobuf message")
-    return WRITERS[chosen.type](chosen.check(payload))

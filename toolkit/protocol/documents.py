@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..environments import FEED_PATH
+from ..environments import EXCHANGE_PATH, FEED_PATH
 from .actions import ACTIONS, Action
 from .enums import ENUMS
 from .fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
@@ -119,7 +119,6 @@ def proto() -> bytes:
     return next(place for place in places if place.is_file()).read_bytes()
 
 
-EXCHANGE_PATH = "/api/v1/exchange"
 _HEX: Schema = {"type": "string", "pattern": HASH}
 _SIGNATURE = _object(
     {"r": _HEX, "s": _HEX, "v": {"type": "integer", "enum": [27, 28]}}, ("r", "s", "v"), additionalProperties=False
@@ -129,10 +128,10 @@ _CODE: Schema = {"type": "integer", "description": "0 for success; 40003 and abo
 _ANSWER = _object({"code": _CODE, "message": {"type": "string"}, "data": {}}, ("code", "message", "data"))
 
 
-def openapi(version: str, server: str = "", *, extended: bool = False) -> dict[str, Any]:
+def openapi(version: str, *, extended: bool = False) -> dict[str, Any]:
     """Return the document of a local venue, whose answers have one type for each field.
 
-    `server` is the address it is served at, "" for the same one; `extended` is the venue's form of the wire.
+    It is served at the address of the venue; `extended` is the venue's form of the wire.
     """
     rows = {_row_name(one, extended): one.sent(extended=extended) for one in ENDPOINTS.values()}
     return {
@@ -143,7 +142,7 @@ def openapi(version: str, server: str = "", *, extended: bool = False) -> dict[s
             "description": "Queries need no key. An action is signed by an agent or a master: see the page "
             '"Connect from any language" of the documentation for every step in bytes.',
         },
-        "servers": [{"url": server or "/"}],
+        "servers": [{"url": "/"}],
         "paths": {
             EXCHANGE_PATH: {"post": _exchange()},
             **{endpoint.path: {"get": _query(endpoint, extended)} for endpoint in ENDPOINTS.values()},

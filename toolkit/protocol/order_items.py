@@ -64,9 +64,8 @@ def is_bracket(action: dict[str, Any]) -> None:
             raise Broken(rule, f"must not be {kind}: {main}", kind, ("REDUCE_ONLY",), path)
         if index and not closing:
             wanted = ("TP_FROM_POSITION", "SL_FROM_POSITION")
-            reason = (
-                f"must be {' or '.join(wanted)} in the orders after the first, got {shown(kind) if kind else 'nothing'}"
-            )
+            given = shown(kind) if kind else "nothing"
+            reason = f"must be {' or '.join(wanted)} in the orders after the first, got {given}"
             raise Broken("the others are TP or SL", reason, kind, wanted, path)
         if closing and kind in seen:
             raise Broken("one TP and one SL", f"{kind} stands twice; a bracket has one of each", kind, (), path)

@@ -6,8 +6,6 @@ import time
 from typing import Protocol, runtime_checkable
 
 from ..errors import InputError
-from ..numerals import milliseconds as milliseconds
-from ..numerals import moment as moment
 
 MANUAL_START = 1_767_225_600_000
 """Default start of a manual clock: 2026-01-01T00:00:00Z in ms."""

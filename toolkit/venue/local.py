@@ -15,12 +15,12 @@ import msgspec
 
 from ..errors import InputError, require
 from ..guards import no_keys
-from ..numerals import Span
+from ..numerals import Span, milliseconds, moment
 from ..protocol.reads.endpoint import MAX_TIME
 from ..stored.writing import write_file
 from ..suggestions import Suggesting
 from . import development
-from .clocks import Clock, clock_named, milliseconds, moment
+from .clocks import Clock, clock_named
 from .host import Idle, VenueHost
 from .lab.control import Controls, ExactAmount, funding
 from .lab.journal import open_or_create

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire_tables import TABLES
 from toolkit.errors import MalformedRequest
-from toolkit.protocol.reads import feed, feed_records
+from toolkit.protocol.reads import feed
 
 ADDRESS = "0x" + "aB" * 20
 GOOD: dict[str, Any] = {"symbol": "BTCUSDC", "depth": 50, "interval": "60", "userAddress": ADDRESS}
@@ -116,5 +117,5 @@ def test_venue_messages_have_the_published_shape() -> None:
 
 
 def test_the_reference_names_every_channel_once() -> None:
-    table = feed_records.reference_table().partition("\n### ")[0].strip()
+    table = TABLES.channels_table().partition("\n### ")[0].strip()
     assert [row.split("`")[1] for row in table.splitlines()[2:]] == list(feed.CHANNELS)

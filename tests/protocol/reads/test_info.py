@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire_tables import TABLES
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.reads import info_queries
@@ -155,7 +156,7 @@ def test_rows_are_found_in_every_shape_of_answer() -> None:
 
 
 def test_the_reference_table_names_every_path_and_its_required_parameters() -> None:
-    table = info_queries.reference_table()
+    table = TABLES.queries_table()
     assert all(f"`{path}`" in table for path in info_queries.BY_PATH)
     assert "**userAddr**, currency, includeZero" in table
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.venue.quiet import venue  # a fixture
 from tests.venue.traders import Trader
-from toolkit.venue.feed.candles import DAY_MS, MINUTE_MS, ProductTicker
+from toolkit.venue.feed.candles import ProductTicker
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.model.constants import DAY, MINUTE_MS
 
 __all__ = ["venue"]
 
@@ -55,11 +56,11 @@ def test_a_trade_counts_for_24_hours_to_the_minute(venue: LocalVenue, trade: Cal
     began = venue.host.now_ms()
     venue.advance("1m")
     trade("62400", "0.002")
-    venue.advance(until=began + DAY_MS - 1)
+    venue.advance(until=began + DAY - 1)
     assert (Decimal(ticker(venue)["o"]), Decimal(ticker(venue)["v"])) == (62_000, Decimal("0.003"))
-    venue.advance(until=began + DAY_MS)
+    venue.advance(until=began + DAY)
     assert (Decimal(ticker(venue)["o"]), Decimal(ticker(venue)["v"])) == (62_400, Decimal("0.002"))
-    venue.advance(until=began + DAY_MS + MINUTE_MS)
+    venue.advance(until=began + DAY + MINUTE_MS)
     assert Decimal(ticker(venue)["v"]) == 0
     assert Decimal(ticker(venue)["P"]) == 0
 

@@ -57,7 +57,7 @@ def test_each_kind_triggers_once_before_or_after_the_command(venue: LocalVenue, 
     assert (answer.broken, answer.status) == (broken, status)
     assert balance(venue) == 10_000 - 10 * counted
     assert fault.struck == 1
-    assert not venue.host.faults.active or kind == "late-request"
+    assert not venue.host.faults.requests.active or kind == "late-request"
     assert signer.do(venue, WITHDRAW)["code"] == 0
     assert balance(venue) == 10_000 - 10 * (counted + 1)
 
@@ -69,7 +69,7 @@ def test_a_late_request_arrives_later_and_counts_then(venue: LocalVenue) -> None
     assert balance(venue) == 10_000
     venue.advance("1s")
     assert balance(venue) == 9_990
-    assert not venue.host.faults.active
+    assert not venue.host.faults.requests.active
 
 
 def test_a_late_answer_and_a_429_carry_their_delay(venue: LocalVenue) -> None:

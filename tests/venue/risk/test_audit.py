@@ -7,11 +7,12 @@ import itertools
 import msgspec
 import pytest
 
+from tests.venue.balance_sheet import Audit, Burden, audit
 from tests.venue.invariants import Watch
 from tests.venue.play import BTC, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.audit import BOOK, COUNTERPARTY, Audit, Burden, audit
+from toolkit.venue.risk.audit import BOOK, COUNTERPARTY
 from toolkit.venue.risk.ledger import INSURANCE, LP_VAULT
 
 

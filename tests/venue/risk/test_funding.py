@@ -215,6 +215,7 @@ def test_of_a_settlement_all_holders_are_told_but_participants_keep_no_record(pl
     log = play.core.state.history.funding_payments
     assert [(one.id, one.address, one.side) for one in log.records] == [(1, play.address("ann"), 1)]
     kinds = [type(one).__name__ for one in play.core.events if type(one).__name__ != "AccountChanged"]
-    assert kinds == ["FundingRateSet", "FundingPaid", "PositionChanged"]
+    assert kinds == ["FundingRate", "FundingPayment"]
+    assert type(play.core.events[-1]).__name__ == "AccountChanged"
     funding_settlement.settle(play.core, market, play.now)
     assert [one.id for one in log.records] == [1, 2]

@@ -9,13 +9,13 @@ from math import ceil, floor
 
 import pytest
 
+from tests.venue.balance_sheet import audit
 from tests.venue.play import ETH, MICRO, Play
 from toolkit.errors import VenueError
 from toolkit.venue import host
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.risk import account_margin, solvency, witness
-from toolkit.venue.risk.audit import audit
 from toolkit.venue.risk.ledger import INSURANCE
 
 SIDES = [1, -1]

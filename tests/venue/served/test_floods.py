@@ -22,7 +22,7 @@ from tests.venue.served import flooding
 from tests.venue.served.flooding import answer, frame, get, order, post, signed, upgrade
 from tests.venue.wallets import MASTER
 from toolkit.venue.api import info_market
-from toolkit.venue.api.gateway import HttpRequest
+from toolkit.venue.api.gateway import Incoming
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import bounded_http
 from toolkit.venue.served.application import LARGE
@@ -136,7 +136,7 @@ def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, mo
         assert json.loads(found[1]) == {"code": 0, "message": "success", "data": rows}
         assert len(found[1]) > 4 * LARGE
     path, _, query = request.split()[1].decode().partition("?")
-    asked = HttpRequest("GET", path, query, pause=lambda: pauses.append(None))
+    asked = Incoming("GET", path, query, pause=lambda: pauses.append(None))
     assert venue.host.gateway.handle_many([asked])[0].body == found[1]
     assert len(pauses) == 80
     assert info_market.klines  # the real query gives an iterator as well: tests/venue/api
@@ -207,7 +207,7 @@ def test_an_agent_that_is_let_in_by_its_own_group_may_act(venue: LocalVenue) -> 
     approve = {"type": "approveAgent", "dexChain": "Testnet", **named}
     cancel = Signer(agent).request({"type": "cancelAll", "symbolCode": 1})
     bodies = [json.dumps(one).encode() for one in (cancel, master.request(approve))]
-    group = [HttpRequest("POST", "/api/v1/exchange", "", body) for body in bodies]
+    group = [Incoming("POST", "/api/v1/exchange", "", body) for body in bodies]
     assert [found.code for found in venue.host.gateway.handle_many(group)] == [0, 0]
 
 
@@ -215,21 +215,21 @@ def test_a_lane_answers_an_account_between_those_of_many(venue: LocalVenue) -> N
     begun, let_go, seen = threading.Event(), threading.Event(), list[str]()
 
     class Slow:
-        def start(self, request: HttpRequest) -> HttpRequest:
+        def start(self, request: Incoming) -> Incoming:
             begun.set()
             assert let_go.wait(20)
             seen.append(request.path)
             return request
 
-        def finish(self, group: list[HttpRequest]) -> list[HttpRequest]:
+        def finish(self, group: list[Incoming]) -> list[Incoming]:
             return group
 
     async def run() -> None:
         lane = Lane("test", Slow())  # type: ignore[arg-type]
         try:
-            tasks = [asyncio.create_task(lane.answer(HttpRequest("GET", f"/{n}", peer="a"), "")) for n in range(20)]
+            tasks = [asyncio.create_task(lane.answer(Incoming("GET", f"/{n}", peer="a"), "")) for n in range(20)]
             await asyncio.to_thread(begun.wait, 20)
-            tasks.append(asyncio.create_task(lane.answer(HttpRequest("GET", "/mine", peer="a"), "0xme")))
+            tasks.append(asyncio.create_task(lane.answer(Incoming("GET", "/mine", peer="a"), "0xme")))
             await asyncio.sleep(0)
             let_go.set()
             await asyncio.gather(*tasks)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.venue.wallets import MASTER, Signer
-from toolkit.venue.api.gateway import Answer, HttpRequest, Submission
+from toolkit.venue.api.gateway import Answer, Incoming, Submission
 from toolkit.venue.engine.commands import Outcome
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import lanes
@@ -47,17 +47,17 @@ def groups(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Groups:
     return counted
 
 
-def withdrawals(count: int) -> list[HttpRequest]:
+def withdrawals(count: int) -> list[Incoming]:
     """Return signed requests."""
     signer, action = Signer(MASTER), {"type": "withdraw", "destination": MASTER.address, "amount": "2"}
     bodies = [json.dumps(signer.request(action)).encode() for _ in range(count)]
-    return [HttpRequest("POST", "/api/v1/exchange", "", body) for body in bodies]
+    return [Incoming("POST", "/api/v1/exchange", "", body) for body in bodies]
 
 
-def answers_of(venue: LocalVenue, groups: Groups, clients: Sequence[Sequence[HttpRequest]]) -> list[Answer]:
+def answers_of(venue: LocalVenue, groups: Groups, clients: Sequence[Sequence[Incoming]]) -> list[Answer]:
     """Send one request; while it is applied, let all clients send theirs, each when its last one was answered."""
 
-    async def client(lane: Lane, own: Sequence[HttpRequest]) -> list[Answer]:
+    async def client(lane: Lane, own: Sequence[Incoming]) -> list[Answer]:
         return [await lane.answer(request) for request in own]
 
     async def run() -> list[Answer]:

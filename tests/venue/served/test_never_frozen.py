@@ -18,7 +18,7 @@ import pytest
 from tests.venue.wallets import MASTER, Signer
 from toolkit.errors import VenueError
 from toolkit.venue.api import info_answers as info
-from toolkit.venue.api.gateway import Answer, HttpRequest, Incoming, enveloped
+from toolkit.venue.api.gateway import Answer, Incoming, enveloped
 from toolkit.venue.api.info_pages import Values
 from toolkit.venue.clocks import RealClock
 from toolkit.venue.engine import dump_format
@@ -225,11 +225,11 @@ def test_orders_of_one_moment_are_written_at_once(tmp_path_factory: pytest.TempP
     with LocalVenue(clock="manual", market=False, accounts=1, journal=path) as venue:
         signer = Signer(MASTER)
         bodies = [body_of(signer) for _ in range(20)]
-        requests = [HttpRequest("POST", "/api/v1/exchange", (), body) for body in bodies]
+        requests = [Incoming("POST", "/api/v1/exchange", (), body) for body in bodies]
         odd = [
-            HttpRequest("POST", "/api/v1/exchange", (), b"{"),
-            HttpRequest("GET", WALLET),
-            HttpRequest("GET", "/nowhere"),
+            Incoming("POST", "/api/v1/exchange", (), b"{"),
+            Incoming("GET", WALLET),
+            Incoming("GET", "/nowhere"),
         ]
         assert venue.host.journal is not None
         commits: list[int] = []
@@ -255,7 +255,7 @@ def test_a_group_that_cannot_be_written_is_not_applied(tmp_path_factory: pytest.
 
         before, write = venue.control.state_hash(), venue.host.journal.append
         venue.host.journal.append = refuse  # type: ignore[method-assign]
-        requests = [HttpRequest("POST", "/api/v1/exchange", (), body_of(signer)) for _ in range(3)]
+        requests = [Incoming("POST", "/api/v1/exchange", (), body_of(signer)) for _ in range(3)]
         assert [answer.status for answer in venue.host.gateway.handle_many(requests)] == [503] * 3
         assert venue.control.state_hash() == before
         venue.host.journal.append = write  # type: ignore[method-assign]

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, StoredFileError, VenueError
 from toolkit.venue import clocks
-from toolkit.venue.engine.changes import BlockDone, FundingRateSet, PriceTick
+from toolkit.venue.engine.changes import BlockDone, PriceTick
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.model.history import FundingRate
 
 HOUR = 3_600_000
 OTHERS = OTHER.address.lower()
@@ -88,7 +89,7 @@ def test_everything_on_the_way_happens_at_its_time_and_in_order() -> None:
     assert times == sorted(times)
     ticks = {time for time, name in seen if name == PriceTick.__name__}
     assert ticks >= set(range(start + 3_000, start + 9 * HOUR + 1, 3_000))
-    assert {start + 4 * HOUR, start + 8 * HOUR} == {time for time, name in seen if name == FundingRateSet.__name__}
+    assert {start + 4 * HOUR, start + 8 * HOUR} == {time for time, name in seen if name == FundingRate.__name__}
     assert {start + 3 * HOUR, start + 301 * 60_000, start + 6 * HOUR} <= ticks
     triggered = [
         entry.time for entry in core.state.history.order_events.records if entry.address == OTHERS and entry.trigger

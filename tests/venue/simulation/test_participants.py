@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from tests.venue.simulation.stream import Rng
 from toolkit.errors import InputError
 from toolkit.venue.engine.commands import Advance, Control, Submit
 from toolkit.venue.engine.core import Core
@@ -18,7 +19,7 @@ from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow, market_of
 from toolkit.venue.risk import ledger
 from toolkit.venue.simulation import order_flow, participants
-from toolkit.venue.simulation.noise import Rng, mix
+from toolkit.venue.simulation.noise import mix
 from toolkit.venue.simulation.quoting import MAKERS
 
 HOUR = 3_600_000

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.venue.simulation.stream import Rng
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow
 from toolkit.venue.simulation import noise, order_flow, past
-from toolkit.venue.simulation.noise import SIGMA, Rng
+from toolkit.venue.simulation.noise import SIGMA
 from toolkit.venue.simulation.participants import past_of
 
 MINUTE = 60_000

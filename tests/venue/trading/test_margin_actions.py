@@ -198,7 +198,7 @@ def test_a_changed_margin_setting_is_told_with_its_time_and_a_refused_one_is_not
         fields = {"type": "assignPosMargin", "assignedPosMargin": "9000" if refused else "5"}
     play.core.events.clear()
     outcome = play.core.apply(Submit(play.now, fields | {"symbolCode": BTC}, play.address("ann"), play.nonce + 1))
-    told = ev.PositionChanged(play.address("ann"), BTC) in play.core.events
+    told = ev.AccountChanged(play.address("ann")) in play.core.events
     assert (outcome.code != 0, told) == (refused, not refused)
     assert before < play.now
     assert play.position("ann").updated == (before if refused else play.now)

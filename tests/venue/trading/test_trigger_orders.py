@@ -685,7 +685,7 @@ def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_r
 def test_a_builder_bracket_may_hang_on_a_stop(floor: Floor) -> None:
     main = item("BUY 0.002 at 61500.0 when 61000", "reduceOnly") | {"ordType": "STOP_LIMIT"}
     take = item("SELL 0.002 TP when 62000", "reduceOnly")
-    answer = place_bracket(floor.core, context(floor, CYD, BUILDER), [main, take])
+    answer = place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": [main, take]})
     main_id, take_id = Floor.ids(answer)
     floor.order(ADA, "SELL 0.002 at 61001.0")
     floor.core.state.markets[1].last = 610_000
@@ -706,9 +706,9 @@ def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
     words = "is met already: a take profit that sells triggers at the main order's price" if met else ""
     if way == "together" and met:
         with pytest.raises(Refused, match=words):
-            place_bracket(floor.core, context(floor, CYD, BUILDER), items)
+            place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": items})
         return
-    ids = Floor.ids(place_bracket(floor.core, context(floor, CYD, BUILDER), items))
+    ids = Floor.ids(place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": items}))
     if way == "later":
         answer = floor.place(CYD, f"SELL 0.002 {exit} parent {ids[0]}")
         assert (answer.code, words in answer.message) == (40230 if met else 0, True)

@@ -25,7 +25,7 @@ def test_a_frozen_feed_locks_the_ticket_and_the_thaw_frees_it(
     with pytest.raises(LimitReached, match="locked"):
         ticket.confirm()
     assert signed == []
-    venue.host.feed.faults.thaw()
+    venue.host.feed.faults.clear()
     venue.advance("10s")
     ticket.refresh()
     assert ticket.lock == ""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..enums import ENUMS
-from .feed import AOP_KEYS, CHANNELS, Channel, encode
+from .feed import AOP_KEYS, Channel, encode
 from .info_records import RECORDS as INFO_RECORDS
-from .rows import Record, field_table, records
+from .rows import Record, records
 
 _DECLARED = records(
     """
@@ -186,28 +186,6 @@ AOP_RECORDS: dict[str, Record] = {
     "positions": _DECLARED["FeedPosition"],
     "settings": _DECLARED["FeedSetting"],
 }
-
-
-def reference_table() -> str:
-    """Return the channels, then the fields of their items, as Markdown; [L] marks what is not published."""
-    lines = [
-        "| Channel | Subscription | Data | Published with | Applied | Slow reader | Holds |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in CHANNELS.values():
-        asked = ", ".join(
-            f"{f.name} ({f.rule}{'' if f.default is None else f', default {f.default}'})" for f in one.fields
-        )
-        where = f"`{one.key}`" if one.key else "in `data`"
-        items = AOP_RECORDS.values() if one.type == "aopState" else [RECORDS[one.type]]
-        slow = "conflated" if one.conflate else "cut off"
-        names = ", ".join(item.name for item in items)
-        marks = ", ".join(name for name, has in (("type", one.typed), ("sequence", one.sequenced)) if has) or "neither"
-        cells = (f"`{one.type}`", asked or "nothing", f"{where}: {names}", marks, one.style, slow, one.about)
-        lines.append(f"| {' | '.join(cells)} |")
-    for one_record in {shown.name: shown for shown in (*RECORDS.values(), *AOP_RECORDS.values())}.values():
-        lines += field_table(one_record)
-    return "\n".join(lines) + "\n"
 
 
 Data = dict[str, Any]

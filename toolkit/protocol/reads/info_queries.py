@@ -16,7 +16,7 @@ import re
 
 from .endpoint import Endpoint, endpoint, param
 from .info_records import RECORDS
-from .rows import Record, field_table
+from .rows import Record
 
 _SHARED = """
 userAddr account address! fill=account — account to read
@@ -170,20 +170,3 @@ META_RECORDS: dict[str, Record] = {"marginTables": RECORDS["MarginTier"], "curre
 
 BY_PATH: dict[str, Endpoint] = {query.path: query for query in ENDPOINTS.values()}
 """Path → declaration."""
-
-
-def reference_table() -> str:
-    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields.
-
-    [L] marks what the venue does not publish: answers, records and fields that are the local venue's own.
-    """
-    lines = ["| Method | Path | Parameters | Record |", "|---|---|---|---|"]
-    records: dict[str, Record] = {}
-    for query in ENDPOINTS.values():
-        record = records.setdefault(query.record.name, query.record)
-        params = ", ".join(f"**{name}**" if param.required else name for name, param in query.params.items())
-        mark = "" if query.published else " [L]"
-        lines.append(f"| `{query.name}` | `{query.path}`{mark} | {params or '–'} | {record.name} |")
-    for record in (*records.values(), *META_RECORDS.values()):
-        lines += field_table(record)
-    return "\n".join(lines)

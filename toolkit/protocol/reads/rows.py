@@ -202,12 +202,3 @@ def _field(line: str) -> RecordField:
 
 
 _SHARED = {field.wire: field for field in map(_field, SHARED.strip().splitlines())}
-
-
-def field_table(shown: Record) -> list[str]:
-    """Return a record's fields as Markdown lines; [L] marks what the venue does not publish."""
-    lines = ["", f"### {shown.name}{'' if shown.known else ' [L]'}", ""]
-    lines += ["| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
-    for one in shown.fields:
-        lines.append(f"| `{one.wire}` | `{one.column}` | {one.dtype} | {one.unit or '–'} | {one.about} |")
-    return lines

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from ...environments import LOCAL, Chain
+from ...environments import EXCHANGE_PATH, LOCAL
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.endpoint import Endpoint
@@ -38,7 +38,6 @@ from ..programs import permissions
 
 T = TypeVar("T")
 
-EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
 """Largest body in bytes; more is answered 413. Source: docs/published.md, "Exchange API" [L]."""
 
@@ -71,13 +70,14 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One request in the gateway; `action`, `signer` and `vault` are set before `on_authenticated` is called."""
+    """One HTTP request as plain values, see `Gateway.handle`; `action`, `signer` and `vault` are set before
+    `on_authenticated` is called."""
 
     method: str
     path: str
-    query: Query
-    body: bytes
-    peer: str
+    query: Query | str = ()
+    body: bytes = b""
+    peer: str = ""
     action: str = ""
     signer: str = ""
     vault: str = ""
@@ -88,7 +88,13 @@ class Incoming:
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
     pause: Callable[[], None] = lambda: None
-    """See HttpRequest."""
+    """Called between the slices of a long answer, so that others come in between."""
+
+    @property
+    def pairs(self) -> Query:
+        """The parameters of the query, as pairs of name and value."""
+        query = self.query
+        return parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
 
     def exempt_copy(self) -> Incoming:
         """Return the request as it came in, to be executed without faults."""
@@ -111,28 +117,8 @@ class Submission(NamedTuple):
     admit: Callable[[Core], None] | None
 
 
-def _nothing() -> None:
-    """Continue at once."""
-
-
-class HttpRequest(NamedTuple):
-    """One HTTP request as plain values; see `Gateway.handle`."""
-
-    method: str
-    path: str
-    query: Query | str = ()
-    body: bytes = b""
-    peer: str = ""
-    pause: Callable[[], None] = _nothing
-    """Called between the slices of a long answer, so that others come in between."""
-
-
-class Started(NamedTuple):
-    """A request that was read, with its submission, whose outcome it waits for, or its answer."""
-
-    incoming: Incoming
-    submission: Submission | None
-    answer: Answer | None
+Started = tuple[Incoming, Submission | Answer]
+"""A request that was read, with its submission, whose outcome it waits for, or its answer."""
 
 
 class Host(Protocol):
@@ -228,12 +214,9 @@ class Gateway:
     nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
-    def __init__(
-        self, venue: Host, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
-    ) -> None:
+    def __init__(self, venue: Host, faults: RequestInterceptor, *, extended: bool = False) -> None:
         self.venue = venue
         self.faults = faults
-        self.chain = chain
         self.extended = extended
         """Whether answers have the fields that are not published; see `LocalVenue`, `wire`."""
         self.hooks = Hooks()
@@ -246,45 +229,31 @@ class Gateway:
 
         Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
         """
-        return self.handle_many([HttpRequest(method, path, query, body, peer)])[0]
+        return self.handle_many([Incoming(method, path, query, body, peer)])[0]
 
-    def handle_many(self, requests: Sequence[HttpRequest]) -> list[Answer]:
+    def handle_many(self, requests: Sequence[Incoming]) -> list[Answer]:
         """Answer several requests as one group: its actions are applied in order, after one write of the journal."""
         return self.finish([self.start(request) for request in requests])
 
-    def start(self, request: HttpRequest) -> Started:
+    def start(self, incoming: Incoming) -> Started:
         """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
-        query = request.query
-        pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
-        incoming = Incoming(
-            request.method.upper(), request.path, pairs, request.body, request.peer, pause=request.pause
-        )
+        incoming.method = incoming.method.upper()
         found = self._begin(incoming)
-        if isinstance(found, Submission):
-            return Started(incoming, found, None)
-        return Started(incoming, None, self._respond(incoming, found))
+        return incoming, found if isinstance(found, Submission) else self._respond(incoming, found)
 
     def finish(self, group: Sequence[Started]) -> list[Answer]:
         """Answer requests that were started, as `handle_many` does."""
-        submissions = [started.submission for started in group if started.submission is not None]
+        submissions = [found for _, found in group if isinstance(found, Submission)]
         outcomes = iter(self.venue.submit_many(submissions) if submissions else ())
         return [
-            self._respond(started.incoming, next(outcomes)) if started.answer is None else started.answer
-            for started in group
+            self._respond(incoming, next(outcomes)) if isinstance(found, Submission) else found
+            for incoming, found in group
         ]
 
     def execute_delayed(self, now_ms: int) -> None:
         """Execute the requests that a fault held back until now; their answers are dropped."""
         for delayed in self.faults.due(now_ms):
-            self._answer_alone(delayed)
-
-    def _answer_alone(self, incoming: Incoming) -> Answer:
-        """Answer a request that belongs to no group."""
-        found = self._begin(incoming)
-        if isinstance(found, Submission):
-            [outcome] = self.venue.submit_many([found])
-            return self._respond(incoming, outcome)
-        return self._respond(incoming, found)
+            self.handle_many([delayed])
 
     def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
         """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
@@ -315,7 +284,7 @@ class Gateway:
                 answer = found.answer
             elif not incoming.exempt_from_faults:
                 again = incoming.exempt_copy()
-                answer = self.faults.on_response(incoming, found, lambda: self._answer_alone(again))
+                answer = self.faults.on_response(incoming, found, lambda: self.handle_many([again])[0])
             else:
                 answer = found
         except Exception as error:
@@ -354,7 +323,7 @@ class Gateway:
     def _exchange(self, incoming: Incoming) -> Submission:
         request = envelope.parse(incoming.body)
         incoming.action = request.type
-        verified = signing.verify(request, self.chain)
+        verified = signing.verify(request, LOCAL.chain)
         incoming.signer = verified.signer
         incoming.vault = (request.vault_address or "").lower()
         return Submission(
@@ -370,7 +339,7 @@ class Gateway:
     def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
         from . import info_answers as info
 
-        values, long = endpoint.parse(incoming.query), endpoint.name in info.LONG
+        values, long = endpoint.parse(incoming.pairs), endpoint.name in info.LONG
 
         def data(core: Core) -> Any:
             self._admit(incoming, core)

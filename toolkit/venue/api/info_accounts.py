@@ -13,8 +13,8 @@ from ..model.accounts import VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES, TAKER
 from ..model.history import Transfer
 from ..programs import permissions
+from ..risk.ledger import USDC_CODE
 from .info_pages import Test, Values, account_of, equals, page_of, paged_log, product_of, tested_page, window
-from .records import USDC_CODE
 
 
 def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
 from ...products import Product
 from ..engine.core import Core
-from ..model.constants import DAY, RATE
+from ..model.constants import DAY, MINUTE_MS, RATE
 from ..model.history import Candle, FundingRate
 from ..risk import funding_settlement
 from ..simulation import past
@@ -23,9 +23,9 @@ from ..simulation.participants import past_of
 from . import records
 from .info_pages import Values, page_of, product_of, unknown_product, window
 
-MINUTE_MS = 60_000
 PREMIUM_PLACES = 12
 """Premiums are summed in parts of 1e-12."""
+_USDC = {"name": "USD Coin", "currency": "USDC", "code": "1", "walletPrecision": 6, "displayPrecision": 2}
 MAX_CANDLES = 100_000
 """Candles in one answer of /info/kline/list; a wider window is refused [L]."""
 
@@ -55,15 +55,7 @@ def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int
             for table, tiers in sorted(core.state.margin_tables.items())
             if table in tables
         ],
-        "currencies": [
-            {
-                "name": "USD Coin",
-                "currency": "USDC",
-                "code": str(records.USDC_CODE),
-                "walletPrecision": 6,
-                "displayPrecision": 2,
-            }
-        ],
+        "currencies": [_USDC],
     }
     checksum = hashlib.md5(msgspec.json.encode(meta, order="sorted"), usedforsecurity=False).hexdigest()
     return {"md5Checksum": checksum, **meta}

@@ -19,9 +19,9 @@ T = TypeVar("T")
 Test = Callable[[Any], bool]
 
 
-def account_of(core: Core, values: Values, name: str = "userAddr") -> VenueAccount | None:
+def account_of(core: Core, values: Values) -> VenueAccount | None:
     """Return the account of an address parameter; None for an address without an account."""
-    address = values[name]
+    address = values["userAddr"]
     return None if address is None else core.state.accounts.get(address)
 
 

@@ -18,8 +18,8 @@ from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import MAKER, STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 from ..risk import account_margin
+from ..risk.ledger import USDC_CODE
 
-USDC_CODE = 1
 SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
     (1, False): int(OrderSide.BUY),
     (-1, False): int(OrderSide.SELL),
@@ -160,8 +160,6 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
     product = core.products[held.product]
     mark = core.state.markets[held.product].mark
     long, short_leg = held.long, held.short
-    # at mark the long is worth size × mark, and it cost its entry value; the short the reverse
-    pnl_micro = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
     return {
         "userAddr": to_checksummed(account.address),
         "symbolCode": held.product,
@@ -173,7 +171,7 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
         "positionMode": _POSITION_MODE[account.position_mode],
         "positionMarginMode": _MARGIN_MODE[held.mode],
         "assignedPosBalance": micro_text(held.assigned),
-        "unrealizedPnl": micro_text(pnl_micro),
+        "unrealizedPnl": micro_text(account_margin.unrealized(held, mark * product.unit)),
         "cumRealizedPnl": micro_text(held.pnl),
         "curMarkPx": price(product, mark),
         "cumTransactionFee": micro_text(held.fees),

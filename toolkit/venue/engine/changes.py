@@ -1,6 +1,8 @@
 """Events that commands cause, in order, for the feed: `Core.events` after each command.
 
-Units as in `state`. Events are not part of the state; the shell clears them.
+Units as in `state`. Events are not part of the state; the shell clears them. A record of the history is an event
+itself: a public trade (with it the open candle changes), what happened to an order of an account that keeps history, a
+closed position, a funding payment, the rate of a settlement, and an action that was executed or refused.
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ import msgspec
 from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade, Transaction
 
 
-class Event(msgspec.Struct, gc=False):
-    """Base of all events. Most hold only numbers, text and flat records, which form no cycles: gc=False is safe."""
+class Change(msgspec.Struct, gc=False):
+    """Base of the other events. Most hold only numbers and text, which form no cycles: gc=False is safe."""
 
 
-class BookChange(Event):
+class BookChange(Change):
     """A price level has a new total (0 = removed). `sequence` is the market's and grows by one each time.
 
     With price 0, and the number of the change before, any level may have changed: time has passed for simulated makers.
@@ -28,50 +30,13 @@ class BookChange(Event):
     sequence: int
 
 
-class TradeDone(Event):
-    """A public trade."""
-
-    trade: PublicTrade
-
-
-class OrderChanged(Event):
-    """An order of an account that keeps history had an event (accepted, filled, cancelled, triggered, refused)."""
-
-    event: OrderEvent
-
-
-class AccountChanged(Event):
-    """A balance changed."""
+class AccountChanged(Change):
+    """A balance, a position or its settings changed."""
 
     address: str
 
 
-class PositionChanged(Event):
-    """A position or its settings changed."""
-
-    address: str
-    product: int
-
-
-class PositionClosed(Event):
-    """A leg went flat."""
-
-    record: ClosedPosition
-
-
-class FundingPaid(Event):
-    """An account paid or received funding."""
-
-    payment: FundingPayment
-
-
-class FundingRateSet(Event):
-    """A funding settlement was made for a product."""
-
-    rate: FundingRate
-
-
-class InsuranceOverdrawn(Event):
+class InsuranceOverdrawn(Change):
     """INSURANCE has paid for a loss that it had no money for. Amounts in micro-USDC."""
 
     address: str
@@ -85,7 +50,7 @@ class InsuranceOverdrawn(Event):
     """Ids of the trades that made the position."""
 
 
-class PriceTick(Event):
+class PriceTick(Change):
     """Oracle and mark were set (ticks)."""
 
     product: int
@@ -94,14 +59,7 @@ class PriceTick(Event):
     mark: int
 
 
-class CandleChanged(Event):
-    """The open one-minute candle of a product changed; read it from the history."""
-
-    product: int
-    start: int
-
-
-class BlockDone(Event):
+class BlockDone(Change):
     """Time entered a new block, so the one of `height` is complete. Skipped empty blocks have no event."""
 
     height: int
@@ -110,15 +68,12 @@ class BlockDone(Event):
     """Transactions in it."""
 
 
-class TxDone(Event):
-    """A submitted action was executed, or refused by a business rule."""
-
-    transaction: Transaction
-
-
-class UserNotice(Event, gc=True):
+class UserNotice(Change, gc=True):
     """A message for the userEvent channel of one account: `kind` as on the wire, `data` ready for JSON."""
 
     address: str
     kind: str
     data: dict[str, object]
+
+
+Event = Change | PublicTrade | OrderEvent | ClosedPosition | FundingPayment | FundingRate | Transaction

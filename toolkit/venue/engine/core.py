@@ -149,15 +149,8 @@ class Core:
         """
         if not height:
             state = self.state
-            codes = sorted(state.products)
-            first = (
-                state.seed,
-                state.genesis_time,
-                state.block_ms,
-                codes,
-                state.config,
-                sorted(state.settings.items()),
-            )
+            codes, settings = sorted(state.products), sorted(state.settings.items())
+            first = state.seed, state.genesis_time, state.block_ms, codes, state.config, settings
             return "0x" + hashlib.sha256(b"genesis:" + msgspec.msgpack.encode(first)).hexdigest()
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
 
@@ -281,7 +274,7 @@ class Core:
         self.state.history.transactions.add(done.address, done)
         if "blocks" not in self.state.schedule:
             self.state.schedule["blocks"] = self.state.genesis_time + done.height * self.state.block_ms
-        self.emit(ev.TxDone(done))
+        self.emit(done)
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
 

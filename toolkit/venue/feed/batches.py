@@ -9,7 +9,8 @@ from typing import Any
 
 from ..engine import changes as ev
 from ..engine.core import Core
-from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade, Transaction
+from ..model.constants import MINUTE_MS
+from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade, Transaction
 
 CHUNK = 500
 """Items in one increment of an ``append`` channel at most; more are sent in several."""
@@ -41,20 +42,23 @@ class Batch:
             if add is not None:
                 add(self, event)
 
+    def add_trade(self, trade: PublicTrade) -> None:
+        """Add a trade, with the candle that it changed."""
+        self.trades[trade.product].append(trade)
+        self.candles[trade.product].add(trade.time - trade.time % MINUTE_MS)
+
 
 _ADD: dict[type, Callable[[Batch, Any], None]] = {
     ev.BookChange: lambda batch, event: batch.books.add(event.product),
     ev.PriceTick: lambda batch, event: batch.prices.add(event.product),
-    ev.FundingRateSet: lambda batch, event: batch.prices.add(event.rate.product),
-    ev.TradeDone: lambda batch, event: batch.trades[event.trade.product].append(event.trade),
-    ev.CandleChanged: lambda batch, event: batch.candles[event.product].add(event.start),
+    FundingRate: lambda batch, rate: batch.prices.add(rate.product),
+    PublicTrade: lambda batch, trade: batch.add_trade(trade),
     ev.BlockDone: lambda batch, event: batch.blocks.append(event),
-    ev.TxDone: lambda batch, event: batch.transactions.append(event.transaction),
-    ev.OrderChanged: lambda batch, event: batch.orders[event.event.address].append(event.event),
+    Transaction: lambda batch, done: batch.transactions.append(done),
+    OrderEvent: lambda batch, event: batch.orders[event.address].append(event),
     ev.AccountChanged: lambda batch, event: batch.accounts.add(event.address),
-    ev.PositionChanged: lambda batch, event: batch.accounts.add(event.address),
-    ev.PositionClosed: lambda batch, event: batch.closed[event.record.address].append(event.record),
-    ev.FundingPaid: lambda batch, event: batch.funding[event.payment.address].append(event.payment),
+    ClosedPosition: lambda batch, record: batch.closed[record.address].append(record),
+    FundingPayment: lambda batch, payment: batch.funding[payment.address].append(payment),
     ev.UserNotice: lambda batch, event: batch.notices[event.address].append(event),
 }
 

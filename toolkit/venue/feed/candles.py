@@ -9,13 +9,11 @@ from ...products import Product
 from ...protocol.reads.feed import RECENT
 from ..api import info_market, records
 from ..engine.core import Core
-from ..model.constants import RATE
+from ..model.constants import DAY, MINUTE_MS, RATE
 from ..model.history import Candle
 from ..risk import funding_settlement
 from .batches import Batch, Data, FeedSource
 
-DAY_MS = 86_400_000
-MINUTE_MS = 60_000
 RECENT_MINUTES = 3_000
 """A snapshot covers at most this many minutes, because those before genesis are computed on demand."""
 
@@ -151,7 +149,7 @@ class ProductTicker:
         minutes = core.state.history.candles.get(self.code, [])
         minute = core.state.time - core.state.time % MINUTE_MS
         if minute != self._minute:
-            first = minute + MINUTE_MS - DAY_MS
+            first = minute + MINUTE_MS - DAY
             self._minute, self._day = minute, _aggregate(core, core.products[self.code], first, minute)
         open_minute = minutes[-1] if minutes and minutes[-1].start >= minute else None
         return extended(self._day, open_minute, minute) if open_minute else self._day

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
 from ...guards import without_keys
-from ...numerals import Span
+from ...numerals import Span, milliseconds
 from ...products import MICRO
 from ...suggestions import Suggesting
 from ...venue import development
 from ..api.gateway import Host
-from ..clocks import milliseconds
 from ..engine import arguments
 from ..engine.commands import Control
 from ..engine.core import Core

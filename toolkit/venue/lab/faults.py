@@ -18,9 +18,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
+from ...numerals import milliseconds
 from ...protocol.reads.feed import GOING_AWAY
 from ..api.gateway import Answer, FaultTriggered, Host, Incoming, enveloped
-from ..clocks import milliseconds
 from ..programs import permissions
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class RequestFaults(ArmedFaults):
         if signer:
             incoming.accounts = (signer, *permissions.acts_for(core, incoming.action, signer))
         else:
-            incoming.accounts = tuple(value.lower() for name, value in incoming.query if name in _ACCOUNTS)
+            incoming.accounts = tuple(value.lower() for name, value in incoming.pairs if name in _ACCOUNTS)
         self._before(incoming, needs_sender=True)
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
@@ -302,11 +302,6 @@ class FeedFaults(ArmedFaults):
             super().clear()
             self._release()
 
-    def thaw(self) -> None:
-        """End all freezes: what was held back is delivered, in order."""
-        for fault in self._freezes():
-            self.remove(fault)
-
     def cut(self, reason: str = "cut (scripted fault)", *, peer: str = "") -> int:
         """Close connections immediately, all or those of a peer; return how many."""
         found = [one for one in self._venue.feed.open_connections if not one.closed and peer in ("", one.peer)]
@@ -366,11 +361,6 @@ class Faults:
         self.requests = RequestFaults(venue)
         self.feed = FeedFaults(venue)
         self._added = 0
-
-    @property
-    def active(self) -> bool:
-        """True while a fault of requests is armed or a held-back request has yet to arrive."""
-        return self.requests.active
 
     def add(self, text: str, **settings: Any) -> Fault:
         """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.

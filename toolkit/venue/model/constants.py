@@ -24,6 +24,7 @@ PERCENT = 1_000_000
 """Parts of RATE in 1 %."""
 DAY = 86_400_000
 """Milliseconds in a day."""
+MINUTE_MS = 60_000
 
 # Numbers of the wire's enums as plain integers, because the matching path compares with them at every step: a member of
 # an enum class is read three times as slowly, and comparing with one is slower.

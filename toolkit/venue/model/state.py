@@ -305,7 +305,7 @@ class State:
     """Process name → time it is due next; a process that sleeps is absent."""
     nonces: dict[str, NonceWindow] = field(default_factory=dict)
     random: int = 0
-    """State of the venue's generator (rng.Rng)."""
+    """The seed as 64 bits. No rule draws from it: random numbers follow from the seed by their place."""
     transactions: int = 0
     """Transactions and system steps so far; part of every transaction hash."""
     last_order: int = 0

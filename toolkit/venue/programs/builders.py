@@ -83,14 +83,14 @@ def place_builder_order(core: Core, context: ActionContext, action: dict[str, An
     """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
     items = [action["order"]]
     _set_rate(core, context, action, items)
-    return placing.place_each(core, context, items)
+    return placing.place_each(core, context, {"orders": items})
 
 
 @handles("placeBuilderBracketOrder")
 def place_builder_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place a bracket for the trader who authorised the signing agent, all or nothing."""
     _set_rate(core, context, action, action["orders"])
-    return placing.place_bracket(core, context, action["orders"])
+    return placing.place_bracket(core, context, action)
 
 
 def _set_rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> None:

@@ -61,16 +61,8 @@ def begin(core: Core, genesis: Genesis) -> None:
     core.account(RESERVES).kind = "venue"
     state, capital = core.state, core.state.config.lp_capital
     state.lp_vault = ledger.LP_VAULT
-    vault = Vault(
-        ledger.LP_VAULT,
-        "",
-        "LP vault",
-        "Takes over liquidations.",
-        state.time,
-        is_lp=True,
-        shares=capital,
-        paid_in=capital,
-    )
+    about = "LP vault", "Takes over liquidations.", state.time
+    vault = Vault(ledger.LP_VAULT, "", *about, is_lp=True, shares=capital, paid_in=capital)
     if capital:
         vault.holders[ledger.INSURANCE] = Holding(capital, capital, state.time)
     state.vaults[vault.address] = vault
@@ -175,9 +167,8 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     at_mark = max(0, value(core, vault)) * shares // vault.shares
     if (at_mark - amount) * MOST_BELOW_MARK > at_mark:
         reason = f"by what the book would pay the shares bring {micro_text(amount)} USDC, at mark {micro_text(at_mark)}"
-        raise Refused(
-            TxCode.VAULT_BOOK_AWAY, f"{reason}: the others would get the difference; at most 5 % are taken off"
-        )
+        most = "the others would get the difference; at most 5 % are taken off"
+        raise Refused(TxCode.VAULT_BOOK_AWAY, f"{reason}: {most}")
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
         remedy = "its leader can close positions, or bring cash with vaultRebalance and vaultPreWithdraw"
@@ -296,10 +287,7 @@ def _closing_gain(core: Core, account: VenueAccount) -> int:
         product = core.products[code]
         for side, left in ((1, position.long.size), (-1, position.short.size)):
             price_ticks = mark_ticks = core.state.markets[code].mark
-            worst_ticks, paid = (
-                slippage_bound(core.products[code], -side, mark_ticks, core.products[code].max_slippage),
-                0,
-            )
+            worst_ticks, paid = slippage_bound(product, -side, mark_ticks, product.max_slippage), 0
             for level_ticks, total in core.books.levels(code, side, LARGEST) if left else ():
                 there = total - sum(order.leaves for order in own if (order.side, order.price) == (side, level_ticks))
                 if there:  # a level of its own orders alone is no price of the book's

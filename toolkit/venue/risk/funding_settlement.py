@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..engine import changes as ev
+from ..engine.changes import AccountChanged
 from ..engine.core import Core
 from ..engine.registry import process
 from ..model.accounts import Leg, Position, VenueAccount
@@ -110,7 +110,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
     record = FundingRate(time, code, rate, market.mark, market.oracle, mean * RATE // FINE)
     market.funding_rate, market.premium, market.samples = rate, 0, 0
     core.state.history.funding_rates[code].append(record)
-    core.emit(ev.FundingRateSet(record))
+    core.emit(record)
     if not rate:
         return
     unit_payment = market.mark * core.risk_index.tables[code].unit * rate
@@ -141,5 +141,5 @@ def _pay(core: Core, account: VenueAccount, position: Position, side: int, leg: 
     what = state.time, account.address, code, side, leg.size, rate, amount
     payment = FundingPayment(len(log.records) + 1, *what, core.tx_hash())
     log.add(account.address, payment)
-    core.emit(ev.FundingPaid(payment))
-    core.emit(ev.PositionChanged(account.address, code))
+    core.emit(payment)
+    core.emit(AccountChanged(account.address))

@@ -45,7 +45,6 @@ REFERRALS = "0x00000000000000000000000000000000000000ef"
 """Holds rebates until they are paid."""
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
 """Accounts that the ledger itself opens; `programs` opens RESERVES and REFERRALS."""
-ACCOUNT_NAMES = {**VENUE_ACCOUNTS, LP_VAULT: "LP vault", RESERVES: "vault reserves", REFERRALS: "referrals"}
 
 USDC_CODE = 1
 """Currency code of USDC, the only one."""
@@ -184,10 +183,10 @@ def assign(core: Core, account: VenueAccount, position: Position, amount: int) -
         transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
 
 
-def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
+def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT) -> None:
     """Credit money from outside."""
     core.state.deposits += amount
-    transfer(core, None, account, amount, amount, kind, 0, reference)
+    transfer(core, None, account, amount, amount, kind)
 
 
 def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = "") -> None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from ...environments import FEED_PATH
+from ...environments import EXCHANGE_PATH, FEED_PATH
 from ...protocol.reads.feed import MALFORMED, POLICY_CLOSE, refusal
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Host, HttpRequest, enveloped, http_error, too_large
+from ..api.gateway import MAX_BODY, Answer, Incoming, enveloped, http_error, too_large
 from ..engine.commands import REFUSED
 from ..feed.hub import FeedConnection, Hub
+from ..host import VenueHost
 from .boundary import Boundary, ServeSettings, is_protected
 from .bounded_feed import Share
 from .lanes import Lane, Places
@@ -37,21 +37,10 @@ _HIDDEN = "/join/"
 """Paths below this hold a secret, which a log must not show."""
 
 
-class ServedHost(Host, Protocol):
-    """What the server needs of the venue."""
-
-    closing: bool
-    gateway: Gateway
-
-    @property
-    def feed(self) -> Hub: ...
-    def behind_ms(self) -> int: ...
-
-
 class Application:
     """One venue as an ASGI application."""
 
-    def __init__(self, venue: ServedHost, boundary: Boundary, settings: ServeSettings) -> None:
+    def __init__(self, venue: VenueHost, boundary: Boundary, settings: ServeSettings) -> None:
         self._venue = venue
         self._boundary = boundary
         self._settings = settings
@@ -126,7 +115,7 @@ class Application:
         if lane is self._slow:
             await held.enter_async_context(self._long_answers.of(whose))
         async with self._places.of(whose):
-            answer = await lane.answer(HttpRequest(scope["method"], path, query, body, client[0]), whose[1])
+            answer = await lane.answer(Incoming(scope["method"], path, query, body, client[0]), whose[1])
         if answer.signer and answer.code in (0, REFUSED):  # what others sign must not count as this account's
             self._accounts[client] = answer.signer
             if len(self._accounts) > KNOWN:

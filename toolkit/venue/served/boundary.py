@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,9 +116,9 @@ class Boundary:
         return answer._replace(headers={**answer.headers, "www-authenticate": "Bearer"})
 
 
-def is_protected(path: str, paths: Iterable[str] = PROTECTED) -> bool:
+def is_protected(path: str) -> bool:
     """Return whether a path demands the token."""
-    return any(path == each.rstrip("/") or path.startswith(each.rstrip("/") + "/") for each in paths)
+    return any(path == each.rstrip("/") or path.startswith(each.rstrip("/") + "/") for each in PROTECTED)
 
 
 HTTP_CONNECTIONS = 64

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from time import monotonic, sleep, thread_time
 
-from ..api.gateway import Answer, Gateway, HttpRequest, Started, http_error
+from ..api.gateway import Answer, Gateway, Incoming, Started, http_error
 
-Job = tuple[HttpRequest, asyncio.Future[Answer]]
+Job = tuple[Incoming, asyncio.Future[Answer]]
 
 WAITING = 2_000
 """Requests that may wait in one lane; more are answered 503."""
@@ -38,7 +38,7 @@ class FairQueue:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, dict[str, deque[Job]]] = {}
-        self._stopped = False
+        self.stopped = False
         self.count = 0
 
     def put(self, address: str, account: str, job: Job) -> None:
@@ -51,8 +51,8 @@ class FairQueue:
     def get(self, seconds: float | None = None) -> Job | None:
         """Return the next job; None when there is none after so many seconds (None: ever), or at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self.count or self._stopped, seconds)
-            if self._stopped or not self.count:
+            self._changed.wait_for(lambda: self.count or self.stopped, seconds)
+            if self.stopped or not self.count:
                 return None
             self.count -= 1
             address = next(iter(self._waiting))
@@ -69,13 +69,8 @@ class FairQueue:
     def stop(self) -> None:
         """End it: `get` returns None from now on."""
         with self._changed:
-            self._stopped = True
+            self.stopped = True
             self._changed.notify_all()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was ended."""
-        return self._stopped
 
 
 class Places:
@@ -121,12 +116,13 @@ class Lane:
         for thread in self._threads:
             thread.start()
 
-    async def answer(self, request: HttpRequest, account: str = "") -> Answer:
+    async def answer(self, request: Incoming, account: str = "") -> Answer:
         """Return the answer to a request, once a thread has come to it; `account` is whose it probably is."""
         if self._jobs.count >= WAITING:
             return http_error(503, f"{WAITING} requests wait here already ({self._name}); send this one again later")
+        request.pause = self._pause
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._jobs.put(request.peer, account, (request._replace(pause=self._pause), future))
+        self._jobs.put(request.peer, account, (request, future))
         return await future
 
     def stop(self) -> None:

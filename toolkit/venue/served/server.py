@@ -22,7 +22,8 @@ import uvicorn
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
 from ...protocol.reads.feed import MAX_CONNECTIONS
-from .application import Application, ServedHost
+from ..host import VenueHost
+from .application import Application
 from .boundary import HTTP_CONNECTIONS, LOOPBACK, WILDCARDS, Boundary, ServeSettings
 from .bounded_feed import BoundedFeed
 from .bounded_http import bounded
@@ -45,7 +46,7 @@ class Served:
     `control_token` opens its controls, if they are served.
     """
 
-    def __init__(self, venue: ServedHost, host: str, port: int, settings: ServeSettings) -> None:
+    def __init__(self, venue: VenueHost, host: str, port: int, settings: ServeSettings) -> None:
         self.venue = venue
         self.port = port
         self.control_token = settings.control_token
@@ -100,7 +101,7 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
 
 @contextmanager
 def running(
-    venue: ServedHost,
+    venue: VenueHost,
     port: int = 0,
     *,
     host: str = "127.0.0.1",

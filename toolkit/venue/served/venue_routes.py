@@ -16,28 +16,18 @@ import msgspec
 from ... import __version__
 from ...errors import InputError, VenueError
 from ...protocol.documents import asyncapi, keys_schema, openapi, proto
-from ..api.gateway import JSON_HEADERS, Answer, Gateway, Incoming, Route, enveloped, taking
+from ..api.gateway import JSON_HEADERS, Answer, Incoming, Route, enveloped, taking
+from ..host import VenueHost
 
 ACCOUNTS_PATH, PATH = "/accounts", "/control"
 Function = Callable[..., Any]
-
-
-class Hosted(Protocol):
-    """What answers the requests."""
-
-    @property
-    def gateway(self) -> Gateway: ...
-    @property
-    def masters(self) -> tuple[str, ...]: ...
-    @property
-    def keys_are_public(self) -> bool: ...
 
 
 class ControlledVenue(Protocol):
     """What the routes need of the venue."""
 
     @property
-    def host(self) -> Hosted: ...
+    def host(self) -> VenueHost: ...
     @property
     def control(self) -> object: ...
     @property
@@ -46,7 +36,7 @@ class ControlledVenue(Protocol):
     def revert(self, snapshot: int) -> None: ...
 
 
-def open_state_routes(host: Hosted) -> None:
+def open_state_routes(host: VenueHost) -> None:
     """Make the venue's gateway answer GET /accounts and the paths of `DOCUMENTS`.
 
     An account has its number, name, address, and whether its keys are public.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import msgspec
-
 _MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 SIGMA = 1_000_000
@@ -38,23 +36,8 @@ def _scramble(word: int) -> int:
     return word ^ (word >> 31)
 
 
-class Rng(msgspec.Struct, gc=False):
-    """A stream of random integers; `state` is its whole state."""
-
-    state: int = 0
-
-    def bits(self) -> int:
-        """Return 64 random bits."""
-        self.state = state = self.state + GOLDEN & _MASK
-        return _scramble(state)
-
-    def below(self, bound: int) -> int:
-        """Return an integer from 0 to bound − 1 (bound ≤ 2**32; the bias is below 2**-32)."""
-        return (self.bits() >> 32) * bound >> 32
-
-
 def words(seed: Any, places: Any) -> Any:
-    """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64; also of a seed for each."""
+    """Return the words of a seed at `places` (0 is the first), as uint64; also of a seed for each."""
     import numpy as np
 
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)

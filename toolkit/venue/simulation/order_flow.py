@@ -11,10 +11,10 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any, NamedTuple
 
+from ..model.constants import MINUTE_MS
 from ..model.market import Market, ProductFlow, Scales
 from .noise import EXP_BITS, SIGMA, bits, exponential, log_of_ppm, mix, normals, waits, words
 
-MINUTE_MS = 60_000
 BLOCK_MINUTES = 60
 BLOCK_MS = BLOCK_MINUTES * MINUTE_MS
 _DAY_MINUTES = 1_440

@@ -16,7 +16,7 @@ from contextlib import suppress
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import post_command, process
-from ..model.constants import IOC
+from ..model.constants import IOC, MINUTE_MS, USDC
 from ..model.genesis import Genesis
 from ..model.history import PublicTrade
 from ..model.market import MakerState, SimulatedProduct, Simulation, market_of, saved
@@ -24,7 +24,7 @@ from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
 from ..trading import matching, placing
 from ..trading.lifecycle import position_of
-from .order_flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
+from .order_flow import FORCED, HEDGER, INFORMED, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
 from .quoted import FINE, PPM, Quoted
 from .quoting import MAKERS, Level, Quotes, index_source
@@ -35,7 +35,6 @@ TAKERS = {
 }
 CAPITAL = 1_000_000_000_000_000
 """Deposit of each participant: a billion USDC, in micro-USDC."""
-_MICRO = 1_000_000
 _BOOK_MS = 5 * MINUTE_MS
 """Trades of the participants with each other are in their positions after this time at the latest."""
 _REACH_PPM = 4_000
@@ -226,7 +225,7 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
             side, value, reach = 1 if moved > 0 else -1, 4 * value, 3 * _REACH_PPM
     elif kind == HEDGER:
         inventory = inventory_of(sim) * sim.ticked * quoted.unit
-        if abs(inventory) >= quotes.simulation.market.inventory_usdc * _MICRO // 20:
+        if abs(inventory) >= quotes.simulation.market.inventory_usdc * USDC // 20:
             side = 1 if inventory > 0 else -1
     best = ask if side > 0 else bid
     return side, value, max(best + side * best * reach // PPM, 1)
@@ -315,7 +314,7 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
     sim.pending.clear()
     sim.booked = time
     numbers = quotes.simulation.market
-    most = numbers.inventory_usdc * _MICRO
+    most = numbers.inventory_usdc * USDC
     worth = inventory_of(sim) * market.last * quoted.unit
     sim.skew = -max(-most, min(most, worth)) * numbers.skew_ppm * 1000 // most
     quoted.forget_quotes()

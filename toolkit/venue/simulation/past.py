@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ..model.constants import MINUTE_MS
 from ..model.history import Candle, PublicTrade
 from ..model.market import ProductFlow
 from .noise import EXP_BITS, LOG_BITS, SIGMA, bits, exponential, mix, waits, words
-from .order_flow import MINUTE_MS, PARTS, FlowSource, minute_returns, premium, volatility
+from .order_flow import PARTS, FlowSource, minute_returns, premium, volatility
 
 DAYS = 1_200
 """Days of the past."""

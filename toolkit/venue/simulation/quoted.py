@@ -32,21 +32,10 @@ class Quoted:
     """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
 
     __slots__ = (
-        *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
-        *(
-            "next_time",
-            "number",
-            "order_at",
-            "order_block",
-            "product",
-            "quotes",
-            "scales",
-            "sequence",
-            "share",
-            "shown",
-        ),
-        *("sim", "source", "top", "unit", "users", "usual_heat", "values", "width"),
-    )
+        "asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news",
+        "next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "sequence", "share", "shown",
+        "sim", "source", "top", "unit", "users", "usual_heat", "values", "width",
+    )  # fmt: skip
 
     def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
         self.code = code

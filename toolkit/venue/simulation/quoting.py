@@ -21,7 +21,7 @@ from ..engine import changes as ev
 from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.book import Book
-from ..model.constants import GTC, LIMIT
+from ..model.constants import GTC, LIMIT, MINUTE_MS
 from ..model.market import Maker, MakerState, Simulation
 from ..trading import lifecycle
 from . import order_flow
@@ -152,7 +152,7 @@ class Quotes:
         sim.drift += (index - sim.drift) // _DRIFT_TICKS
         sim.pressure = pressure = sim.pressure - sim.pressure // self._recovery_ticks
         sim.flow -= sim.flow // FLOW_TICKS
-        minute = time // order_flow.MINUTE_MS
+        minute = time // MINUTE_MS
         if minute != quoted.minute:
             block, quoted.minute = self.place(quoted, time), minute
             sim.basis = block.premiums[minute % order_flow.BLOCK_MINUTES] * 1000
@@ -240,11 +240,8 @@ class Quotes:
 
         `whole` is as if nothing had been taken of them.
         """
-        bests, queue, bound = (
-            self.quote(quoted, time)[side < 0],
-            self._queue(quoted, side, time),
-            quoted.users.side(-side).best,
-        )
+        bests, bound = self.quote(quoted, time)[side < 0], quoted.users.side(-side).best
+        queue = self._queue(quoted, side, time)
         first = -side * (bound - side) if bound else -1 << 62  # a maker never takes: it stays behind what rests there
         taken = [0 if whole else taken_of(maker, side, time) for maker in quoted.sim.makers]
         ladders = [(max(-side * best, first), number, 0, best) for number, best in enumerate(bests)]

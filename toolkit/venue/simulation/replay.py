@@ -91,14 +91,8 @@ class House:
         """Rest an order of `side` at `price` behind what rests there; take it away with `withdraw`."""
         self._quotes -= 1
         order = VenueOrder(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
-        position, value = self._position(code), price * quantity * self.core.products[code].unit
-        if side > 0:
-            position.buy_quantity += quantity
-            position.buy_value += value
-        else:
-            position.sell_quantity += quantity
-            position.sell_value += value
         order.priority = self.core.state.last_priority
+        lifecycle.count_resting(self.core, self._position(code), order, quantity)
         self.account.orders[order.id] = order
         self.core.books[code].side(side).add(order)
         return order

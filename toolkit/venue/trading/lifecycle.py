@@ -103,7 +103,7 @@ def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
     )
     log.add(order.address, event)
     if core.recording:
-        core.events.append(ev.OrderChanged(event))
+        core.events.append(event)
 
 
 def _take_id(core: Core, order: VenueOrder) -> None:

@@ -144,4 +144,4 @@ def _short(amount: int, what: str) -> Refused:
 def _changed(core: Core, account: VenueAccount, position: Position) -> None:
     position.updated = core.state.time
     core.risk_index.touched[account.address] = account
-    core.emit(ev.PositionChanged(account.address, position.product))
+    core.emit(ev.AccountChanged(account.address))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...products import Product
-from ..engine import changes as ev
+from ..engine.changes import AccountChanged
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import (
@@ -25,6 +25,7 @@ from ..model.constants import (
     IOC,
     ISOLATED,
     MAKER,
+    MINUTE_MS,
     PARTIALLY_FILLED,
     POST_ONLY,
     TAKER,
@@ -313,9 +314,6 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
     return found, too_large
 
 
-MINUTE_MS = 60_000
-
-
 def publish_trade(
     core: Core, product: Product, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
 ) -> PublicTrade:
@@ -352,8 +350,7 @@ def publish_trade(
     else:
         candles.append(Candle(start, price_ticks, price_ticks, price_ticks, price_ticks, steps, value_micro, 1))
     if core.recording:
-        core.events.append(ev.TradeDone(trade))
-        core.events.append(ev.CandleChanged(code, start))
+        core.events.append(trade)
     return trade
 
 
@@ -411,7 +408,7 @@ def settle(
         fill = price_ticks, steps, trade.id, role, pnl, open_fee, close_fee, builder_fee, long.term, short.term
         lifecycle.record(core, account, order, "", fill)
         if core.recording:
-            core.events.append(ev.PositionChanged(order.address, code))
+            core.events.append(AccountChanged(order.address))
     if order.group:
         lifecycle.group_filled(core, account, order, opened)
     if closed:
@@ -444,4 +441,4 @@ def _record_closed(core: Core, account: VenueAccount, position: Position, leg: L
     where = core.state.time, account.address, position.product, side
     record = ClosedPosition(len(log.records) + 1, *where, *life, position.leverage, leg.opened)
     log.add(account.address, record)
-    core.emit(ev.PositionClosed(record))
+    core.emit(record)

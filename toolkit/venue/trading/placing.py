@@ -38,18 +38,6 @@ def attach(core: Core) -> None:
             core.triggers[order.product].add(order)
 
 
-@handles("placeOrder")
-def place_orders(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Place every item independently: a refused one does not affect the others."""
-    return place_each(core, context, action["orders"])
-
-
-@handles("placeBracketOrder")
-def place_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Place a main order with its take profit and stop loss, all or nothing."""
-    return place_bracket(core, context, action["orders"])
-
-
 def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
     """Place one order item (wire names) for `context.account`; return it as it is after matching.
 
@@ -73,10 +61,11 @@ def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
     return order
 
 
-def place_each(core: Core, context: ActionContext, items: list[Item]) -> Outcome:
-    """Place every item independently, with a result for each; refused ones are recorded."""
+@handles("placeOrder")
+def place_each(core: Core, context: ActionContext, action: Mapping[str, Any]) -> Outcome:
+    """Place every item independently, with a result for each: a refused one is recorded, and affects no other."""
     results = []
-    for item in items:
+    for item in action["orders"]:
         try:
             results.append(accepted(place(core, context, item)))
         except Refused as refusal:
@@ -84,9 +73,13 @@ def place_each(core: Core, context: ActionContext, items: list[Item]) -> Outcome
     return batch_outcome(results, "orders")
 
 
-def place_bracket(core: Core, context: ActionContext, items: list[Item]) -> Outcome:
-    """Place a main order (the first item) with its TP and/or SL orders; Refused when any of them can't be placed."""
-    account = context.account
+@handles("placeBracketOrder")
+def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any]) -> Outcome:
+    """Place a main order (the first item) with its TP and/or SL orders, all or nothing.
+
+    Raises Refused when any of them can't be placed.
+    """
+    account, items = context.account, action["orders"]
     at = 0  # the item that is looked at, for the message of a refusal
     try:
         product, spec = read(core, account, items[0], bool(context.builder))
