@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -16,17 +15,12 @@ import pandas as pd
 
 from ..client.reads.frames import frame
 from ..client.stream.local_book import LocalBook
-from ..client.stream.protocol import FeedProtocol
-from ..protocol.reads import feed as wire
 from ..protocol.reads.info_queries import ENDPOINTS
-from ..venue.engine.changes import BookChange
-from ..venue.local import LocalVenue
 from . import Measurement, seconds
 
 CANDLES = 100_000
 DEPTH = 50
 INCREMENTS = 10_000
-READERS = 50
 _FLOATS = ("open", "high", "low", "close", "volume", "turnover")
 _IMPORT = "import time; t = time.perf_counter(); import toolkit; print(time.perf_counter() - t)"
 _CONNECT = (
@@ -86,20 +80,14 @@ def typed_decoder() -> Any:
 
 
 def measure_feed() -> list[Measurement]:
-    """Measure how a client's book applies increments (two changed levels within a window of 50 a side), and publishing.
+    """Measure how a client's book applies increments: two changed levels within a window of 50 a side.
 
-    The peer of the first row keeps the same levels in two dictionaries and looks for the best by `min` and `max`.
+    The peer keeps the same levels in two dictionaries and looks for the best by `min` and `max`.
     """
     first, changes = _activity()
     ours, naive = seconds(lambda: _keep(first, changes), lambda: _keep_naively(first, changes))
-    messages = _messages(first, changes)
-    [whole] = seconds(lambda: _receive(messages))
     name, peer = "live book: apply one increment and keep the top", "two dictionaries, min and max"
-    return [
-        Measurement(name, INCREMENTS / ours, "increments/s", 50_000, peer=peer, ratio=naive / ours),
-        Measurement("live book: message text to the top of the book", INCREMENTS / whole, "messages/s"),
-        Measurement(f"venue: a book increment published to {READERS} readers", 1 / _published(), "commands/s"),
-    ]
+    return [Measurement(name, INCREMENTS / ours, "increments/s", 50_000, peer=peer, ratio=naive / ours)]
 
 
 def _activity() -> tuple[Change, list[Change]]:
@@ -135,55 +123,6 @@ def _keep_naively(first: Change, changes: list[Change]) -> None:
                     side[Decimal(price)] = quantity
         max(sides[0], default=None)
         min(sides[1], default=None)
-
-
-def _messages(first: Change, changes: list[Change]) -> list[str]:
-    def message(kind: str, sequence: int, change: Change) -> str:
-        book = {"bids": change[0], "asks": change[1]}
-        data = {"symbol": "BTCUSDC", "depth": DEPTH, "timestamp": sequence, "book": book}
-        return wire.data_message("orderBook", kind, sequence, data)
-
-    return [message("snapshot", 1, first), *(message("incremental", n, one) for n, one in enumerate(changes, 2))]
-
-
-def _receive(messages: list[str]) -> None:
-    protocol = FeedProtocol(rng=random.Random(1))
-    topic = protocol.subscribe(wire.CHANNELS["orderBook"], {"symbol": "BTCUSDC", "depth": DEPTH}, 0)
-    protocol.connecting()
-    protocol.opened(0)
-    for text in messages:
-        protocol.received(text, 0)
-    protocol.events()
-    assert topic.sequence == len(messages)
-
-
-def _published() -> float:
-    """Return the seconds to publish one book change to 50 readers, without the order that made it."""
-    venue: Any = LocalVenue(clock="manual", accounts=1)
-    hub = venue.host.feed
-    hub.connections = READERS
-    readers = [hub.open("bench") for _ in range(READERS)]
-    message = wire.subscribe(wire.CHANNELS["orderBook"], {"symbol": "BTCUSDC", "depth": 20})
-    for reader in readers:
-        reader.send(message)
-        reader.drain()
-    book = venue.host.core.books[1]
-    levels = book.depth(1, 20)
-    event = BookChange(1, 1, levels[0][0], levels[0][1], 0)
-    totals = iter(range(1, 1_000_000))
-    venue.host.core.books[1] = SimpleNamespace(
-        depth=lambda side, count: [(levels[0][0], next(totals)), *levels[1:]] if side > 0 else book.depth(side, count)
-    )
-
-    def publish() -> None:
-        for _ in range(100):
-            hub.publish([event])
-        for reader in readers:
-            assert len(reader.drain()) == 100
-
-    [taken] = seconds(publish)
-    venue.close()
-    return taken / 100
 
 
 def measure_startup() -> list[Measurement]:

@@ -2,7 +2,7 @@
 
 Twenty accounts in turns place 20,000 orders in one product: one in six a market order, 23 % trade immediately
 (against 1.8 resting orders on average), more than half are still resting at the end. Events are not made without a
-reader, as in a venue whose feed is not open; one row has them made, and dropped after each order.
+reader, as in a venue whose feed is not open.
 """
 
 from __future__ import annotations
@@ -27,14 +27,11 @@ RESTING = (1_000, 10_000, 100_000)
 
 def measure_matching() -> list[Measurement]:
     """Measure the best of three runs each."""
-    placed, recorded, whole = (
-        ORDERS / min(_seconds_of(run) for _ in range(3)) for run in (_placed, _recorded, _whole_actions)
-    )
+    placed, whole = (ORDERS / min(_seconds_of(run) for _ in range(3)) for run in (_placed, _whole_actions))
     note = f"{ACCOUNTS} accounts, one product; of 10 orders 2.3 trade at once, in 4 trades; no feed open"
     name = "matching core, orders with checks and margin"
     found = [
         Measurement(name, placed, "orders/s", target=50_000, aim=100_000, note=note),
-        Measurement("matching core, the same with a feed open (events made)", recorded, "orders/s"),
         Measurement("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
     ]
     costs = {resting: min(_cost_of_one(resting) for _ in range(3)) for resting in RESTING}
@@ -81,11 +78,6 @@ def _placed(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> N
     for at, item in enumerate(stream):
         place(core, contexts[at % ACCOUNTS], item)
         core.events.clear()
-
-
-def _recorded(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> None:
-    core.record_events(True)
-    _placed(core, addresses, stream)
 
 
 def _whole_actions(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> None:

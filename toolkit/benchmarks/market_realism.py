@@ -23,7 +23,7 @@ from ..venue.simulation.participants import past_of
 from ..venue.simulation.past import candles
 from . import Measurement, own_orders, processor_seconds, seconds
 from .first_seconds import LAGS_MS, Tape, first_seconds, responses, watched
-from .own_orders import mid_of, simulated
+from .own_orders import mid_of, row, simulated
 
 DAYS = 2
 SEEDS = 3
@@ -78,12 +78,12 @@ def flow_rows(seen: list[Observed]) -> list[Measurement]:
     gaps = [np.diff(tape.order_times) for tape in tapes]
     varied = [g.std() / g.mean() for g in gaps]
     rows = [
-        _row("gaps between taker orders, coefficient of variation", varied, "", 1.2, real=1.47),
-        _row("successive gaps, correlation of logs", [_correlation(np.log(g + 1), 1) for g in gaps], "", 0.02),
+        row("gaps between taker orders, coefficient of variation", varied, "", 1.2, real=1.47),
+        row("successive gaps, correlation of logs", [_correlation(np.log(g + 1), 1) for g in gaps], "", 0.02),
     ]
     for lag, real, least in ((1, 0.20, 0.1), (2, 0.20, 0.0), (5, 0.16, 0.0), (10, 0.12, 0.0), (50, 0.03, None)):
         found = [_correlation(tape.order_sides, lag) for tape in tapes]
-        rows.append(_row(f"taker sides, autocorrelation at lag {lag}", found, "", least, real=real))
+        rows.append(row(f"taker sides, autocorrelation at lag {lag}", found, "", least, real=real))
     moved = [responses(tape) for tape in tapes]
     biggest_tenths = [tape.order_values >= np.quantile(tape.order_values, 0.9) for tape in tapes]
     recorded = zip(LAGS_MS, (0.19, 0.27, 0.37, 0.28, 0.52), (0.94, 0.91, 1.19, 1.12, 2.09), strict=True)
@@ -91,16 +91,14 @@ def flow_rows(seen: list[Observed]) -> list[Measurement]:
     for at, (wait, real, large) in enumerate(recorded):
         every = [np.nanmean(each[:, at]) for each in moved]
         biggest = [np.nanmean(each[tenth, at]) for each, tenth in zip(moved, biggest_tenths, strict=True)]
-        rows.append(
-            _row(f"mid {wait / 1000:g} s after a taker order, in its direction", every, "bp", before, real=real)
-        )
-        rows.append(_row("the same, biggest tenth of the orders", biggest, "bp", float(np.mean(every)), real=large))
+        rows.append(row(f"mid {wait / 1000:g} s after a taker order, in its direction", every, "bp", before, real=real))
+        rows.append(row("the same, biggest tenth of the orders", biggest, "bp", float(np.mean(every)), real=large))
         before = float(np.mean(every)) if wait >= 1_000 else 0.0  # it grows from 1 s on
     looks = [tape.at(np.arange(tape.times[0], tape.times[-1], _SPREAD_MS)) for tape in tapes]
     spreads = [(tape.asks - tape.bids)[at] / tape.mids[at] * 1e4 for tape, at in zip(tapes, looks, strict=True)]
-    rows.append(_row("spread, median", [np.median(each) for each in spreads], "bp", 1.0, 2.0))
+    rows.append(row("spread, median", [np.median(each) for each in spreads], "bp", 1.0, 2.0))
     ratio = [np.quantile(each, 0.95) / np.median(each) for each in spreads]
-    rows.append(_row("spread, 95th percentile over median", ratio, "", 2.0))
+    rows.append(row("spread, 95th percentile over median", ratio, "", 2.0))
     return rows
 
 
@@ -110,24 +108,24 @@ def price_rows(seen: list[Observed]) -> list[Measurement]:
     spreads = [each[:, 0].std() * 1e4 for each in returns]
     found = [_correlation(each[:, 0], 1) for each in returns]
     rows = [
-        _row("1-minute returns, standard deviation", spreads, "bp", real=9.9),
-        _row("1-minute returns, autocorrelation", found, "", -0.05, 0.05, 0.02),
+        row("1-minute returns, standard deviation", spreads, "bp", real=9.9),
+        row("1-minute returns, autocorrelation", found, "", -0.05, 0.05, 0.02),
     ]
     for minutes, real, least, most in ((1, 23.0, 8.0, 30.0), (5, 14.0, None, None), (60, 5.1, None, None)):
         found = [_kurtosis(_summed(each[:, 0], minutes)) for each in returns]
-        rows.append(_row(f"{minutes}-minute returns, excess kurtosis", found, "", least, most, real))
+        rows.append(row(f"{minutes}-minute returns, excess kurtosis", found, "", least, most, real))
     lags = ((1, 0.33, 0.2), (5, 0.25, None), (15, 0.23, None), (60, 0.18, 0.1), (240, 0.12, None), (1440, 0.08, None))
     for lag, real, least in lags:
         found = [_correlation(np.abs(each[:, 0]), lag) for each in returns]
-        rows.append(_row(f"size of 1-minute returns, autocorrelation at lag {lag}", found, "", least, real=real))
+        rows.append(row(f"size of 1-minute returns, autocorrelation at lag {lag}", found, "", least, real=real))
     found = [
         float(np.corrcoef(each.minute_volumes[1 : len(moved) + 1], np.abs(moved[:, 0]))[0, 1])
         for each, moved in zip(seen, returns, strict=True)
     ]
-    rows.append(_row("volume and size of return, a minute", found, "", 0.4, real=0.61))
+    rows.append(row("volume and size of return, a minute", found, "", 0.4, real=0.61))
     for other, name, least, typical in ((1, "ETH", 0.6, 0.85), (2, "SOL", 0.3, None), (3, "XRP", 0.3, None)):
         found = [float(np.corrcoef(_summed(each[:, 0], 5), _summed(each[:, other], 5))[0, 1]) for each in returns]
-        rows.append(_row(f"BTC and {name}, 5-minute returns", found, "", least, 0.9, typical))
+        rows.append(row(f"BTC and {name}, 5-minute returns", found, "", least, 0.9, typical))
     return rows
 
 
@@ -147,10 +145,8 @@ def past_rows(seeds: Sequence[int]) -> list[Measurement]:
         days.append(traded[-30 * 1_440 :].reshape(-1, 24, 60).sum(axis=(0, 2)))
     alike = np.corrcoef(days)[np.triu_indices(len(days), 1)].tolist()
     name = "size of 1-minute returns, autocorrelation at lag 60, 31 days of the past"
-    season = _row(
-        "volume by hour of the day, correlation between seeds, 30 days of the past", alike, "", 0.5, real=0.78
-    )
-    return [_row(name, lasting, "", 0.1, real=0.18), season]
+    season = row("volume by hour of the day, correlation between seeds, 30 days of the past", alike, "", 0.5, real=0.78)
+    return [row(name, lasting, "", 0.1, real=0.18), season]
 
 
 def funding_rows(seeds: Sequence[int]) -> list[Measurement]:
@@ -192,15 +188,8 @@ def shock_rows(seeds: Sequence[int]) -> list[Measurement]:
         found.append([depths[look].mean() / depths.mean() for look in looks if len(shocks)])
     now, later = zip(*(each for each in found if each), strict=True)
     return [
-        Measurement(
-            "depth at the best prices in the minute after a shock, of its mean",
-            float(np.mean(now)),
-            "",
-            0.6,
-            "lower",
-            note="real: half and less",
-        ),
-        _row("the same 10 minutes later", list(later), "", 0.75),
+        row("depth at the best prices in the minute after a shock, of its mean", now, "", 0.0, 0.6, 0.5),
+        row("the same 10 minutes later", later, "", 0.75),
     ]
 
 
@@ -252,14 +241,6 @@ def _signature_seconds() -> float:
     """Return the processor time of a signature."""
     key, message = PrivateKey(b"1" * 32), b"2" * 32
     return processor_seconds(lambda: [key.sign(message) for _ in range(1_000)]) / 1_000
-
-
-def _row(
-    name: str, found: list[Any], unit: str, least: float | None = None, most: float | None = None, real: Any = None
-) -> Measurement:
-    spread = f"seeds {min(found):.3g} to {max(found):.3g}" if len(found) > 1 else ""
-    note = "; ".join(text for text in ("" if real is None else f"real {real:g}", spread) if text)
-    return Measurement(name, float(np.mean(found)), unit, least, note=note, most=most)
 
 
 def _correlation(values: Any, lag: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..venue.engine.commands import Advance, Refused
 from ..venue.engine.core import Core
@@ -55,6 +55,20 @@ def mid_of(core: Core, code: int) -> float:
     return (bid + ask) / 2
 
 
+def row(
+    name: str,
+    found: Sequence[float],
+    unit: str,
+    least: float | None = None,
+    most: float | None = None,
+    real: Any = None,
+) -> Measurement:
+    """Return the row of what seeds showed: the mean, how far they differ, and what it is in a real market."""
+    spread = f"seeds {min(found):.3g} to {max(found):.3g}" if len(found) > 1 else ""
+    note = "; ".join(text for text in ("" if real is None else f"real {real:g}", spread) if text)
+    return Measurement(name, fmean(found), unit, least, note=note, most=most)
+
+
 def impact_rows(
     sizes: Sequence[int] = IMPACT_USDC, seeds: Sequence[int] = IMPACT_SEEDS, wait_ms: int = _HOUR
 ) -> list[Measurement]:
@@ -68,21 +82,17 @@ def impact_rows(
             for seed, before in zip(seeds, without, strict=True)
         ]
         now, later = zip(*([(after / mid - 1) * 1e4 for after, mid in pair] for pair in pairs), strict=True)
-        return sorted(now), sorted(later)
+        return list(now), list(later)
 
     rows = []
     for usdc in sizes:
         now, later = moved(usdc, _PARTS)
-        name, note = f"mid after {usdc:,} USDC were bought within a minute", f"seeds {now[0]:.3g} to {now[-1]:.3g}"
-        rows.append(Measurement(name, fmean(now), "bp", 0.0, note=note))
+        rows.append(row(f"mid after {usdc:,} USDC were bought within a minute", now, "bp", 0.0))
         name = f"the part of it that is left after {wait_ms // 60_000} minutes"
         rows.append(Measurement(name, fmean(later) / fmean(now), "", 0.3, most=0.95))
     for wait in (1, 60):
         costs = [_there_and_back(seed, 100_000, wait * _SECOND) for seed in seeds]
-        note = f"seeds {min(costs):.3g} to {max(costs):.3g}"
-        rows.append(
-            Measurement(f"100,000 USDC bought and sold {wait} s later, cost", fmean(costs), "bp", 0.0, note=note)
-        )
+        rows.append(row(f"100,000 USDC bought and sold {wait} s later, cost", costs, "bp", 0.0))
     _, whole = moved(sizes[-1], 1)
     name = f"what is left of {sizes[-1]:,} USDC in {_PARTS} orders, of what one order leaves"
     rows.append(Measurement(name, fmean(later) / fmean(whole), "", 0.8, most=1.2))

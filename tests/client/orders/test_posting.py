@@ -415,7 +415,7 @@ def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
 def test_each_wait_for_the_own_turn_is_named_so(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
     for seconds, waits in ((2.0, [Sleep(2.0, queued=True)]), (0.0, [])):
         monkeypatch.setattr(type(delivery.limiter), "reserve", lambda *_, seconds=seconds: seconds)
-        flow = delivery._wait_for_rate_limit("placeOrder")
+        flow = delivery.limiter.turn("placeOrder")
         assert next(flow) == Elapsed()
         found: list[Any] = []
         try:

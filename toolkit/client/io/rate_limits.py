@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import InputError
+from .flow import Elapsed, Flow, Sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,12 @@ class RateLimiter:
             full_at_ms = max(self._full_at_ms.get(key, 0.0), float(elapsed_ms)) + step_ms
             self._full_at_ms[key] = full_at_ms
             return max(0.0, full_at_ms - elapsed_ms - step_ms * rate.burst) / 1000.0
+
+    def turn(self, key: str) -> Flow[None]:
+        """Take one token, and wait until the request may be sent."""
+        elapsed_ms: int = yield Elapsed()
+        if wait := self.reserve(key, elapsed_ms):
+            yield Sleep(wait, queued=True)
 
     def penalise(self, key: str, elapsed_ms: int, seconds: float) -> None:
         """Empty the bucket after the venue refused a request for its rate: block `key` for `seconds`."""

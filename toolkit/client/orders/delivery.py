@@ -222,7 +222,7 @@ class Delivery:
         role = role_of(action)
         key = self._key(action.type, role)
         account = yield from self.account()
-        yield from self._wait_for_rate_limit(action.type)
+        yield from self.limiter.turn(action.type)
         # Read after the waits: nonce and expiry must not be older than the request.
         now: int = yield Now()
         nonce = self.nonces(key.address).next(now)
@@ -426,12 +426,6 @@ class Delivery:
         from ...wallet import Wallet
 
         return Wallet().key(role, f"this session is read-only: {action}")
-
-    def _wait_for_rate_limit(self, action: str) -> Flow[None]:
-        elapsed_ms: int = yield Elapsed()
-        wait = self.limiter.reserve(action, elapsed_ms)
-        if wait > 0:
-            yield Sleep(wait, queued=True)
 
     def _expiry(self, action: Action, given: int | Unset | None, now: int) -> int | None:
         if not isinstance(given, Unset):

@@ -19,7 +19,7 @@ from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from ...protocol.reads.info_records import PRODUCT
 from ...protocol.reads.rows import Record
-from ..io.flow import Elapsed, Fetch, Flow, Now, Reply, Sleep
+from ..io.flow import Fetch, Flow, Now, Reply
 from ..io.transport import Envelope, Retry, read, read_envelope
 from .conversion import Query, Time, query_text
 
@@ -239,10 +239,7 @@ class Reader:
     def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
         """Send one request, with retries and within the rate limit, and return the response."""
         limits = self._session._delivery
-        elapsed_ms: int = yield Elapsed()
-        wait = limits.limiter.reserve(RATE_KEY, elapsed_ms)
-        if wait:
-            yield Sleep(wait, queued=True)
+        yield from limits.limiter.turn(RATE_KEY)
         envelope = yield from read(Fetch("GET", endpoint.path, query), limits.retry, read_success_head)
         return envelope.reply
 

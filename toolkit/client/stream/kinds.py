@@ -24,8 +24,7 @@ class LiveLog(Live):
     @property
     def last(self) -> FeedRow | None:
         """The newest record, None when there is none."""
-        rows = self.rows(1)
-        return rows[-1] if rows else None
+        return next(iter(self.rows(1)), None)
 
     @property
     def holes(self) -> int:
@@ -88,8 +87,7 @@ class LiveCandles(LiveTable):
     @property
     def last(self) -> FeedRow | None:
         """The candle that is still forming, None before the first trade."""
-        rows = self.rows(1)
-        return rows[-1] if rows else None
+        return next(iter(self.rows(1)), None)
 
     def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
         state = self._topic.data
@@ -135,14 +133,12 @@ class LiveBook(Live):
     @property
     def best_bid(self) -> Decimal | None:
         """Best bid, None when there is none."""
-        levels = self.bids(1)
-        return levels[0][0] if levels else None
+        return next((price for price, _ in self.bids(1)), None)
 
     @property
     def best_ask(self) -> Decimal | None:
         """Best ask, None when there is none."""
-        levels = self.asks(1)
-        return levels[0][0] if levels else None
+        return next((price for price, _ in self.asks(1)), None)
 
     @property
     def mid(self) -> Decimal | None:
