@@ -59,7 +59,9 @@ ROOMS: dict[str, Room] = {
         ["toolkit/research/live_trading"], ["tests/research/live_trading", "tests/research/test_context.py"]
     ),
     "research/selection": Room(["toolkit/research/selection"], ["tests/research/selection"]),
-    "research/analysis": Room(["toolkit/research/analysis"], ["tests/research/analysis"]),
+    "research/analysis": Room(
+        ["toolkit/research/analysis"], ["tests/research/analysis", "tests/research/backtesting/test_vectorised.py"]
+    ),
     "research/data": Room(["toolkit/research/data"], ["tests/research/data"]),
     "research/backtesting": Room(
         ["toolkit/research/backtesting"], ["tests/research/backtesting", "tests/research/test_context.py"]
