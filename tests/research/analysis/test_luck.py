@@ -170,12 +170,12 @@ def test_a_pause_in_one_thread_ends_when_that_in_another_began_within_it() -> No
     def other() -> None:
         with trials.paused():
             entered.set()
-            assert leave.wait(10)
+            assert leave.wait(60)
 
     thread = threading.Thread(target=other)
     with trials.paused():
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
     leave.set()
     thread.join()
     trials.add("counted")
