@@ -155,7 +155,8 @@ def test_a_lost_race_is_repeated_alone_and_a_broken_promise_fails(tmp_path: Path
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
     python.chmod(0o755)
     (tmp_path / "test_races.py").write_text(RACES.format(name="promise", holds=holds), encoding="utf-8")
-    line = [sys.executable, str(ROOT / ".ci" / "again"), str(python), str(python), "-m", "pytest", "-q", "test_races.py"]
+    again = [sys.executable, str(ROOT / ".ci" / "again"), str(python)]
+    line = [*again, str(python), "-m", "pytest", "-q", "test_races.py"]
     plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(line, cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=100)
     assert done.returncode == code

@@ -8,6 +8,7 @@ import pytest
 
 from tests.widgets.order_ticket.test_ticket import best, problem
 from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
 from toolkit.widgets.order_ticket.holdings import net_size, pnl_of
 
 
@@ -48,3 +49,34 @@ def test_a_value_in_usdc_is_that_of_the_price_which_a_market_order_takes_first(s
     assert bid < ask
     shown = problem(ticket, "quantity").message
     assert shown.startswith(f"10000 USDC at {ask if side == 'BUY' else bid:f} is 0.1")
+
+
+@pytest.mark.parametrize(("held", "closing", "sign"), [("BUY", "SELL", 1), ("SELL", "BUY", -1)])
+def test_the_preview_of_a_part_that_closes_keeps_the_entry_and_realises_the_rest(
+    session: Session, held: str, closing: str, sign: int
+) -> None:
+    {"BUY": session.buy, "SELL": session.sell}[held]("BTCUSDC", "0.2")
+    entry = session.positions(exact=True)["entry_price"].iloc[0]
+    preview = session.ticket("BTCUSDC", side=closing, order_type="MARKET", quantity="0.05").preview()
+    assert (preview["size_before"], preview["size_after"]) == (sign * Decimal("0.2"), sign * Decimal("0.15"))
+    assert preview["entry_after"] == pytest.approx(entry, abs=Decimal("0.01"))
+    assert preview["realized_pnl"] == pytest.approx(
+        sign * (preview["price"] - entry) * Decimal("0.05"), abs=Decimal("0.01")
+    )
+    assert preview["realized_pnl"] < 0, "the spread"
+
+
+@pytest.mark.parametrize(
+    ("side", "reduce_only", "before", "after"),
+    [("BUY", False, "0.3", "0.35"), ("SELL", True, "0.3", "0.25"), ("SELL", False, "-0.2", "-0.25"),
+     ("BUY", True, "-0.2", "-0.15")],
+)  # fmt: skip
+def test_in_hedge_mode_the_preview_is_of_the_leg_that_the_order_changes(
+    session: Session, venue: LocalVenue, side: str, reduce_only: bool, before: str, after: str
+) -> None:
+    venue.control.set_position_mode(session.account, "HEDGE")
+    session.buy("BTCUSDC", "0.3")
+    session.sell("BTCUSDC", "0.2")
+    ticket = session.ticket("BTCUSDC", side=side, order_type="MARKET", quantity="0.05", reduce_only=reduce_only)
+    preview = ticket.preview()
+    assert (preview["size_before"], preview["size_after"]) == (Decimal(before), Decimal(after))
