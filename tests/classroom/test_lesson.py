@@ -63,7 +63,7 @@ def test_a_join_link_is_all_that_a_student_needs(room: Room) -> None:
             assert session.wallet_balances()["balance"].tolist() == [10_000.0]
             assert session.buy("BTCUSDC", "0.01", price="62600", tif="IOC")
             book = session.stream.order_book("BTCUSDC")
-            book.wait(lambda live: live.frame().size, timeout=10)
+            book.wait(lambda live: live.frame().size, timeout=60)
     with room.join(0) as again:  # joining again goes on with the same account
         assert len(again.positions()) == 1
         assert again.account == room.lesson.roster.students[0].address
@@ -202,16 +202,16 @@ def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monke
 
     def slow() -> list[dict[str, object]]:
         begun.set()
-        assert let_go.wait(30)
+        assert let_go.wait(60)
         return []
 
     monkeypatch.setattr(room.lesson, "_standings", slow)
     computing = threading.Thread(target=room.lesson.leaderboard)
     computing.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     assert room.lesson.leaderboard() is first
     let_go.set()
-    computing.join(10)
+    computing.join(60)
     monkeypatch.undo()
     assert len(room.lesson.leaderboard()) == len(NAMES)
 

@@ -126,6 +126,22 @@ def test_four_wallets_of_ones_own_do_not_win_a_class(opened: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])
+def test_the_fees_of_the_leaderboard_are_those_of_opening_of_closing_and_of_builders(side: str) -> None:
+    with toolkit.class_room(["Ann", "Bo"], held=True, seed=7, opened=("builders",)) as room:
+        ann, keys = room.join("Ann"), (development.agent(20, WORDS).key, room.lesson.roster.named("Bo").master.key)
+        toolkit.Builder(room.join("Bo")).register("House")
+        with toolkit.connect("local", base_url=room.base_url, wallet=toolkit.Wallet(*keys)) as builder:
+            ann.permissions.allow_builder(builder.account, builder.wallet.agent, max_fee_rate="0.0005")
+            toolkit.Builder(builder).place(getattr(orders, side)("BTCUSDC", "0.1"), fee_rate="0.0005")
+        ann.close_position("BTCUSDC")
+        fills, paid = ann.fills(), ann.info.ledger().groupby("kind", observed=True)["amount"].sum()
+        assert len(fills) >= 2
+        assert paid["BUILDER_FEE"] == pytest.approx(-0.0005 * fills["value"].iloc[0])
+        fees = {row["name"]: row["fees"] for row in room.lesson._standings()}
+        assert fees == {"Ann": pytest.approx(-paid["BUILDER_FEE"] - paid["TRADING_FEE"]), "Bo": 0}
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
 def test_the_leaderboard_counts_from_a_reset(side: str) -> None:
     with toolkit.class_room(["Ann", "Bo"], held=True, seed=7) as room:
         ann = room.join("Ann")

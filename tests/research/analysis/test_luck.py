@@ -98,6 +98,15 @@ def test_overfitting_is_what_the_paper_computes_step_by_step(parts: int) -> None
         assert luck.overfitting(returns, parts) == pytest.approx(by_the_book(returns, parts))
 
 
+def test_overfitting_needs_four_rows_and_two_trials_and_cuts_eight_rows_into_two_parts() -> None:
+    returns = np.random.default_rng(1).normal(0, 1, (61, 3))
+    assert not math.isnan(luck.overfitting(returns[:4, :2]))
+    assert math.isnan(luck.overfitting(returns[:3]))
+    assert math.isnan(luck.overfitting(returns[:, :1]))
+    for rows, parts in ((15, 2), (16, 4), (61, 14)):
+        assert luck.overfitting(returns[:rows]) == luck.overfitting(returns[:rows], parts)
+
+
 def test_choosing_among_noise_is_overfitting_and_finding_skill_is_not() -> None:
     random = np.random.default_rng(3)
     noise = [luck.overfitting(random.normal(0, 1, (320, 40)), 8) for _ in range(30)]
@@ -161,12 +170,12 @@ def test_a_pause_in_one_thread_ends_when_that_in_another_began_within_it() -> No
     def other() -> None:
         with trials.paused():
             entered.set()
-            assert leave.wait(10)
+            assert leave.wait(60)
 
     thread = threading.Thread(target=other)
     with trials.paused():
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
     leave.set()
     thread.join()
     trials.add("counted")
@@ -194,5 +203,10 @@ def test_trials_are_counted_by_themselves_each_once() -> None:
     assert found["sharpe_low"] < found["sharpe"] < found["sharpe_high"]
     assert found["sharpe"] == pytest.approx(first.metrics()["sharpe"])
     assert found["track_record"] == pd.Timedelta("5D")
+    assert found["return_low"] < first.metrics()["total_return"] < found["return_high"]
+    before = trials.frame()["sharpe"]
+    first.metrics(risk_free=1.0)  # another question, which is not the trial's ratio
+    first.metrics("7D")
+    pd.testing.assert_series_equal(trials.frame()["sharpe"], before)
     trials.clear()
     assert repr(trials) == "<0 trials in this process>"

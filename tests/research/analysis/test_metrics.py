@@ -64,6 +64,17 @@ def test_risk_is_sampled_at_days_for_long_runs_and_never_finer_than_the_data() -
     assert metrics.sampling_period(curve([1.0] * 60, "h")) == pd.Timedelta("1h")
     assert metrics.sampling_period(curve([1.0] * 60, "min")) == pd.Timedelta("1min")
     assert metrics.sampling_period(curve([1.0] * 60, "7D")) == pd.Timedelta("7D")
+    # From 30 days and from 2 days on, both included.
+    for hours, period in ((30 * 24, "1D"), (30 * 24 - 1, "1h"), (48, "1h")):
+        assert metrics.sampling_period(curve([1.0] * (hours + 1), "h")) == pd.Timedelta(period), hours
+    assert metrics.sampling_period(curve([1.0] * (48 * 60), "min")) == pd.Timedelta("1min")
+
+
+def test_a_return_on_nothing_is_left_out_with_its_time() -> None:
+    equity = curve([100.0, 50.0, 0.0, 10.0, 20.0])
+    returns = metrics.sampled_returns(equity, "D")
+    assert returns.tolist() == [-0.5, -1.0, 1.0]
+    assert returns.index.tolist() == equity.index[[1, 2, 4]].tolist()
 
 
 def test_round_trips_of_a_flip_share_its_fee() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -218,6 +219,47 @@ def test_minutes_without_trades_are_flat_bars_whatever_the_polling(step: str) ->
     assert [bar.closed for bar in seen] == [first + 60_000 * count for count in range(17)]
     assert {(bar.open, bar.high, bar.low, bar.close) for bar in seen} == {(62_000,) * 4}
     assert [bar.volume for bar in seen] == [0.01] + [0] * 16
+
+
+@pytest.mark.parametrize(("ms_after_its_end", "delivered"), [(2_999, 1), (3_000, 3)])
+def test_of_a_real_clock_a_minute_that_is_not_listed_had_no_trades_after_three_seconds(
+    session: Any, monkeypatch: pytest.MonkeyPatch, ms_after_its_end: int, delivered: int
+) -> None:
+    seen: list[float] = []
+    runner = Runner(session, lambda ctx, bar: seen.append(bar.volume), [BTC], "1m", Limits())
+    begin = session.clock.now_ms() // 60_000 * 60_000
+    end, runner._manual_clock = begin + 3 * 60_000, False
+    monkeypatch.setattr(runner.state, "next_open_ms", {BTC: begin})
+    monkeypatch.setattr(runner.state, "now", lambda: end + ms_after_its_end)
+    listed = {begin: (60_000.0, 60_001.0, 59_999.0, 60_000.0, 0.5)}
+    monkeypatch.setattr(runner.state, "read_candles", lambda *_: listed)
+    runner._query_bars(end)
+    assert seen == [0.5, 0, 0][:delivered]
+
+
+def test_a_timer_of_a_clock_that_runs_faster_is_waited_for_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalVenue(speed=5, market=False) as venue, toolkit.connect(venue=venue) as session:
+        runner = Runner(session, Scripted({}), [BTC], "1m", Limits(), poll="10h")
+        waited: list[float] = []
+        monkeypatch.setattr(runner._stop, "wait", waited.append)
+        runner._polled_at, runner._timer_due_ms = time.monotonic(), session.clock.now_ms() + 10_000_000
+        assert not runner._wait(None)  # the timer is due before the poll, after 2,000 s of this machine
+        assert 1_000 < waited[0] <= 2_000
+
+
+@pytest.mark.parametrize(("quantity", "side"), [("1.5", "LONG"), ("-1.5", "SHORT")])
+def test_a_live_run_has_the_venues_liquidation_price(session: Any, quantity: str, side: str) -> None:
+    found: list[float] = []
+
+    def look(ctx: Context, bar: Bar) -> None:
+        ctx.target(BTC, quantity)
+        found.append(ctx.liquidation_price(BTC))
+        shown = session.positions()["liquidation_price"].get(BTC, NAN)
+        assert found[-1] == shown or (found[-1] != found[-1] and shown != shown)
+
+    live(look, session, [BTC], duration="3m", limits=Limits())
+    assert session.positions()["side"].tolist() == [side]
+    assert found[-1] == session.positions()["liquidation_price"].iloc[0] > 0
 
 
 def trade_once(session: Any, price: str) -> None:

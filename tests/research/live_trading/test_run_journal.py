@@ -157,6 +157,13 @@ def test_a_run_leaves_orders_and_positions_of_others_alone(session: Any) -> None
     assert run.fills["quantity"].tolist() == [0.02, 0.02]
 
 
+def test_the_end_of_a_run_cancels_its_own_exits_too(session: Any) -> None:
+    by_hand = session.buy(BTC, "0.01", "30000")
+    ask({0: lambda ctx: (ctx.buy(BTC, "0.02"), ctx.trailing_stop(BTC, 0.2))}, session)
+    assert session.positions()["size"].tolist() == [0.02]
+    assert session.orders(open=True)["order_id"].tolist() == [by_hand.order_id]
+
+
 def test_a_continued_run_has_its_orders_groups_and_stops_and_the_fills_it_missed(
     session: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,12 +66,14 @@ def test_the_grid_gives_the_best_point_of_a_sweep(data: pd.DataFrame) -> None:
 def test_searches_are_repeatable_keep_to_the_constraints_and_go_on_where_they_stopped(
     method: Any, data: pd.DataFrame, tmp_path: Path
 ) -> None:
-    space = {"size": (-1.0, 1.0), "turn": (2, 40)}
+    space = {"size": (-1, 1.0), "turn": (2, 40)}  # both ends whole: whole numbers
     options: dict[str, Any] = {"method": method, "points": 12, "constraints": lambda p: p.size * p["turn"] < 20}
     found = optimise(held, space, data, **options, **QUIET)
     assert len(found.table) == 12
     assert (found.table["size"] * found.table["turn"] < 20).all()
     assert found.table["turn"].between(2, 40).all()
+    assert pd.api.types.is_integer_dtype(found.table["turn"])
+    assert (found.table["size"] % 1 != 0).all()
     assert found.best == optimise(held, space, data, **options, **QUIET).best
     optimise(held, space, data, **(options | {"points": 5}), results=tmp_path / "r.jsonl", **QUIET)
     before = (tmp_path / "r.jsonl").read_text(encoding="utf-8")

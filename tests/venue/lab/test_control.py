@@ -133,6 +133,7 @@ def test_a_jump_without_a_simulated_market_stays() -> None:
 
 def test_added_liquidity_is_there_to_trade_with_and_can_be_taken_away() -> None:
     with LocalVenue(clock="manual", market=False) as venue, toolkit.connect(venue=venue) as session:
+        assert venue.control.remove_liquidity("BTCUSDC") == {"cancelled": 0}
         placed = venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "0.5", levels=3, gap="10")
         assert len(placed["ordIds"]) == 3
         receipt = session.buy("BTCUSDC", "0.6", "62610")

@@ -34,7 +34,8 @@ def test_the_mid_follows_taker_orders_and_large_ones_more(seen: list[measured.Ob
     for each in seen:
         moved = first_seconds.responses(each.tape)
         large = each.tape.order_values >= np.quantile(each.tape.order_values, 0.9)
-        assert (np.nanmean(moved[:, :-1], axis=0) > 0).all()
+        for side in (1, -1):
+            assert (np.nanmean(moved[each.tape.order_sides == side, :-1], axis=0) > 0).all()
         assert np.nanmean(moved[large, 1]) > np.nanmean(moved[:, 1])
 
 

@@ -99,6 +99,14 @@ def test_longer_candles_are_their_minutes(core: Core, interval: int) -> None:
         assert joined[begin] == wanted
 
 
+def test_a_price_of_few_ticks_has_a_past_that_moves_as_far(core: Core) -> None:
+    ranges = []
+    for ticks in (2_000, 2_000 << 8):
+        bars = list(past.candles(past_from(core)._replace(start=ticks), GENESIS_TIME - 4 * DAY, GENESIS_TIME))
+        ranges.append(np.mean([(bar.high - bar.low) / bar.close for bar in bars]))
+    assert ranges[0] == pytest.approx(ranges[1], rel=0.02)
+
+
 def test_the_past_trades_as_much_as_the_present() -> None:
     """The minutes of a venue's first hours, beside what the past would have been in the same minutes."""
     core = Core(Genesis(seed=5, settings={"market": True}))

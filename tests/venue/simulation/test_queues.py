@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from toolkit.errors import InputError
 from toolkit.research import Strategy, backtest
 from toolkit.research.data.event_array import Kind
 from toolkit.venue.simulation.queues import QueueEntry, queue_model, reached_steps
@@ -98,6 +99,16 @@ def test_a_model_of_ones_own_that_leaps_ahead_gets_no_more_than_the_trade() -> N
     for model in (Reckless(), "power:1"):
         fills = backtest(Once(), events, queue=model, partial_fills=True, funding=None).fills
         assert fills["quantity"].sum() <= 0.001
+
+
+def test_a_power_without_a_number_is_that_of_two() -> None:
+    named, plain = QueueEntry(300.0), QueueEntry(300.0)
+    queue_model("power:2", 0.001).on_level(named, 900, 700)
+    queue_model("power", 0.001).on_level(plain, 900, 700)
+    assert plain.front == named.front < 300
+    for wrong in ("power:0", "power:x", "linear"):
+        with pytest.raises(InputError, match="is not a model"):
+            queue_model(wrong, 0.001)
 
 
 @pytest.mark.slow

@@ -168,6 +168,13 @@ def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
         LocalVenue(replay=events[:0])
     with LocalVenue(clock="manual") as venue, pytest.raises(VenueError, match="no recorded market"):
         venue.host.apply_control("play_recorded", product=1, changes=[])
+    with replayed(events) as venue:
+        venue.advance("1ms")
+        for right in ([0, 1, 1, 0], [1, -1, 600020, 1], [2, 0, 1, 0]):  # a level may be emptied, a price be one tick
+            venue.host.apply_control("play_recorded", product=1, changes=[right])
+        for wrong in ([0, 1, 0, 5], [0, 0, 1, 5], [1, 1, 600010, 0], [2, 0, 0, 0], [4, 1, 1, 1], [0, 1, 1]):
+            with pytest.raises(VenueError, match=r"a change is \[kind 0 to 3, side 1 or -1, price above 0 in ticks"):
+                venue.host.apply_control("play_recorded", product=1, changes=[wrong])
 
 
 @pytest.mark.parametrize("speed", [1000, 10**6])

@@ -54,7 +54,7 @@ def test_an_order_is_followed_through_a_break_of_the_feed(session: Session, venu
     ended = threading.Event()  # what the cut has hidden is read by a thread of the feed's own
     ticket.observe(lambda _: ticket.status == "CANCELED" and ended.set(), ["view"])
     venue.advance("1m")
-    assert ticket.status == "CANCELED" or ended.wait(20), ticket.status
+    assert ticket.status == "CANCELED" or ended.wait(60), ticket.status
 
 
 def test_on_a_running_clock_the_ticket_follows_its_order_by_itself() -> None:
@@ -70,10 +70,10 @@ def test_on_a_running_clock_the_ticket_follows_its_order_by_itself() -> None:
 
         ticket.observe(look, ["view", "lock"])
         look(None)
-        assert ready.wait(20), (ticket.lock, ticket.problems)
+        assert ready.wait(60), (ticket.lock, ticket.problems)
         ticket.submit()
         ticket.confirm()
-        assert filled.wait(20), ticket.status
+        assert filled.wait(60), ticket.status
         assert isinstance(ticket, OrderTicket)
         ticket.close()
 

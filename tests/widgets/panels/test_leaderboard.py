@@ -41,7 +41,7 @@ def until(widget: Any, done: Any) -> None:
     """Wait until something holds of a widget after one of its refreshes."""
     met = threading.Event()
     widget.live.on_update(lambda _: (widget.refresh(), done(widget) and met.set()))
-    assert met.wait(10), widget.view
+    assert met.wait(60), widget.view
 
 
 def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> None:

@@ -226,7 +226,7 @@ def test_panels_on_a_running_clock_follow_by_themselves() -> None:
         widget.live.wait()
         widget.observe(lambda change: changed.set(), "view")
         for _ in range(100):
-            assert changed.wait(10)
+            assert changed.wait(60)
             if not widget.lock:  # the book is there first, the ticker a little later
                 break
             changed.clear()

@@ -149,7 +149,7 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
         "available": holdings.available,
         "leverage": holdings.leverage,
         "realized_pnl": after["realized"],
-        "size_before": holdings.size,
+        "size_before": after["before"],
         "size_after": after["size"],
         "entry_after": after["entry"],
         "effect": after["effect"],
