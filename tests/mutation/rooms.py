@@ -111,10 +111,21 @@ ROOMS: dict[str, Room] = {
         ["toolkit/venue/feed"],
         ["tests/venue/feed", "tests/client/stream", "tests/venue/api/test_gateway.py"],
     ),
-    "venue/lab": Room(["toolkit/venue/lab"], ["tests/venue/lab", "tests/venue/test_clocks.py"]),
+    "venue/lab": Room(
+        ["toolkit/venue/lab"],
+        [
+            "tests/venue/lab",
+            "tests/venue/test_clocks.py",
+            "tests/test_following.py",
+            "tests/venue/simulation/test_recorded.py",
+        ],
+    ),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
-    "client/stream": Room(["toolkit/client/stream"], ["tests/client/stream"]),
-    "client/reads": Room(["toolkit/client/reads"], ["tests/client/reads", "tests/test_info_contract.py"]),
+    "client/stream": Room(["toolkit/client/stream"], ["tests/client/stream", "tests/test_missing_fields.py"]),
+    "client/reads": Room(
+        ["toolkit/client/reads"],
+        ["tests/client/reads", "tests/test_info_contract.py", "tests/test_missing_fields.py"],
+    ),
     "client/parent_orders": Room(
         ["toolkit/client/parent_orders"], ["tests/client/parent_orders", "tests/client/limits/test_stopping.py"]
     ),

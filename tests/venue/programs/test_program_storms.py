@@ -59,10 +59,13 @@ def family(core: Core, action: dict[str, Any], signer: str, vault: str | None) -
 
 
 PROGRAMS = frozenset(
-    "vaultCreate vaultDeposit vaultWithdraw vaultRebalance vaultPreWithdraw vaultClose vaultUpdateOwner "
-    "vaultCreateSubVault withdraw faucetClaim bindReferral registerBuilder approveAgent approveAgentToBuilder "
-    "revokeAgentToBuilder".split()
+    (
+        *("vaultCreate", "vaultDeposit", "vaultWithdraw", "vaultRebalance", "vaultPreWithdraw", "vaultClose"),
+        *("vaultUpdateOwner", "vaultCreateSubVault", "withdraw", "faucetClaim", "bindReferral", "registerBuilder"),
+        *("approveAgent", "approveAgentToBuilder", "revokeAgentToBuilder"),
+    )
 )
+"""Actions of vaults, builders, referrals, agents and deposits: all that do not trade."""
 
 
 def owners_actions(vault: str, former: str, item: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | None]]:
