@@ -103,7 +103,7 @@ def test_snapshot_and_increments_are_applied_in_order() -> None:
 @pytest.mark.parametrize("binary", [False, True])
 def test_messages_come_as_text_or_as_bytes(binary: bool) -> None:
     peer, topic = live_book()
-    data = {**BOOK, "book": {"bids": [["100", "5"]], "asks": []}}
+    data = {**BOOK, "book": {"bids": [["9", "5"]], "asks": []}}
     text = wire.data_message("orderBook", "incremental", topic.sequence + 1, data)
     peer.client.received(text.encode() if binary else text, peer.now)
     assert (topic.state, peer.client.must_close) == ("live", "")
