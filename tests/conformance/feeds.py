@@ -244,7 +244,6 @@ def _(venue: Venue) -> None:
 @states(f"{FACTS}: WebSocket", "a fill is in userFilled, orderHist and the trades of all, at one price")
 def _(venue: Venue) -> None:
     trader, order = venue.trader(0), venue.market()
-    number = order["clOrdId"]
     with venue.feed() as feed:
         for channel in ("userFilled", "orderHist", "trades"):
             feed.subscribe(subscription(venue, channel))

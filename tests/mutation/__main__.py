@@ -38,7 +38,7 @@ def main() -> int:
     good = True
     rooms = arguments.room or list(ROOMS)
     if arguments.turn is not None:
-        rooms = in_turn(rooms, arguments.turn)
+        rooms = in_turn([room for room in ROOMS if ROOMS[room].reached], arguments.turn)
         arguments.seed = arguments.turn
     began = time.monotonic()
     covering = trace(rooms, arguments.jobs)

@@ -19,6 +19,8 @@ class Room:
     sources: Sequence[str]
     tests: Sequence[str]
     left_out: Sequence[str] = ()
+    reached: bool = True
+    """False where samples are below the floor still: the room is tried by its name, and has no turn in CI."""
 
     def files(self) -> list[Path]:
         """Return the files, in a stable order."""
@@ -128,6 +130,7 @@ ROOMS: dict[str, Room] = {
     "venue/liquidation": Room(
         ["toolkit/venue/liquidation"],
         ["tests/venue/liquidation", "tests/venue/lab/test_control.py", "tests/test_info_contract.py", _REFERENCE],
+        reached=False,
     ),
     "venue/programs": Room(
         ["toolkit/venue/programs"],
@@ -139,18 +142,39 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
         ],
     ),
-    "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"]),
+    "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"], reached=False),
     "venue/feed": Room(
         ["toolkit/venue/feed"],
         ["tests/venue/feed", "tests/client/stream", "tests/venue/api/test_gateway.py"],
+        reached=False,
     ),
-    "venue/lab": Room(["toolkit/venue/lab"], ["tests/venue/lab", "tests/venue/test_clocks.py"]),
+    "venue/lab": Room(
+        ["toolkit/venue/lab"],
+        [
+            "tests/venue/lab",
+            "tests/venue/test_clocks.py",
+            "tests/test_following.py",
+            "tests/venue/simulation/test_recorded.py",
+        ],
+        reached=False,
+    ),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
-    "client/stream": Room(["toolkit/client/stream"], ["tests/client/stream"]),
-    "client/reads": Room(["toolkit/client/reads"], ["tests/client/reads", "tests/test_info_contract.py"]),
-    "client/parent_orders": Room(
-        ["toolkit/client/parent_orders"], ["tests/client/parent_orders", "tests/client/limits/test_stopping.py"]
+    "client/stream": Room(
+        ["toolkit/client/stream"], ["tests/client/stream", "tests/test_missing_fields.py"], reached=False
     ),
-    "client/limits": Room(["toolkit/client/limits"], ["tests/client/limits", "tests/client/orders/test_pretrade.py"]),
-    "client/capture": Room(["toolkit/client/capture"], ["tests/client/capture"]),
+    "client/reads": Room(
+        ["toolkit/client/reads"],
+        ["tests/client/reads", "tests/test_info_contract.py", "tests/test_missing_fields.py"],
+        reached=False,
+    ),
+    "client/parent_orders": Room(
+        ["toolkit/client/parent_orders"],
+        ["tests/client/parent_orders", "tests/client/limits/test_stopping.py"],
+        reached=False,
+    ),
+    "client/limits": Room(
+        ["toolkit/client/limits", "toolkit/limits.py"],
+        ["tests/test_limits.py", "tests/client/limits", "tests/client/orders/test_pretrade.py"],
+    ),
+    "client/capture": Room(["toolkit/client/capture"], ["tests/client/capture"], reached=False),
 }

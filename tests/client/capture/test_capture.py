@@ -22,7 +22,15 @@ from tests.test_published_rest import DATA, ENDPOINTS
 from toolkit.__main__ import main
 from toolkit.client.capture import findings
 from toolkit.client.capture.asking import ask_for_errors
-from toolkit.client.capture.comparison import Difference, compare_answer, compare_messages, compare_rows, form_of
+from toolkit.client.capture.comparison import (
+    FORMS,
+    Difference,
+    compare_answer,
+    compare_envelope,
+    compare_messages,
+    compare_rows,
+    form_of,
+)
 from toolkit.client.capture.findings import StandIns
 from toolkit.client.io.flow import Fetch, Now, Reply
 from toolkit.environments import MAINNET, TESTNET
@@ -229,6 +237,72 @@ def test_every_lie_of_a_message_is_found(kind: str) -> None:
         assert record.known
 
 
+FITS: dict[str, list[Any]] = {
+    "price": ["1", "-0.5", "0"],
+    "integer": [0, -5, "12", "-12"],
+    "id": [1, "1767225600000000"],
+    "key": [1, "BTC"],
+    "code": [1, "1"],
+    "currency": [1, "USDC"],
+    "text": ["", "x"],
+    "symbol": ["BTCUSDC"],
+    "address": ["", "0x" + "aB" * 20],
+    "hash": ["", "0x" + "0" * 64, "f" * 64],
+    "bool": [True, False],
+    "ms": [0, 1_000_000_000_000, 1_767_225_600_000],
+    "s": [0, 1_000_000_000, 1_767_225_600],
+}
+"""Values of each kind of field that are as published, at the edges of what is."""
+DIFFERS: dict[str, list[Any]] = {
+    "price": [1, "1e5", "", "1.", ".5", "+1", None],
+    "integer": [1.0, True, "", "1.5", "²", None],
+    "id": ["x", None],
+    "key": [None, True, 1.5, []],
+    "code": ["BTC", 1.0],
+    "currency": [None, 1.5],
+    "text": [5, None],
+    "symbol": [5],
+    "address": ["0x" + "a" * 39, "a" * 40, 5, None],
+    "hash": ["0x" + "0" * 63, "g" * 64, 5, None],
+    "bool": [0, 1, "true", None],
+    "ms": [999_999_999_999, 1, "1767225600000", True, 1.0, 100_000_000_000_000],
+    "s": [999_999_999, 1, "1767225600", True, 100_000_000_000],
+}
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_each_form_takes_what_is_published_and_nothing_next_to_it(kind: str) -> None:
+    _, fits = FORMS[kind]
+    assert [value for value in FITS[kind] if not fits(value)] == []
+    assert [value for value in DIFFERS[kind] if fits(value)] == []
+
+
+def test_an_enum_comes_as_its_name_or_number_or_empty() -> None:
+    side = next(one for record in RECORDS.values() for one in record.fields if one.enum == "order_side")
+    words, fits = form_of(side)
+    assert words.startswith("name or number of: ")
+    assert [value for value in ("", "BUY", "SELL", 1, 2, "1") if not fits(value)] == []
+    assert [value for value in ("HOLD", 9, True, None, 1.5) if fits(value)] == []
+
+
+def test_a_difference_from_what_only_the_local_venue_declares_is_marked_as_such() -> None:
+    marks = {True: set[bool](), False: set[bool]()}
+    for endpoint in EVERY.values():
+        row: dict[str, Any] = {"nothing": "known"}
+        data = {"paged": {"total": 1, endpoint.items: [row]}, "list": [row], "one": row}[endpoint.shape]
+        found, _ = compare_answer(endpoint, 200, {"code": 0, "message": "", "data": data, "traceId": 1})
+        marks[endpoint.published] |= {one.published for one in found if one.field == "traceId"}
+    assert marks == {True: {True}, False: {False}}
+
+
+def test_an_error_that_has_no_code_is_named_by_what_was_expected() -> None:
+    assert compare_envelope("x", {"code": 40003, "message": "", "data": None}, 400, 400, None) == []
+    (found,) = compare_envelope("x", {"code": 0, "message": "", "data": None}, 400, 400, None)
+    assert (found.field, found.declared, found.found) == ("code", "not 0", "0")
+    (found,) = compare_envelope("x", {"code": 7, "message": "", "data": None}, 200, 200, 40201)
+    assert (found.declared, found.found) == ("40201", "7")
+
+
 def test_rows_that_are_no_rows_are_counted() -> None:
     record = ENDPOINTS[0].record
     (found,) = compare_rows("x", record, [5, "x"])
@@ -273,6 +347,8 @@ def test_a_venue_that_has_changed_is_reported_without_keys(liar: Session, tmp_pa
     taken.write(tmp_path)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "| /info/trade/page | 404 | 0 | 3 differences |" in text
+    assert "| ticker | yes | " in text
+    assert "HTTP 200 with 6 bytes that are not JSON" in text
     assert f"{taken.summary()}." in text
 
 
@@ -346,7 +422,9 @@ def spoiled(value: Any, rng: random.Random) -> Any:
 
 
 class SpoilingVenue(PublishedVenue):
-    """Sends what is published with junk in it, as fast as it is read, and texts that are no messages."""
+    """Sends what is published with junk in it, as fast as it is read, and texts that are no messages; then it ends."""
+
+    ended = 0
 
     async def _send(self, connection: ServerConnection, kind: str, fields: dict[str, Any]) -> None:
         rng = random.Random(kind)
@@ -354,6 +432,9 @@ class SpoilingVenue(PublishedVenue):
             text = json.dumps(spoiled(PUBLISHED[kind], rng))
             await connection.send(rng.choice((text, text, text, text[: rng.randrange(len(text))], text.encode())))
         await connection.send("[" * 100_000)
+        self.ended += 1
+        if self.ended == len(wire.CHANNELS):
+            await connection.close()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -369,10 +450,10 @@ def test_whatever_a_venue_answers_and_sends_is_reported(seed: int, tmp_path: Pat
         SpoilingVenue(0) as feed,
         session_of(answer, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}", wallet=None) as s,
     ):
-        taken = findings.take(s, 0.4, timeout=2)
-    assert taken.feed.error == ""
+        taken = findings.take(s, 60, timeout=20)
+    assert taken.feed.error.startswith("the connection ended: the venue closed the connection")
     assert taken.differences
-    assert sum(len(one.messages) for one in taken.feed.channels) > 100
+    assert sum(len(one.messages) for one in taken.feed.channels) > 300
     assert len(taken.feed.unknown) > 14
     taken.write(tmp_path)
     assert f"{taken.summary()}." in (tmp_path / "report.md").read_text(encoding="utf-8")

@@ -350,6 +350,49 @@ def test_an_error_nobody_foresaw_is_the_message_and_the_rest_goes_on(
     assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.1"))
 
 
+def test_a_slice_is_placed_once_though_it_is_taken_over_between_reading_and_claiming(
+    session: Session, venue: LocalVenue, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    with toolkit.connect(venue=venue, intents=ledger) as other:
+        quantity, takes = Plan.next_quantity, [other.parent_orders.get(parent.id).resume]
+
+        def taken(plan: Plan, product: Any) -> Decimal:
+            found = quantity(plan, product)
+            while takes:
+                takes.pop()()
+            return found
+
+        monkeypatch.setattr(Plan, "next_quantity", taken)
+        venue.advance("1m")
+        assert (parent.plan.done, held(venue)) == (2, Decimal("0.02"))
+        venue.advance("9m")
+    assert held(venue) == parent.filled == Decimal("0.1")
+
+
+def test_it_is_interrupted_once_it_is_ten_seconds_late_or_its_session_has_closed(
+    session: Session, venue: LocalVenue, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with toolkit.connect(venue=venue, intents=ledger) as other:
+        closed = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10).id
+        assert other.parent_orders.get(closed).status == "RUNNING"
+        session.close()
+        assert other.parent_orders.get(closed).status == "INTERRUPTED"
+        late = claimed(other, venue, monkeypatch)
+        with toolkit.connect(venue=venue, intents=ledger) as again:
+            parent = again.parent_orders.get(late)
+            venue.advance(f"{parent.plan.due_ms + 10_000 - venue.host.now_ms()}ms")
+            assert parent.status == "RUNNING"
+            venue.advance("1ms")
+            assert parent.status == "INTERRUPTED"
+
+
+def test_of_those_that_have_ended_the_last_twenty_are_kept(session: Session) -> None:
+    ids = [session.twap("BTCUSDC", "BUY", "0.01", "9m", slices=10).cancel().id for _ in range(23)]
+    running = session.twap("BTCUSDC", "BUY", "0.01", "9m", slices=10).id
+    assert session.parent_orders().index.tolist() == [*ids[-20:], running]
+
+
 def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     with toolkit.connect(venue=venue, intents=ledger) as other:

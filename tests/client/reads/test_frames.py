@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from toolkit.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames
+from toolkit.client.reads.derived_columns import with_annual_rate
 from toolkit.errors import BadAnswer
+from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.protocol.reads.info_records import KLINE, RECORDS
@@ -257,3 +259,22 @@ def test_the_benchmark_compares_ways_that_give_the_same_numbers() -> None:
     for name in ("open", "high", "low", "close", "volume", "turnover"):
         assert ours[name].tolist() == plain[name].tolist()
     assert [row.open for row in benchmark.typed_decoder().decode(body).data] == ours["open"].tolist()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_funding_rate_without_its_interval_has_no_annual_rate(exact: bool) -> None:
+    rate = Decimal("0.0001") if exact else 0.0001
+    rates = pd.DataFrame({"funding_rate": [rate] * 3, "funding_interval": pd.array([14_400, 0, None], dtype="Int64")})
+    if not exact:
+        rates["funding_interval"] = rates["funding_interval"].replace(0, pd.NA)
+    annual = with_annual_rate(rates, exact)["annualised"]
+    assert float(annual.iloc[0]) == pytest.approx(0.0001 * 365 * 6)
+    assert annual.iloc[1:].isna().all()
+
+
+def test_a_time_that_is_not_set_is_missing_in_plain_values_too() -> None:
+    agent = {one.wire: "1" for one in ENDPOINTS["agents"].record.fields}
+    for revoked, expected in ((0, None), (1767225600000, 1767225600000)):
+        body = envelope([{**agent, "revokedAt": revoked, "approvedAt": 1767225600000}])
+        [values] = frames.values_of(ENDPOINTS["agents"], body, entrance=Door())
+        assert (values["revoked_at"], values["approved_at"]) == (expected, 1767225600000)

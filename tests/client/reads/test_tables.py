@@ -372,6 +372,14 @@ def test_closed_candles_are_read_from_disk_the_second_time(
     pd.testing.assert_frame_equal(wider, session.klines("BTCUSDC", "5m", "2025-12-30T22:00", "2026-01-01T00:00"))
 
 
+def test_the_product_list_is_asked_for_only_where_an_answer_has_product_codes(session: Session, wire: Wire) -> None:
+    session._catalogue.forget()
+    session.info.agents()
+    assert wire.paths == ["/info/account/agent"]
+    session.info.order_states()
+    assert "/info/public/product-meta" in wire.paths
+
+
 def test_the_cache_never_keeps_a_candle_that_may_still_change(
     session: Session, wire: Wire, venue: LocalVenue, tmp_path: Path
 ) -> None:

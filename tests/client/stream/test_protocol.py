@@ -100,6 +100,15 @@ def test_snapshot_and_increments_are_applied_in_order() -> None:
     assert peer.events() == ["state subscribing", "snapshot live", "incremental live", "incremental live"]
 
 
+@pytest.mark.parametrize("binary", [False, True])
+def test_messages_come_as_text_or_as_bytes(binary: bool) -> None:
+    peer, topic = live_book()
+    data = {**BOOK, "book": {"bids": [["9", "5"]], "asks": []}}
+    text = wire.data_message("orderBook", "incremental", topic.sequence + 1, data)
+    peer.client.received(text.encode() if binary else text, peer.now)
+    assert (topic.state, peer.client.must_close) == ("live", "")
+
+
 def test_duplicates_change_nothing() -> None:
     peer, topic = live_book()
     peer.book("incremental", 8, [["9", "2"]], [])

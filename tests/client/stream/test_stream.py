@@ -174,6 +174,62 @@ def test_a_read_waits_for_what_another_thread_is_just_reading(
     assert seen == [1]
 
 
+def test_time_does_not_pass_while_another_thread_is_just_reading(
+    stream: Stream, venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would see the end of a connection as late as the time then is, and reconnect after that."""
+    book = stream.order_book("BTCUSDC", 5)
+    shell: Any = book._client.shell
+    drained, released = threading.Event(), threading.Event()
+    drain = shell._connection.drain
+
+    def drain_slowly() -> list[str]:
+        texts: list[str] = drain()
+        drained.set()
+        assert released.wait(10)
+        return texts
+
+    monkeypatch.setattr(shell._connection, "drain", drain_slowly)
+    reader = threading.Thread(target=shell.pump)
+    reader.start()
+    assert drained.wait(10)
+
+    def cut() -> None:
+        venue.host.feed.faults.cut()
+        alice.place("BUY", "62000", "0.001")  # after which the cut has been noticed
+        venue.advance("1m")
+
+    shell._due, passing = False, threading.Thread(target=cut)
+    passing.start()
+    while not shell._due:  # until the command finds the reader
+        assert passing.is_alive()
+    released.set()
+    for thread in (reader, passing):
+        thread.join(10)
+    assert book.state == "live"
+
+
+def test_a_command_does_not_wait_for_ever_for_a_callback_that_waits_for_it(
+    stream: Stream, venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.client.stream.shell.READ_SECONDS", 0.01)
+    book, over, waiting = stream.order_book("BTCUSDC", 5), threading.Event(), threading.Event()
+
+    @book.on_update
+    def wait(_: object) -> None:
+        waiting.set()
+        assert over.wait(10)
+
+    other = threading.Thread(target=lambda: alice.place("BUY", "62000", "0.001"))
+    other.start()
+    assert waiting.wait(10)
+    venue.advance("1m")
+    over.set()
+    other.join(10)
+    assert book.state == "live"
+    book.assert_healthy()
+
+
 def test_waiting_sees_what_another_thread_does(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     worker = threading.Thread(target=alice.place, args=("BUY", "62500", "0.003"))

@@ -82,3 +82,20 @@ def test_an_increment_looks_at_the_orders_that_changed_and_at_no_others(monkeypa
         floor.core.events.clear()
     assert len(seen) <= 2 * 50
     assert len(source.snapshot(floor.core)["aop"]["orders"]) == 50
+
+
+@pytest.mark.parametrize(("amount", "balance"), [("250", "10250"), ("-250", "9750")])
+def test_money_that_comes_or_goes_without_an_order_is_sent(amount: str, balance: str) -> None:
+    with LocalVenue(clock="manual", market=False, accounts=1, wire="extended") as venue:
+        alice, connection = Trader(venue, 0), venue.host.feed.open(queue=None)
+        subscription = {"type": "aopState", "userAddress": alice.address}
+        connection.send(json.dumps({"method": "subscribe", "subscription": subscription}))
+        connection.drain()
+        if amount.startswith("-"):
+            venue.control.act(alice.address, {"type": "withdraw", "destination": alice.address, "amount": amount[1:]})
+        else:
+            venue.control.fund(alice.address, amount)
+        [message] = [json.loads(text)["data"] for text in connection.drain()]
+        assert message["type"] == "incremental"
+        [account] = message["aop"]["accounts"]
+        assert (float(account["balance"]), set(message["aop"])) == (float(balance), {"accounts"})

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
+from random import Random
 from typing import Any
 
 import pytest
 
+from tests.venue.floor import ADA, BOB, CYD, Floor
 from tests.venue.quiet import venue  # a fixture
 from tests.venue.traders import Trader
+from toolkit.venue.engine.commands import Advance
+from toolkit.venue.feed.batches import Batch
 from toolkit.venue.feed.candles import ProductTicker
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import DAY, MINUTE_MS
@@ -102,3 +106,26 @@ def test_open_interest_that_goes_without_a_trade_is_told(venue: LocalVenue) -> N
     assert venue.host.core.state.markets[2].open_interest < before
     told = [json.loads(text)["data"]["ticker"]["oi"] for text in connection.drain()]
     assert told[-1:] == [ProductTicker(venue.host.core, 2).row["oi"]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ticker_that_follows_commands_is_the_one_that_is_read_afresh(seed: int) -> None:
+    random, floor = Random(seed), Floor()
+    core = floor.core
+    core.record_events(True)
+    followed, silent = ProductTicker(core, 1), 0
+    for _ in range(400):
+        core.events.clear()
+        if random.random() < 0.2:
+            core.apply(Advance(core.state.time + random.choice([1, 3_000, 61_000, 3_600_000])))
+        else:
+            side, tick = random.choice(["BUY", "SELL"]), random.randint(-30, 30)
+            floor.place(random.choice([ADA, BOB, CYD]), f"{side} 0.01 at {Decimal(600_000 + tick) / 10}")
+        before, changed = followed.row, followed.update(Batch(core, core.events))
+        fresh = ProductTicker(core, 1).row
+        assert followed.row == fresh
+        assert changed or fresh == before
+        silent += not changed
+        bid, ask = core.books.top(1)
+        assert fresh["mid"] is None if not (bid and ask) else Decimal(fresh["mid"]) == Decimal(bid + ask) / 20
+    assert silent > 50, "an order behind the best price says nothing new"

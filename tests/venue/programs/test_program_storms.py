@@ -1,24 +1,93 @@
-"""Long random runs of builders, vaults, referrals, funding and liquidations at once: the books always close."""
+"""Long random runs of builders, vaults, referrals, funding and liquidations at once: the books always close.
+
+No action moves money of an account that it does not concern, and who handed a vault on can do nothing with it.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from toolkit.venue import development
-from toolkit.venue.engine.commands import Control, Outcome, Submit
+from toolkit.venue.engine.commands import Advance, Control, Outcome, Submit, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import referrals
-from toolkit.venue.risk.ledger import LP_VAULT, REFERRALS, RESERVES
+from toolkit.venue.risk.ledger import FEES, LP_VAULT, REFERRALS, RESERVES, ROUNDING
 
 MASTERS = [development.account(index).address.lower() for index in range(5)]
 AGENTS = [development.account(10 + index).address.lower() for index in range(5)]
 BUILDERS_AGENT = development.account(20).address.lower()
 USDC = 1_000_000
 PRODUCTS = (1, 2)
+
+
+Money = dict[str, int]
+"""What each account has, micro-USDC: its balance and the margin of its isolated positions."""
+
+
+def money(core: Core) -> Money:
+    accounts = core.state.accounts.values()
+    return {
+        one.address: one.balance + sum(position.assigned for position in one.positions.values()) for one in accounts
+    }
+
+
+def family(core: Core, action: dict[str, Any], signer: str, vault: str | None) -> set[str]:
+    """Return the accounts whose money a program's action may move, besides those that it creates."""
+    match action["type"]:
+        case "vaultCreate":
+            return {signer, FEES}
+        case "vaultDeposit":
+            return {signer, action["vault"]}
+        case "vaultWithdraw":
+            return {signer, action["vault"], RESERVES, core.state.vaults[action["vault"]].owner}
+        case "vaultRebalance":
+            return {action["from"], action["to"]} | ({RESERVES} if action["from"] == action["to"] else set())
+        case "vaultPreWithdraw":
+            return {str(vault), RESERVES}
+        case "vaultClose":
+            led = core.state.vaults[str(vault)]
+            everyone = {str(vault), led.owner, RESERVES, ROUNDING, *led.children, *led.holders}
+            return everyone | ({led.parent} if led.parent else set())
+        case "withdraw" | "faucetClaim":
+            return {signer}
+    return set()
+
+
+PROGRAMS = frozenset(
+    (
+        *("vaultCreate", "vaultDeposit", "vaultWithdraw", "vaultRebalance", "vaultPreWithdraw", "vaultClose"),
+        *("vaultUpdateOwner", "vaultCreateSubVault", "withdraw", "faucetClaim", "bindReferral", "registerBuilder"),
+        *("approveAgent", "approveAgentToBuilder", "revokeAgentToBuilder"),
+    )
+)
+"""Actions of vaults, builders, referrals, agents and deposits: all that do not trade."""
+
+
+def owners_actions(vault: str, former: str, item: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """Yield what the owner of a vault may do with it, each with the vaultAddress of its request."""
+    amount = {"amount": "1", "currencyCode": 1}
+    yield {"type": "vaultRebalance", "from": vault, "to": vault, **amount}, None
+    for action in (
+        {"type": "vaultRebalance", "from": vault, "to": vault, **amount},
+        {"type": "vaultPreWithdraw", **amount},
+        {"type": "vaultUpdateOwner", "owner": former},
+        {"type": "vaultCreateSubVault"},
+        {"type": "vaultClose"},
+        {"type": "placeOrder", "orders": [item]},
+        {"type": "placeBracketOrder", "orders": [item, item]},
+        {"type": "replaceOrder", **item, "ordId": 1},
+        {"type": "cancelOrder", "cancels": [{"symbolCode": "1", "ordId": "1"}]},
+        {"type": "cancelAll", "symbolCode": 1, "conditionalOrder": False},
+        {"type": "setLeverage", "symbolCode": 1, "leverage": "2"},
+        {"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"},
+        {"type": "assignPosMargin", "symbolCode": 1, "assignedPosMargin": "1"},
+    ):
+        yield action, vault
 
 
 class Storm:
@@ -50,10 +119,37 @@ class Storm:
 
     def act(self, signer: str, action: dict[str, Any], vault: str | None = None) -> Outcome:
         self.nonce += 1
+        self.core.apply(Advance(self.now))  # what time brings comes first, so that the rest is the action's
+        before, kind = money(self.core), action["type"]
+        master = MASTERS[AGENTS.index(signer)] if signer in AGENTS else signer
+        concerned = family(self.core, action, master, vault) if kind in PROGRAMS else set[str]()
         outcome = self.core.apply(Submit(self.now, action, signer, self.nonce, vault=vault))
+        after = money(self.core)
         if outcome.code == 0:
-            self.accepted[action["type"]] = self.accepted.get(action["type"], 0) + 1
+            self.accepted[kind] = self.accepted.get(kind, 0) + 1
+        elif outcome.data and "results" not in outcome.data:
+            assert after == before, (kind, "was refused, and money moved")
+        if kind in PROGRAMS:
+            moved = {each: after[each] - before.get(each, 0) for each in after if after[each] != before.get(each, 0)}
+            assert moved.keys() <= concerned | (after.keys() - before.keys()), (kind, moved)
+            gift = {"faucetClaim": 500 * USDC, "withdraw": -int(action.get("amount", 0)) * USDC}.get(kind, 0)
+            assert sum(moved.values()) == (gift if outcome.code == 0 else 0), (kind, moved)
         return outcome
+
+    def hand_over(self, who: int, vault: str) -> None:
+        """Hand a vault to another master; the former owner's agent then tries everything that an owner may do."""
+        new = self.random.choice([each for each in range(5) if each != who])
+        if self.act(AGENTS[who], {"type": "vaultUpdateOwner", "owner": MASTERS[new]}, vault).code:
+            return
+        state = self.core.state
+        for each in (vault, *state.vaults[vault].children):
+            was = repr((state.vaults[each], state.accounts[each]))
+            for action, inside in owners_actions(each, MASTERS[who], self.item()):
+                outcome = self.act(AGENTS[who], action, inside)
+                assert outcome.data is not None
+                assert outcome.data["txCode"] == TxCode.NOT_VAULT_OWNER, (action, outcome)
+            assert state.vaults[each].owner == MASTERS[new]
+            assert repr((state.vaults[each], state.accounts[each])) == was
 
     def item(self) -> dict[str, Any]:
         code = self.random.choice(PRODUCTS)
@@ -124,6 +220,8 @@ class Storm:
         self.act(agent, {"type": "vaultPreWithdraw", "amount": amount, "currencyCode": 1}, inside)
         if self.random.random() < 0.1:
             self.act(agent, {"type": "vaultClose"}, inside)
+        elif self.random.random() < 0.3:
+            self.hand_over(AGENTS.index(agent), inside)
 
     def move_prices(self) -> None:
         code = self.random.choice(PRODUCTS)
@@ -158,6 +256,7 @@ def test_the_books_close_whatever_builders_vaults_and_referrals_do(seed: int) ->
     kinds = {entry.kind for entry in core.state.history.ledger.records}
     assert {"TRADING_FEE", "BUILDER_FEE", "REFERRAL_REBATE", "VAULT_DEPOSIT", "VAULT_WITHDRAW"} <= kinds
     assert storm.accepted["placeOrder"] > 50
+    assert storm.accepted["vaultUpdateOwner"] > 0
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ from .updates import Topic
 
 STOP_SECONDS = 5.0
 """How long stopping waits for the thread."""
+READ_SECONDS = 5.0
+"""How long a command waits for another thread that is reading the feed: its callback may wait for this thread."""
 
 Connection = SocketConnection | HubConnection
 Connector = Callable[[], Awaitable[Connection]]
@@ -253,7 +255,7 @@ class DirectShell:
         self._connection: Any = None
         self._lock = threading.Lock()
         self._pumping_thread: int | None = None
-        self._due = False
+        self._due = self._stuck = False
 
     def now_ms(self) -> int:
         """Return the venue's time; after a revert it continues from where it was, because the protocol's clock may
@@ -273,7 +275,7 @@ class DirectShell:
 
     def pump(self) -> None:
         """Read everything that has arrived; wait if another thread is doing that."""
-        self._pump(wait=True)
+        self._pump(-1)
 
     def stop(self) -> None:
         """Close the connection."""
@@ -289,18 +291,18 @@ class DirectShell:
             self._client.dispatch()
 
     def _after_command(self) -> None:
-        # Without waiting: a thread that is pumping reads again, and its callback may be waiting for this thread.
-        self._pump(wait=False)
+        # Time may not pass while another thread reads: what it then reads would be as late as the time is.
+        self._pump(0 if self._stuck else READ_SECONDS)
 
-    def _pump(self, *, wait: bool) -> None:
-        """Run steps until nothing happens any more."""
+    def _pump(self, seconds: float) -> None:
+        """Run steps until nothing happens any more; wait so long (-1: for ever) for a thread that does so."""
         self._due = True
         # A callback that reads or commands gets here again; the outer call continues afterwards, so order is kept.
         if self.is_reader_thread():
             return
         # `_due` is not checked before: the thread that has just reset it may still be reading.
-        while self._lock.acquire(blocking=wait):
-            self._pumping_thread = threading.get_ident()
+        while self._lock.acquire(timeout=seconds):
+            self._pumping_thread, self._stuck = threading.get_ident(), False
             try:
                 while self._due:
                     self._due = False
@@ -312,6 +314,7 @@ class DirectShell:
             # Another thread may have set it meanwhile and not got the lock.
             if not self._due:
                 return
+        self._stuck = True
 
     def _step(self) -> bool:
         """Read, tick and send once; return whether anything was read or sent."""
