@@ -159,6 +159,34 @@ def test_a_peek_is_found_wherever_it_is(peek: Any) -> None:
     assert found(run) == ["look-ahead"]
 
 
+class Honest(Cross):
+    """Holds all kinds of values, and reads of tables only what has been."""
+
+    mean = staticmethod(rolling)
+    table = frame().assign(day=frame().index.tz_localize(None), name="BTC")
+    scalar, nothing, words = np.array(3.0), [], ["a"] * BARS
+    odd = (1, "two", None)
+
+    def __init__(self) -> None:
+        self.kept = {"same": [], "more": {}}
+        self.kept["again"] = self.kept["same"]
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        self.kept["same"].append(bar.close)
+        assert self.kept["again"] is self.kept["same"]
+        known = self.table.loc[: pd.Timestamp(bar.time, unit="ms", tz="UTC")]
+        assert known["day"].dt.year.eq(2026).all()
+        if known["close"].iloc[-1] == bar.close:
+            super().on_bar(ctx, bar)
+
+
+def test_a_strategy_that_holds_the_future_and_does_not_look_is_not_accused() -> None:
+    run = backtest(Honest(), {"BTCUSDC": frame()})
+    assert len(run.fills) > 10
+    assert found(run) == []
+    assert run.audit().loc["look-ahead", "detail"].startswith("none at")
+
+
 def test_tomorrows_signs_are_found_as_numbers_and_as_a_function() -> None:
     bars = frame()
     tomorrow = np.sign(bars["close"].shift(-1) - bars["close"]).fillna(0) * 0.01

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from types import CodeType
+from types import CodeType, MethodType
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,6 @@ APART = 0.1
 """Part of the fills that may differ with another order of ties; a queue model may differ by twice as much."""
 MANY = 1_000
 """Items of a container that is data itself, and not looked into."""
-LIBRARIES = {"toolkit", "numpy", "pandas", "polars", "pyarrow", "scipy", "talib", "numba"}
 Finding = tuple[str, bool | None, str]
 """Name of the check, whether something was found (None: not known), and what."""
 
@@ -166,7 +165,7 @@ def _blinded(given: Mapping[str, Any], time_ms: int) -> Iterator[None]:
 def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
     """Return how many items of a value are known at a time, None for what has no order of time that can be seen.
 
-    That are events, what has a row for each bar, and tables by time.
+    Events, values with an item for each bar, and tables by time have one.
     """
     array = value.array if isinstance(value, Events) else value
     if isinstance(array, np.ndarray) and "local_ns" in (array.dtype.names or ()):
@@ -175,6 +174,8 @@ def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
         isinstance(item, int | float) for item in (value.values() if isinstance(value, dict) else value)
     )
     if not (plain or isinstance(value, pd.DataFrame | pd.Series | np.ndarray)):
+        return None
+    if getattr(value, "ndim", 1) == 0 or not len(value):
         return None
     if len(value) == len(closed):
         return int((closed <= time_ms).sum())
@@ -195,7 +196,9 @@ def _mirrored(value: Any, past: int) -> Any:
         array["price"] = _mirrored(array["price"], past)
     elif array.dtype.kind == "b":
         array[past:] = ~array[past:]
-    elif array.dtype.kind in "if" and 0 < past < len(array):
+    elif array.dtype.kind not in "if" or not 0 < past < len(array):
+        return value
+    else:
         array[past:] = 2 * array[past - 1] - array[past:]
     if isinstance(value, pd.Series):
         return pd.Series(array, value.index, name=value.name)
@@ -212,7 +215,8 @@ def _set(holder: Any, name: Any, value: Any) -> None:
 def _held(thing: Any, seen: set[int] | None = None) -> Iterator[tuple[Any, Any, Any]]:
     """Yield (holder, name, value) of what functions, methods, attributes and containers of a strategy refer to."""
     seen = set() if seen is None else seen
-    thing = getattr(thing, "__func__", thing)  # of methods, also static ones
+    if isinstance(thing, MethodType | staticmethod | classmethod):
+        thing = thing.__func__
     if id(thing) in seen or inspect.ismodule(thing):
         return
     seen.add(id(thing))
@@ -225,7 +229,8 @@ def _held(thing: Any, seen: set[int] | None = None) -> Iterator[tuple[Any, Any, 
     elif inspect.isfunction(thing):
         function = inspect.unwrap(thing)
         names, known = set(_names(function.__code__)), function.__globals__
-        held = [known, *(vars(known[name]) for name in names if inspect.ismodule(known.get(name)))]
+        modules = [known[name] for name in names if inspect.ismodule(known.get(name))]
+        held = [known, *(vars(each) for each in modules if not _is_library(each.__name__))]
         found = [(holder, name, holder[name]) for holder in held for name in sorted(names & holder.keys())]
         found += [(cell, "cell_contents", cell.cell_contents) for cell in function.__closure__ or ()]
     elif thing is not None and not _foreign(thing):
@@ -248,8 +253,14 @@ def _names(code: CodeType) -> Iterator[str]:
 
 def _foreign(thing: Any) -> bool:
     """Return whether an object is not the strategy's own: of a library, or of Python."""
-    root = (thing if isinstance(thing, type) else type(thing)).__module__.partition(".")[0]
-    return root in sys.stdlib_module_names or root in LIBRARIES
+    return _is_library((thing if isinstance(thing, type) else type(thing)).__module__)
+
+
+def _is_library(module: str) -> bool:
+    """Return whether a module is one of Python, of this toolkit or of a package that is installed."""
+    root = module.partition(".")[0]
+    place = getattr(sys.modules.get(root), "__file__", None) or ""
+    return root == "toolkit" or root in sys.stdlib_module_names or "site-packages" in place
 
 
 def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]:
