@@ -113,12 +113,13 @@ def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measure
 
     peer, ratio = "", None
     if importlib.util.find_spec("vectorbt") is None:
-        [spent] = seconds(work, repeat=3)
+        [spent] = seconds(work, repeat=3, clock=time.process_time)
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             vectorbt_columns(data.iloc[:100], *zip(*points, strict=True))  # compiles
-            spent, rival = seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
+            works = work, lambda: vectorbt_columns(data, *zip(*points, strict=True))
+            spent, rival = seconds(*works, repeat=3, clock=time.process_time)
         peer, ratio = f"vectorbt {rival / len(points) * 1e3:.2f} ms a column", rival / spent
     note = "mean of 20 SMA crosses"
     return Measurement(name, spent / len(points) * 1e3, "ms", target, "lower", peer=peer, ratio=ratio, note=note)
@@ -162,7 +163,7 @@ def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
 def measure_research() -> list[Measurement]:
     """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers."""
     data = minute_bars()
-    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3)[0]
+    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3, clock=time.process_time)[0]
     return [
         _cross(data, 50, 200, 4.0),
         _cross(data, 5, 30, 2.0),
