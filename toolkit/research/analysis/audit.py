@@ -302,7 +302,8 @@ def _gaps(given: Mapping[str, Any], events: bool) -> Finding:
 def _volume(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
     """Return whether fills were larger than all that was traded in their bar; on events, in their minute."""
     beyond, total = 0, 0
-    for symbol, part in (_parts(given["data"]) if events else read_bars(given["data"])).items():
+    parts: Mapping[str, Any] = _parts(given["data"]) if events else read_bars(given["data"])
+    for symbol, part in parts.items():
         if events:
             tables = [
                 one.bars("1m") for one in (EventFiles(symbol, part) if isinstance(part, list | tuple) else [part])
