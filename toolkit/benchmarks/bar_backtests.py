@@ -1,4 +1,4 @@
-"""How fast strategies run: an event-driven backtest against backtesting.py, sweeps against vectorbt, and on Dask."""
+"""How fast strategies run: an event-driven backtest against backtesting.py, sweeps against vectorbt."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from ..research.indicators import SMA, Cross
 from . import Measurement, seconds
 
 BARS = 45_031
-POINTS = 12
-SWEPT_BARS = 30_000
 
 
 def minute_bars(count: int = BARS, seed: int = 7) -> Any:
@@ -115,12 +113,13 @@ def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measure
 
     peer, ratio = "", None
     if importlib.util.find_spec("vectorbt") is None:
-        [spent] = seconds(work, repeat=3)
+        [spent] = seconds(work, repeat=3, clock=time.process_time)
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             vectorbt_columns(data.iloc[:100], *zip(*points, strict=True))  # compiles
-            spent, rival = seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
+            works = work, lambda: vectorbt_columns(data, *zip(*points, strict=True))
+            spent, rival = seconds(*works, repeat=3, clock=time.process_time)
         peer, ratio = f"vectorbt {rival / len(points) * 1e3:.2f} ms a column", rival / spent
     note = "mean of 20 SMA crosses"
     return Measurement(name, spent / len(points) * 1e3, "ms", target, "lower", peer=peer, ratio=ratio, note=note)
@@ -151,11 +150,6 @@ def _many_columns(data: Any) -> Measurement:
     return Measurement(name, spent, "s", 1.0, "higher", "ratio", "vectorbt", other / spent)
 
 
-def swept(data: Any, fast: int) -> float:
-    """Run one point of the sweep."""
-    return float(ours(data, fast, 200).equity["equity"].iloc[-1])
-
-
 def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
     note = f"{BARS:,} minute bars, {len(ours(data, fast, slow).fills):,} orders, with fees, funding, margin"
     name = f"event-driven backtest, SMA {fast}/{slow}"
@@ -166,26 +160,11 @@ def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
     return Measurement(name, BARS / mine, "bars/s", target, "higher", "ratio", "backtesting.py", peer / mine, note=note)
 
 
-def _on_dask(workers: int, data: Any) -> float:
-    from distributed import Client, LocalCluster
-
-    grid = {"fast": list(range(20, 20 + POINTS))}
-    settings = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": "ERROR"}
-    cluster: Any = LocalCluster(n_workers=workers, threads_per_worker=1, **settings)  # type: ignore[no-untyped-call]
-    with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
-        client.run(swept, data.iloc[:2000], 10)
-        start = time.perf_counter()
-        table = sweep(swept, grid, data, client=client, progress=False)
-        spent = time.perf_counter() - start
-    assert (table["status"] == "ok").all(), table["error"].tolist()
-    return POINTS / spent
-
-
 def measure_research() -> list[Measurement]:
-    """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers, without Dask no cluster."""
+    """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers."""
     data = minute_bars()
-    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3)[0]
-    found = [
+    pace = BARS / seconds(lambda: signal(data, 50, 200), repeat=3, clock=time.process_time)[0]
+    return [
         _cross(data, 50, 200, 4.0),
         _cross(data, 5, 30, 2.0),
         Measurement("vectorised run, SMA 50/200", pace, "bars/s", note="the same signal as arrays"),
@@ -194,10 +173,3 @@ def measure_research() -> list[Measurement]:
         _sweep_row(data, signal, "arrays", None),
         _many_columns(data.iloc[:1000]),
     ]
-    if importlib.util.find_spec("distributed") is None:
-        return found
-    part = minute_bars(SWEPT_BARS)
-    alone, two = _on_dask(1, part), _on_dask(2, part)
-    note = f"{POINTS} backtests of {SWEPT_BARS:,} bars"
-    more = Measurement("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note)
-    return [*found, Measurement("sweep on Dask, 1 worker", alone, "points/s", note=note), more]

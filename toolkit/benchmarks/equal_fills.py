@@ -20,6 +20,8 @@ from . import processor_seconds
 EVERY_MS = 100
 MOST = 0.1
 """Largest position at which the strategy still adds to it, base units."""
+NEAR = 50
+"""Ticks within which the book must have twice a market order: further than 100 ticks hftbacktest's does not walk."""
 END_MS = 2_000
 """No request is sent in the last part of the events, so that all are answered."""
 Rows = list[tuple[int, int, int]]
@@ -97,7 +99,11 @@ class Quoter(Strategy):
             return
         position = ctx.position(self.symbol)
         if setup.market and self.count % 11 == 0:
-            (ctx.sell if position > 1e-9 else ctx.buy)(self.symbol, f"{setup.market:g}")
+            deep, sells = ctx.book(depth=NEAR), position > 1e-9
+            send, levels = (ctx.sell, deep.bids) if sells else (ctx.buy, deep.asks)
+            near = [total for price, total in levels if abs(price - levels[0][0]) < (NEAR - 0.5) * self.tick]
+            if sum(near) > 2 * setup.market + 1e-9:
+                send(self.symbol, f"{setup.market:g}")
         for side, best in ((1, book.bids[0][0]), (-1, book.asks[0][0])):
             if position * side > MOST - 1e-9 or (setup.inside > 0 > side):
                 continue
@@ -193,9 +199,12 @@ def _decision(tick: float, end_ms: int) -> Callable[..., None]:
         bid, ask = depth.best_bid_tick, depth.best_ask_tick
         if bid <= 0 or ask >= 2**31 - 1 or run.current_timestamp // 1_000_000 > end_ms:
             return
-        if market > 0 and count % 11 == 0:
+        sells, near = position > 1e-9, 0.0
+        for ticks in range(NEAR if market > 0 and count % 11 == 0 else 0):
+            near += depth.bid_qty_at_tick(bid - ticks) if sells else depth.ask_qty_at_tick(ask + ticks)
+        if near > 2 * market + 1e-9:
             ids[0, levels] += 1
-            if position > 1e-9:
+            if sells:
                 run.submit_sell_order(0, ids[0, levels], bid * tick, market, hft.GTC, hft.MARKET, False)
             else:
                 run.submit_buy_order(0, ids[0, levels], ask * tick, market, hft.GTC, hft.MARKET, False)

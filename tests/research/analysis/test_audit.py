@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,12 +97,94 @@ def filled_back(close: Any) -> Any:
     return holed.bfill().ffill().rolling(2).mean().to_numpy()
 
 
-@pytest.mark.parametrize("peek", [closure(frame()), with_mean(last_fifth)(), with_mean(filled_back)()],
-                         ids=["closure", "last fifth", "bfill"])  # fmt: skip
+class Holding(Strategy):
+    """Knows the price in `far` bars, by what it is given: a number by the number of the bar, or by its time."""
+
+    far = 40
+
+    def __init__(self, price: Any) -> None:
+        self.price = price
+        self.table = {"deep": [price]}
+
+    def on_start(self, ctx: Any) -> None:
+        self.at = -1
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        self.at += 1
+        if self.at % 5 == 0 and self.at + self.far < BARS:
+            later = self.later(self.at + self.far, bar.time + self.far * 60_000)
+            ctx.target(bar.symbol, "0.01" if later > bar.close else "-0.01")
+
+    def later(self, at: int, time: int) -> float:
+        price = self.table["deep"][0]
+        return price[time if isinstance(price, dict) else at]
+
+
+class Helper:
+    """What a strategy refers to: an object of its own, which a partial function reads."""
+
+    def __init__(self, prices: Any) -> None:
+        self.prices = prices
+
+
+class Helped(Holding):
+    def later(self, at: int, time: int) -> float:
+        return max(self.price(at=where) for where in (at,))
+
+
+def from_table(table: pd.DataFrame, at: int) -> float:
+    """Read a table by hours."""
+    return float(table["close"].iloc[min(at // 60 + 1, len(table) - 1)])
+
+
+CLOSES = frame()["close"]
+HOURLY = frame().resample("h").last()
+PEEKS = {
+    "closure": closure(frame()),
+    "last fifth": with_mean(last_fifth)(),
+    "bfill": with_mean(filled_back)(),
+    "an array in a list in a mapping": Holding(CLOSES.to_numpy()),
+    "a list": Holding(CLOSES.tolist()),
+    "a tuple": Holding(tuple(CLOSES)),
+    "a mapping of times": Holding({time.value // 10**6: price for time, price in CLOSES.items()}),
+    "a table of another interval, in a partial function": Helped(partial(from_table, table=HOURLY)),
+    "an object of its own": Helped(partial(lambda at, held: held.prices[at], held=Helper(CLOSES.tolist()))),
+}
+
+
+@pytest.mark.parametrize("peek", list(PEEKS.values()), ids=list(PEEKS))
 def test_a_peek_is_found_wherever_it_is(peek: Any) -> None:
     run = backtest(peek, {"BTCUSDC": frame()})
-    assert len(run.fills) > 10
+    assert len(run.fills) > 5
     assert found(run) == ["look-ahead"]
+
+
+class Honest(Cross):
+    """Holds all kinds of values, and reads of tables only what has been."""
+
+    mean = staticmethod(rolling)
+    table = frame().assign(day=frame().index.tz_localize(None), name="BTC")
+    scalar, nothing, words = np.array(3.0), [], ["a"] * BARS
+    odd = (1, "two", None)
+
+    def __init__(self) -> None:
+        self.kept = {"same": [], "more": {}}
+        self.kept["again"] = self.kept["same"]
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        self.kept["same"].append(bar.close)
+        assert self.kept["again"] is self.kept["same"]
+        known = self.table.loc[: pd.Timestamp(bar.time, unit="ms", tz="UTC")]
+        assert known["day"].dt.year.eq(2026).all()
+        if known["close"].iloc[-1] == bar.close:
+            super().on_bar(ctx, bar)
+
+
+def test_a_strategy_that_holds_the_future_and_does_not_look_is_not_accused() -> None:
+    run = backtest(Honest(), {"BTCUSDC": frame()})
+    assert len(run.fills) > 10
+    assert found(run) == []
+    assert run.audit().loc["look-ahead", "detail"].startswith("none at")
 
 
 def test_tomorrows_signs_are_found_as_numbers_and_as_a_function() -> None:
@@ -158,7 +241,7 @@ def test_a_run_that_hangs_on_its_queue_model_or_on_ties_is_found_and_a_stable_on
     events = events_of(*sorted([*rows[:2], *gone, *back], key=lambda row: row[0]))
     table = backtest(Taker(), {"BTCUSDC": events}, latency=("10ms", "1ms"), funding=None).audit()
     assert table.loc["ties", "found"]
-    trades = [(250 * at, Kind.TRADE, -1, 59990.0, 0.001) for at in range(1, 20)]
+    trades = [(250 * at, Kind.TRADE, -1, 59990.0, 0.01) for at in range(1, 20)]
     calm = backtest(Quotes(), {"BTCUSDC": events_of(*rows[:2], *trades)}, latency=("3ms", "2ms"), funding=None)
     assert len(calm.fills) > 5
     assert found(calm) == []
@@ -177,6 +260,27 @@ def test_rejected_orders_gaps_and_fills_beyond_the_volume_are_found() -> None:
     assert found(backtest(with_mean(rolling)(), {"BTCUSDC": holed})) == ["gaps"]
     thin = bars.assign(volume=0.005)
     assert found(backtest(with_mean(rolling)(), {"BTCUSDC": thin})) == ["volume"]
+
+
+@pytest.mark.parametrize("files", [False, True])
+def test_fills_beyond_what_was_traded_are_found_on_events(files: bool) -> None:
+    rows = [(0, Kind.SNAPSHOT, side, 60_000.0 + 0.1 * (side < 0), 5.0) for side in (1, -1)]
+    trades = [(700 * at, Kind.TRADE, -1, 60_000.0, 0.001) for at in range(1, 20)]
+    events = events_of(*rows, *trades)
+
+    class Buys(Strategy):
+        size = "0.018"
+
+        def on_start(self, ctx: Any) -> None:
+            self.done = False
+
+        def on_timer(self, ctx: Any) -> None:
+            if not self.done:
+                self.done = bool(ctx.buy("BTCUSDC", self.size))
+
+    given = {"BTCUSDC": [events[:10], events[10:]] if files else events}
+    assert found(backtest(Buys(size="0.019"), given, funding=None)) == []
+    assert found(backtest(Buys(size="0.02"), given, funding=None)) == ["volume"]
 
 
 def test_a_run_that_was_loaded_says_what_is_not_known(tmp_path: Any) -> None:

@@ -8,18 +8,22 @@ that nearly always precede a move in their direction know it, wherever they take
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from types import CodeType, MethodType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..data.bars import read_bars
-from ..data.event_array import Kind
-from ..data.event_files import EventFiles, holds_events
+from ..data.event_array import MS, Kind
+from ..data.event_files import PRICES, EventFiles, holds_events
 from ..data.events import Events
 from ..data.quality import check
 from .luck import trials
@@ -31,6 +35,8 @@ FEW, RIGHT = 20, 0.8
 QUEUES = ("risk-averse", "power:2", "log")
 APART = 0.1
 """Part of the fills that may differ with another order of ties; a queue model may differ by twice as much."""
+MANY = 1_000
+"""Items of a container that is data itself, and not looked into."""
 Finding = tuple[str, bool | None, str]
 """Name of the check, whether something was found (None: not known), and what."""
 
@@ -116,15 +122,16 @@ def _cut(data: Any, time_ms: int, events: bool) -> Any:
     """Return data up to a time: events that were received, or bars that have closed and a flat one for their orders."""
     made: dict[str, Any] = {}
     for name, part in _parts(data).items() if events else ():
-        whole, part = ([], part) if isinstance(part, Events) else EventFiles(name, part).until((time_ms + 1) * 10**6)
+        whole, part = ([], part) if isinstance(part, Events) else EventFiles(name, part).until((time_ms + 1) * MS)
         made[name] = whole
         if part is None:
             continue
-        rows = part.array[part.array["local_ns"] < (time_ms + 1) * 10**6]
-        # The last change of the book is said again, so that the orders arrive.
-        last = rows[np.isin(rows["kind"], (Kind.DEPTH, Kind.QUOTE))][-1:].copy()
-        last["exchange_ns"] = last["local_ns"] = (time_ms + 1) * 10**6
-        cut = Events(np.concatenate([rows, last]), symbol=part.symbol, **part.grid)
+        rows = part.array[part.array["local_ns"] < (time_ms + 1) * MS]
+        # One more event, of no interest to the strategy, so that orders on their way arrive.
+        last = rows[np.isin(rows["kind"], PRICES)][-1:].copy()
+        last["exchange_ns"] = last["local_ns"] = (time_ms + 1) * MS
+        last["kind"] = Kind.MARK
+        cut = part._with(np.concatenate([rows, last]))
         made[name] = [*whole, cut] if whole else cut
     if events:
         return made
@@ -139,14 +146,15 @@ def _cut(data: Any, time_ms: int, events: bool) -> Any:
 
 @contextmanager
 def _blinded(given: Mapping[str, Any], time_ms: int) -> Iterator[None]:
-    """Mirror the future of every frame and array that the strategy's functions hold, and undo it afterwards."""
+    """Mirror the future of every table, array and list that the strategy's functions hold, and undo it afterwards."""
     bars = next(iter(_parts(given["data"]).values()))
     closed = np.zeros(0) if holds_events(bars) else next(iter(read_bars(given["data"]).values())).closed
     undo: list[tuple[Any, Any, Any]] = []
-    for holder, name, value in list(_held(given.get("strategy"))) + list(_held(given.get("targets"))):
-        if isinstance(value, pd.DataFrame | pd.Series | np.ndarray) and len(value) == len(closed):
-            undo.append((holder, name, value))
-            _set(holder, name, _mirrored(value, int((closed <= time_ms).sum())))
+    for holder, name, value in [*_held(given.get("strategy")), *_held(given.get("targets"))]:
+        if (past := _past(value, closed, time_ms)) is not None:
+            with suppress(AttributeError, TypeError):  # what can't be changed keeps its future
+                _set(holder, name, _mirrored(value, past))
+                undo.append((holder, name, value))
     try:
         yield
     finally:
@@ -154,45 +162,105 @@ def _blinded(given: Mapping[str, Any], time_ms: int) -> Iterator[None]:
             _set(*item)
 
 
+def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
+    """Return how many items of a value are known at a time, None for what has no order of time that can be seen.
+
+    Events, values with an item for each bar, and tables by time have one.
+    """
+    array = value.array if isinstance(value, Events) else value
+    if isinstance(array, np.ndarray) and "local_ns" in (array.dtype.names or ()):
+        return int((array["local_ns"] < (time_ms + 1) * MS).sum())
+    plain = type(value) in (list, tuple, dict) and all(
+        isinstance(item, int | float) for item in (value.values() if isinstance(value, dict) else value)
+    )
+    if not (plain or isinstance(value, pd.DataFrame | pd.Series | np.ndarray)):
+        return None
+    if getattr(value, "ndim", 1) == 0 or not len(value):
+        return None
+    if len(value) == len(closed):
+        return int((closed <= time_ms).sum())
+    index = getattr(value, "index", None)
+    return int((index.as_unit("ms").asi8 <= time_ms).sum()) if isinstance(index, pd.DatetimeIndex) else None
+
+
 def _mirrored(value: Any, past: int) -> Any:
     """Return a copy of values in which those after the first `past` ones move the other way."""
     if isinstance(value, pd.DataFrame):
         return value.apply(_mirrored, past=past)
+    if isinstance(value, Events):
+        return value._with(_mirrored(value.array, past))
+    if isinstance(value, dict):
+        return dict(zip(value, _mirrored(list(value.values()), past), strict=True))
     array = np.array(value)
-    if array.dtype.kind == "b":
+    if array.dtype.names:
+        array["price"] = _mirrored(array["price"], past)
+    elif array.dtype.kind == "b":
         array[past:] = ~array[past:]
-    elif array.dtype.kind in "if" and 0 < past < len(array):
+    elif array.dtype.kind not in "if" or not 0 < past < len(array):
+        return value
+    else:
         array[past:] = 2 * array[past - 1] - array[past:]
-    return pd.Series(array, value.index, name=value.name) if isinstance(value, pd.Series) else array
+    if isinstance(value, pd.Series):
+        return pd.Series(array, value.index, name=value.name)
+    return type(value)(array.tolist()) if isinstance(value, list | tuple) else array
 
 
 def _set(holder: Any, name: Any, value: Any) -> None:
-    if isinstance(holder, dict):
+    if isinstance(holder, dict | list):
         holder[name] = value
     else:
         setattr(holder, name, value)
 
 
-def _held(thing: Any, depth: int = 0) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (holder, name, value) of what functions, methods and attributes of a strategy refer to."""
-    if isinstance(thing, Mapping):
-        for part in thing.values():
-            yield from _held(part, depth)
-    elif inspect.isfunction(thing) or inspect.ismethod(thing):
-        function = inspect.unwrap(getattr(thing, "__func__", thing))
-        named = [(function.__globals__, name) for name in function.__code__.co_names if name in function.__globals__]
-        for holder, name in [*named, *((cell, "cell_contents") for cell in function.__closure__ or ())]:
-            value = holder[name] if isinstance(holder, dict) else holder.cell_contents
-            yield holder, name, value
-            if inspect.isfunction(value) and depth < 3:
-                yield from _held(value, depth + 1)
-    elif thing is not None:
+def _held(thing: Any, seen: set[int] | None = None) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (holder, name, value) of what functions, methods, attributes and containers of a strategy refer to."""
+    seen = set() if seen is None else seen
+    if isinstance(thing, MethodType | staticmethod | classmethod):
+        thing = thing.__func__
+    if id(thing) in seen or inspect.ismodule(thing):
+        return
+    seen.add(id(thing))
+    found: list[tuple[Any, Any, Any]] = []
+    if isinstance(thing, dict | list):
+        found = [(thing, name, thing[name]) for name in (thing if isinstance(thing, dict) else range(len(thing)))]
+        found = found if len(found) < MANY else []
+    elif isinstance(thing, partial):
+        found = [(thing.keywords, *item) for item in thing.keywords.items()] + [({}, "", thing.func)]
+    elif inspect.isfunction(thing):
+        function = inspect.unwrap(thing)
+        names, known = set(_names(function.__code__)), function.__globals__
+        modules = [known[name] for name in names if inspect.ismodule(known.get(name))]
+        held = [known, *(vars(each) for each in modules if not _is_library(each.__name__))]
+        found = [(holder, name, holder[name]) for holder in held for name in sorted(names & holder.keys())]
+        found += [(cell, "cell_contents", cell.cell_contents) for cell in function.__closure__ or ()]
+    elif thing is not None and not _foreign(thing):
         for owner in (thing, *(thing if isinstance(thing, type) else type(thing)).__mro__):
-            for name, value in list(getattr(owner, "__dict__", {}).items()):
-                if inspect.isfunction(value) and not owner.__module__.startswith("toolkit."):
-                    yield from _held(value, depth)
-                elif not name.startswith("__") and not inspect.isfunction(value):
-                    yield owner, name, value
+            if not (isinstance(owner, type) and _foreign(owner)):
+                own = list(getattr(owner, "__dict__", {}).items())
+                found += [(owner, name, value) for name, value in own if not name.startswith("__")]
+    for holder, name, value in found:
+        yield holder, name, value
+        yield from _held(value, seen)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the names of a function's code and of those inside it, such as comprehensions."""
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
+
+
+def _foreign(thing: Any) -> bool:
+    """Return whether an object is not the strategy's own: of a library, or of Python."""
+    return _is_library((thing if isinstance(thing, type) else type(thing)).__module__)
+
+
+def _is_library(module: str) -> bool:
+    """Return whether a module is one of Python, of this toolkit or of a package that is installed."""
+    root = module.partition(".")[0]
+    place = getattr(sys.modules.get(root), "__file__", None) or ""
+    return root == "toolkit" or root in sys.stdlib_module_names or "site-packages" in place
 
 
 def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]:
@@ -232,13 +300,22 @@ def _gaps(given: Mapping[str, Any], events: bool) -> Finding:
 
 
 def _volume(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
-    """Return whether fills were larger than all that was traded in their bar."""
+    """Return whether fills were larger than all that was traded in their bar; on events, in their minute."""
     beyond, total = 0, 0
-    for symbol, bars in {} if events else read_bars(given["data"]).items():
+    parts: Mapping[str, Any] = _parts(given["data"]) if events else read_bars(given["data"])
+    for symbol, part in parts.items():
+        if events:
+            tables = [
+                one.bars("1m") for one in (EventFiles(symbol, part) if isinstance(part, list | tuple) else [part])
+            ]
+            volume = pd.concat(tables).groupby("time")["volume"].sum().resample("1min").sum()
+        else:
+            volume = pd.Series(part.volume, pd.to_datetime(part.opened, unit="ms", utc=True))
         fills = run.fills[run.fills["symbol"] == symbol]
-        at = np.searchsorted(bars.opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8, side="right") - 1
-        taken = np.bincount(at, fills["quantity"], len(bars))
-        known = bars.volume > 0
-        beyond, total = beyond + int((taken[known] > bars.volume[known]).sum()), total + int(known.sum())
-    text = f"in {beyond} bars more was filled than the market traded" if beyond else "no fill beyond the bar's volume"
-    return "volume", beyond > 0, text if total or events else "the bars have no volume"
+        at = volume.index.searchsorted(pd.DatetimeIndex(fills["time"]), side="right") - 1
+        taken = np.bincount(at.clip(0), fills["quantity"], len(volume))
+        known = volume.to_numpy() > 0
+        beyond, total = beyond + int((taken[known] > volume[known] + 1e-9).sum()), total + int(known.sum())
+    where = "minutes" if events else "bars"
+    text = f"in {beyond} {where} more was filled than the market traded" if beyond else "no fill beyond what was traded"
+    return "volume", beyond > 0, text if total else "the data has no volume"

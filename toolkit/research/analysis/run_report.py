@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...pictures.interactive import Page
-    from .results import Results
 
 # Okabe and Ito's colours, distinct for colour-blind readers and in grey.
 THEME, DARK_THEME = LIGHT.with_colours(up="#0072B2"), DARK.with_colours(up="#56B4E9", down="#E69F00")
@@ -30,11 +29,13 @@ ROLES: tuple[str | int, ...] = ("up", "down", 3, 2, 1, 5, "faint")
 """Roles of several lines in one pane."""
 MONTH = pd.Timedelta(days=28)
 """A shorter run has no table of months."""
+Run = Any
+"""The Results of a run, which import this module."""
 HEAT_MAPS = 6
 """Heat-maps of an optimisation: the first pairs of its parameters."""
 
 
-def panes_of(run: Results, *, benchmark: bool = True) -> list[Pane]:
+def panes_of(run: Run, *, benchmark: bool = True) -> list[Pane]:
     """Return price with trades, equity, drawdown, exposure and rolling measures of a run that has data.
 
     `benchmark` adds what buying and holding would have made, which may dwarf the equity."""
@@ -64,7 +65,7 @@ def panes_of(run: Results, *, benchmark: bool = True) -> list[Pane]:
     ]
 
 
-def _exposure(run: Results) -> list[Line | HorizontalLine]:
+def _exposure(run: Run) -> list[Line | HorizontalLine]:
     """Return a line for each symbol, or of the sums where there are many."""
     exposure, symbols = run.exposure, list(run.positions.columns)
     names = symbols if len(symbols) <= 4 else ["gross", "net"]
@@ -76,7 +77,7 @@ def _exposure(run: Results) -> list[Line | HorizontalLine]:
     return [*lines, HorizontalLine(0)]
 
 
-def _price(run: Results, symbol: str, hidden: bool) -> list[Line | Marks]:
+def _price(run: Run, symbol: str, hidden: bool) -> list[Line | Marks]:
     """Return the price of a symbol, its stops and take-profits while they waited, and its fills by what they did."""
     parts: list[Line | Marks] = [Line(run.marks[symbol], symbol, "faint", 1.4, group=symbol, hidden=hidden)]
     triggers = with_triggers(run, symbol)
@@ -116,16 +117,17 @@ def _price(run: Results, symbol: str, hidden: bool) -> list[Line | Marks]:
     return parts
 
 
-def with_triggers(run: Results, symbol: str) -> pd.DataFrame:
+def with_triggers(run: Run, symbol: str) -> pd.DataFrame:
     """Return the orders of a symbol that had a trigger, with `stop`: a sale below the price, or a purchase above it."""
     orders = run.orders[(run.orders["symbol"] == symbol) & run.orders["trigger_price"].notna()]
     marks = run.marks[symbol]
     placed = np.maximum(marks.index.searchsorted(pd.DatetimeIndex(orders["time"]), side="right") - 1, 0)
     below = orders["trigger_price"].to_numpy() < marks.to_numpy()[placed] if len(marks) else np.zeros(0, dtype=bool)
-    return orders.assign(stop=below == (orders["side"] == "SELL").to_numpy())
+    made: pd.DataFrame = orders.assign(stop=below == (orders["side"] == "SELL").to_numpy())
+    return made
 
 
-def _levels(run: Results, orders: pd.DataFrame) -> pd.Series[float]:
+def _levels(run: Run, orders: pd.DataFrame) -> pd.Series[float]:
     """Return the trigger prices while they waited: two points an order, then a gap."""
     waiting = ~orders["status"].isin(["FILLED", "CANCELED", "REJECTED"])
     ends = orders["updated"].mask(waiting, run.marks.index[-1] if len(run.marks) else None)
@@ -135,13 +137,13 @@ def _levels(run: Results, orders: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(values, index=times, dtype="float64")
 
 
-def buy_and_hold(run: Results) -> pd.Series[float]:
+def buy_and_hold(run: Run) -> pd.Series[float]:
     """Return what the starting equity would be worth, held in equal parts of every symbol, without costs (USDC)."""
     held: pd.Series[float] = (run.marks / run.marks.iloc[0]).mean(axis=1) * float(run.equity["equity"].iloc[0])
     return held.rename("buy and hold")
 
 
-def rolling(run: Results, periods: int = 30) -> pd.DataFrame:
+def rolling(run: Run, periods: int = 30) -> pd.DataFrame:
     """Return yearly Sharpe ratio and volatility of the last `periods` sampled returns: float64, NaN at first."""
     curve = run.equity["equity"]
     returns, step = sampled_returns(curve), sampling_period(curve)
@@ -151,11 +153,11 @@ def rolling(run: Results, periods: int = 30) -> pd.DataFrame:
     return pd.DataFrame({"sharpe": ratio, "volatility": spread * scale})
 
 
-def monthly(run: Results) -> pd.DataFrame:
+def monthly(run: Run) -> pd.DataFrame:
     """Return the return of each month, one row a year, one column a month (Jan to Dec) and `year`. NaN without data."""
     curve = run.equity["equity"]
     naive = curve.set_axis(pd.DatetimeIndex(curve.index).tz_convert("UTC").tz_localize(None))
-    ends = naive.groupby(naive.index.to_period("M")).last()  # type: ignore[attr-defined]
+    ends = naive.groupby(naive.index.to_period("M")).last()
     starts = ends.shift(fill_value=float(curve.iloc[0]))
     change = ends / starts - 1
     years = pd.PeriodIndex(ends.index).year
@@ -166,7 +168,7 @@ def monthly(run: Results) -> pd.DataFrame:
     return wide
 
 
-def with_funding(run: Results) -> pd.DataFrame:
+def with_funding(run: Run) -> pd.DataFrame:
     """Return the round trips with what the report shows of them.
 
     Columns: those of `round_trips`, funding (payments of the symbol while it was open, USDC, > 0 received), value (net
@@ -181,10 +183,11 @@ def with_funding(run: Results) -> pd.DataFrame:
     trips = trips.assign(funding=found)
     text = [f"{t.side} {t.symbol}<br>net {t.net:,.2f}, funding {t.funding:,.2f}" for t in trips.itertuples()]
     hours = (trips["closed"] - trips["opened"]).dt.total_seconds() / 3600
-    return trips.assign(value=trips["net"] + trips["funding"], hours=hours, text=text)
+    made: pd.DataFrame = trips.assign(value=trips["net"] + trips["funding"], hours=hours, text=text)
+    return made
 
 
-def page_of(run: Results, against: Mapping[str, Results]) -> Page:
+def page_of(run: Run, against: Mapping[str, Run]) -> Page:
     """Return the interactive page of a run; with `against` (name → run) these are compared with it.
 
     Raises MissingPackage without Plotly.
@@ -194,7 +197,7 @@ def page_of(run: Results, against: Mapping[str, Results]) -> Page:
 
 
 def page_of_points(
-    table: pd.DataFrame, names: Sequence[str], value: str, summary: pd.Series[Any], best: Results | None
+    table: pd.DataFrame, names: Sequence[str], value: str, summary: pd.Series[Any], best: Run | None
 ) -> Page:
     """Return the page of an optimisation: its summary, heat-maps, parallel coordinates, and its best run."""
     drawing = _drawing()
@@ -224,7 +227,7 @@ def _drawing() -> Any:
     return interactive
 
 
-def _run_parts(run: Results) -> list[str]:
+def _run_parts(run: Run) -> list[str]:
     index, title = run.equity.index, f"<h1>{escape(_title(run))}</h1>"
     drawing = _drawing()
     if not len(index):
@@ -261,7 +264,7 @@ def _run_parts(run: Results) -> list[str]:
     ]
 
 
-def _compared(run: Results, against: Mapping[str, Results]) -> list[str]:
+def _compared(run: Run, against: Mapping[str, Run]) -> list[str]:
     """Return equity (as growth of 1) and drawdown of several runs above each other, and their measures."""
     if not against:
         return []
@@ -277,12 +280,12 @@ def _compared(run: Results, against: Mapping[str, Results]) -> list[str]:
     return ["<h2>Compared</h2>", drawing.figure_html(figure, "compared"), drawing.table_html(table)]
 
 
-def _title(run: Results) -> str:
+def _title(run: Run) -> str:
     values = _values(run)
     return f"{run.name} ({values})" if values else run.name
 
 
-def _values(run: Results) -> str:
+def _values(run: Run) -> str:
     return ", ".join(f"{key} = {value}" for key, value in run.params.items())
 
 
@@ -290,7 +293,7 @@ def _span(index: pd.Index[Any]) -> str:
     return f"{index[0]:%d %b %Y %H:%M} – {index[-1]:%d %b %Y %H:%M} UTC" if len(index) else "no data"
 
 
-def draw_page(run: Results, *, dark: bool = False) -> Figure:
+def draw_page(run: Run, *, dark: bool = False) -> Figure:
     """Return the static page, a matplotlib Figure of 11 × 8.5 inches."""
     need("matplotlib")
     from matplotlib import pyplot
@@ -317,7 +320,7 @@ def draw_page(run: Results, *, dark: bool = False) -> Figure:
     return page
 
 
-def _draw_attribution(axes: Axes, run: Results, theme: Theme) -> None:
+def _draw_attribution(axes: Axes, run: Run, theme: Theme) -> None:
     finish(axes, "Profit by origin, USDC", "", theme)
     table = run.attribution
     other = ["other"] if table.at["TOTAL", "other"] else []
@@ -348,7 +351,7 @@ TABLE = (
 """Measures of the static page; "" is a rule between them."""
 
 
-def _draw_table(axes: Axes, run: Results, theme: Theme) -> None:
+def _draw_table(axes: Axes, run: Run, theme: Theme) -> None:
     axes.set_axis_off()
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)

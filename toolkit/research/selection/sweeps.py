@@ -44,8 +44,8 @@ def sweep(
             returns Results, a mapping of values, a Series, or a number.
         grid: name → values (their product is swept), or a list of parameter mappings.
         workers: processes on this machine; 0 runs in this process. By default points run in this process, and in one
-            process for each core once the time they take shows that this pays. Processes are kept for the next sweep
-            for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
+            process for each other core as well once the time they take shows that this pays. Processes are kept for the
+            next sweep for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
         client: a `distributed.Client`; the same points then run on its cluster.
         results: a file of JSON lines to which each finished point is appended. Points found in it are not run again
             (failed ones are, with `retry_failed`), so an interrupted or crashed sweep continues.

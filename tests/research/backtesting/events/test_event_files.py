@@ -14,6 +14,7 @@ import pytest
 from tests.research.backtesting.events.recorded import MS, START, events_of, random_market
 from toolkit.errors import InputError
 from toolkit.research import Strategy, backtest, data
+from toolkit.research.backtesting.events import event_broker
 from toolkit.research.data.event_array import Kind
 from toolkit.research.data.events import Events, merge
 
@@ -110,6 +111,19 @@ def test_files_one_after_another_are_the_events_at_once(name: str, feed_ms: floa
     assert run(parts, SETTINGS[name]) == whole
     if name == "plain":
         assert run(parts[::-1], SETTINGS[name]) == whole, "the order of the list decides nothing"
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+@pytest.mark.parametrize("seed", range(2))
+def test_how_far_ahead_fills_are_looked_for_changes_nothing(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events, found = market(seed, feed_ms=30), []
+    for ahead_ms in (0, 130, 60_000):
+        monkeypatch.setattr(event_broker, "LOOK_AHEAD_NS", ahead_ms * MS)
+        found.append(run(events, SETTINGS[name]))
+    assert found[0]["fills"].count("\n") > 5
+    assert found[0] == found[1] == found[2]
 
 
 class Bars(Quotes):

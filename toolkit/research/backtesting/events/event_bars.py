@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,7 +85,8 @@ def _traded(events: Events | EventFiles, interval_ms: int) -> tuple[dict[int, tu
         numbers = trades["exchange_ns"] // (interval_ms * MS)
         last = pd.Series(trades["local_ns"] + summary.behind).groupby(numbers).max()
         bars = part.bars(f"{interval_ms}ms")
-        for number, received, row in zip(last.index, last, bars.itertuples(index=False), strict=True):
+        rows: Iterable[Any] = bars.itertuples(index=False)
+        for number, received, row in zip(last.index, last, rows, strict=True):
             # rounded, so that a sum in two files is the sum in one
             opened, made = int(number) * interval_ms, (*row[2:6], round(row.volume, PLACES), received)
             if opened in found:  # the file before has its first trades
