@@ -149,6 +149,9 @@ def test_lines_and_marks_have_the_colour_style_and_place_of_what_they_stand_for(
     assert sorted(drawing(page)["lines"]) == sorted(expected.values())
     words = ("belowBar", "arrowUp", UP) if side == "buy" else ("aboveBar", "arrowDown", DOWN)
     assert drawing(page)["marks"] == [[one[0], one[2], *words] for one in chart.view["fills"]]
+    before = len(chart.view["fills"])
+    getattr(session, side)("BTCUSDC", "0.01")
+    until(page, lambda: len(drawing(page)["marks"]) == len(chart.view["fills"]) > before)
     # What moved or ended is drawn so.
     moved = near(session, "0.997" if side == "buy" else "1.003")
     session.replace(order, toolkit.Order("BTCUSDC", side.upper(), "0.01", moved))

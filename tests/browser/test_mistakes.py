@@ -146,10 +146,14 @@ def test_a_banner_warns_of_real_money_and_of_a_session_that_only_reads(
         page = show(session.ticket("BTCUSDC"))
         expect(page.locator(".tk-banner")).to_have_text("read-only session: no agent key to sign with")
         expect(page.locator(".tk-banner")).to_be_visible()
-    monkeypatch.setattr(Environment, "is_mainnet", property(lambda self: True))
-    page = show(session.ticket("BTCUSDC"))
-    expect(page.locator(".tk-banner")).to_be_visible()
-    expect(page.locator(".tk-banner")).to_have_text("⚠ MAINNET: real money")
+    for real in (False, True):
+        monkeypatch.setattr(Environment, "is_mainnet", property(lambda self, real=real: real))
+        page = show(session.ticket("BTCUSDC"), toolkit.widgets.Blotter(session))
+        expect(page.locator(".tk-banner")).to_be_visible(visible=real)
+        expect(page.locator(".tk-banner")).to_have_text("⚠ MAINNET: real money" if real else "")
+        note = page.locator(".tk-blotter .tk-note").first
+        expect(note).to_have_text("real money" if real else "")
+        assert ("tk-danger" in (note.get_attribute("class") or "")) == real
 
 
 def test_only_the_master_is_named_where_no_agent_is_approved(show: Open, session: Session) -> None:
