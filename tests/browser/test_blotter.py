@@ -204,3 +204,26 @@ def test_a_tone_is_played_for_an_order_that_is_filled_if_that_is_wanted(show: Op
             expect(button).to_have_attribute("aria-pressed", "true")
     assert page.evaluate("window.silent")
     assert blotter.sound
+
+
+def test_an_armed_button_stays_armed_while_other_rows_come_and_go(show: Open, session: Session) -> None:
+    orders = [session.buy("BTCUSDC", "0.1", price=price) for price in ("50000", "50001", "50002")]
+    blotter = toolkit.widgets.Blotter(session)
+    page = show(blotter)
+    page.get_by_role("button", name=f"Cancel order {orders[1].order_id}").click()
+    armed = page.locator(".tk-armed")
+    armed.wait_for()
+    session.cancel(orders[0])
+    session.buy("BTCUSDC", "0.1", price="50003")
+    rows = page.get_by_role("region", name="Open orders").locator("tbody td:nth-child(4)")
+    expect(rows).to_have_text(["50,001.0", "50,002.0", "50,003.0"])
+    expect(armed).to_be_focused()
+    expect(armed).to_have_text("Cancel order?")
+    # Orders over time have the newest first.
+    session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    table = page.get_by_role("region", name="Orders over time")
+    table.get_by_role("button", name="Cancel the twap").click()
+    session.twap("ETHUSDC", "BUY", "1", "10m", slices=11)
+    expect(table.locator("tbody td:first-child")).to_have_text(["ETHUSDC", "BTCUSDC"])
+    expect(armed).to_be_focused()
+    expect(armed).to_have_text("Cancel the rest?")
