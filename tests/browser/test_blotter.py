@@ -7,7 +7,7 @@ import io
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -227,3 +227,29 @@ def test_an_armed_button_stays_armed_while_other_rows_come_and_go(show: Open, se
     expect(table.locator("tbody td:first-child")).to_have_text(["ETHUSDC", "BTCUSDC"])
     expect(armed).to_be_focused()
     expect(armed).to_have_text("Cancel the rest?")
+
+
+def test_an_empty_table_says_why_it_is_empty(show: Open, session: Session) -> None:
+    session.buy("BTCUSDC", "0.05")
+    blotter = toolkit.widgets.Blotter(session)
+    page = show(blotter)
+    part = page.locator(".tk-part").first
+    note, count, table = part.locator(".tk-empty"), part.locator(".tk-count"), part.locator("table")
+    saves = part.get_by_role("button", name="CSV")
+    cases: list[tuple[dict[str, Any], str, str, str]] = [
+        ({}, "", "", "1"),
+        ({}, "eth", "Nothing matches the filter.", "0 of 1"),
+        ({"positions": []}, "eth", "No positions.", "0"),
+        ({"positions": [], "loaded": False}, "eth", "Not loaded yet.", "0"),
+    ]
+    for change, typed, words, counted in cases:
+        page.get_by_label("Filter all tables").fill(typed)
+        if change:
+            blotter.stop()  # from here on its state is set by hand
+            blotter.lock = ""
+            blotter.set_trait("view", {**blotter.view, "loaded": True, **change})
+        expect(note).to_have_text(words)
+        expect(note).to_be_visible(visible=bool(words))
+        expect(table).to_be_visible(visible=not words)
+        expect(saves).to_have_count(0 if words else 2)
+        expect(count).to_have_text(counted)

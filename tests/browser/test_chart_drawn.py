@@ -40,7 +40,8 @@ SOFT, FOCUS, BACK, LINE = "rgb(89, 98, 112)", "rgb(31, 111, 181)", "rgb(255, 255
 PAINTED = """() => {
   const one = chart.panes()[0].getSeries()[0].options();
   const { layout, grid, timeScale, rightPriceScale } = chart.options();
-  return { candles: [one.upColor, one.borderUpColor, one.wickUpColor, one.downColor, one.borderDownColor, one.wickDownColor],
+  const parts = 'upColor borderUpColor wickUpColor downColor borderDownColor wickDownColor';
+  return { candles: parts.split(' ').map((name) => one[name]),
            lines: [layout.panes.separatorColor, timeScale.borderColor, rightPriceScale.borderColor],
            grid: [grid.vertLines.color, grid.horzLines.color], text: layout.textColor, font: layout.fontFamily };
 }"""
@@ -110,13 +111,16 @@ def test_every_series_has_the_candles_indicators_and_prices_of_the_panel(
     assert [one["options"]["lineStyle"] for one in found["series"][0][2:4]] == [0, 1]
     below = [one["options"]["color"] for part in found["series"][1:] for one in part]
     assert [one["options"]["color"] for one in found["series"][0][2:]] + below == [TEXT, SOFT, FOCUS, BAD, TEXT]
-    assert page.evaluate(PAINTED) == {
-        "candles": [BACK, UP, UP, DOWN, DOWN, DOWN],  # up is hollow
-        "lines": [LINE] * 3,
-        "grid": [LINE.replace("rgb", "rgba")[:-1] + ", 0.5)"] * 2,
-        "text": SOFT,
-        "font": page.locator(".tk-candles").evaluate("(one) => getComputedStyle(one).fontFamily"),
-    }
+    assert (
+        page.evaluate(PAINTED)
+        == {
+            "candles": [BACK, UP, UP, DOWN, DOWN, DOWN],  # up is hollow
+            "lines": [LINE] * 3,
+            "grid": [LINE.replace("rgb", "rgba")[:-1] + ", 0.5)"] * 2,
+            "text": SOFT,
+            "font": page.locator(".tk-candles").evaluate("(one) => getComputedStyle(one).fontFamily"),
+        }
+    )
     for one in [*found["series"][0][1:], *found["series"][1], *found["series"][2]]:
         assert not one["options"]["priceLineVisible"]
         assert not one["options"]["crosshairMarkerVisible"]

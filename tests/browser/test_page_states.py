@@ -146,6 +146,7 @@ DUMP = """() => {
     preview: all('.tk-form dt', (one) => [one.textContent, one.nextSibling.textContent]),
     leverage: root.querySelector('[id$=-leverage]').placeholder,
     mode: all('.tk-settings button:last-child', (one) => [one.textContent, one.ariaLabel]),
+    more: !root.querySelector('.tk-form details').hidden,
     go: [go.textContent, go.ariaDisabled],
   };
 }"""
@@ -183,6 +184,7 @@ def expected(ticket: Any) -> dict[str, Any]:
         "preview": [[name, value] for name, value, *_ in view["preview"]],
         "leverage": f"{view['leverage'] or '–'}x",
         "mode": [[mode, f"Margin mode {mode}, change to {other}"]],
+        "more": bool(form["more"]),
         "go": [f"Review {'buy' if buys else 'sell'} order", "false" if view["valid"] else "true"],
     }
 

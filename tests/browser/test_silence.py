@@ -139,7 +139,8 @@ UNTRUE = """(willing) => {
     const silence = Math.min(...[...heard].map(([model, at]) => performance.now() - at + (model.get('beat').age || 0)));
     window.looks += silence >= 3000;
     const live = names('.tk').filter((one) => one.querySelector('.tk-status').textContent === 'live');
-    const now = silence < 3000 ? [] : [...live.map((one) => 'live: ' + one.querySelector('h3').textContent), ...eval(willing)];
+    const titles = live.map((one) => 'live: ' + one.querySelector('h3').textContent);
+    const now = silence < 3000 ? [] : [...titles, ...eval(willing)];
     // Twice in a row: on a loaded page this timer may come before that of the panels.
     window.untrue.push(...now.filter((one) => before.includes(one)));
     before = now;

@@ -162,8 +162,8 @@ class SessionWatch:
         """Return what the page is sent about once a second."""
         self.agent_trouble()
         now_ms, expiry_ms = self._session._runtime.now(), self._session._delivery.expiry_ms
-        return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": self._age_ms(), "agent": self.agent,
-                "news": [one.line() for one in self.news[-1:]]}  # fmt: skip
+        return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": self._age_ms(),
+                "agent": self.agent, "news": [one.line() for one in self.news[-1:]]}  # fmt: skip
 
     def _on_events(self, update: Any) -> None:
         names = {str(one["kind"]) for one in update.items}
