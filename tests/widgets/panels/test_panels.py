@@ -188,6 +188,7 @@ def test_the_dashboard_holds_all_parts_and_a_price_of_the_book_goes_into_the_tic
     assert data["text/html"].count("snapshot") == 7
     assert "application/vnd.jupyter.widget-view+json" in data
     dashboard.close()
+    assert not Panel.open_panels
 
 
 def test_another_product_is_shown_where_no_widget_can_be_opened_in_a_message(
@@ -206,7 +207,6 @@ def test_another_product_is_shown_where_no_widget_can_be_opened_in_a_message(
     monkeypatch.undo()
     assert "_esm" in dashboard.ticket.get_state()
     assert dashboard.ticket.model_id  # it can still be shown on its own
-    assert not Panel.open_panels
 
 
 def test_closing_ends_everything(panel: Panel) -> None:
