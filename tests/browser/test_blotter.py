@@ -7,7 +7,7 @@ import io
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -204,3 +204,52 @@ def test_a_tone_is_played_for_an_order_that_is_filled_if_that_is_wanted(show: Op
             expect(button).to_have_attribute("aria-pressed", "true")
     assert page.evaluate("window.silent")
     assert blotter.sound
+
+
+def test_an_armed_button_stays_armed_while_other_rows_come_and_go(show: Open, session: Session) -> None:
+    orders = [session.buy("BTCUSDC", "0.1", price=price) for price in ("50000", "50001", "50002")]
+    blotter = toolkit.widgets.Blotter(session)
+    page = show(blotter)
+    page.get_by_role("button", name=f"Cancel order {orders[1].order_id}").click()
+    armed = page.locator(".tk-armed")
+    armed.wait_for()
+    session.cancel(orders[0])
+    session.buy("BTCUSDC", "0.1", price="50003")
+    rows = page.get_by_role("region", name="Open orders").locator("tbody td:nth-child(4)")
+    expect(rows).to_have_text(["50,001.0", "50,002.0", "50,003.0"])
+    expect(armed).to_be_focused()
+    expect(armed).to_have_text("Cancel order?")
+    # Orders over time have the newest first.
+    session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    table = page.get_by_role("region", name="Orders over time")
+    table.get_by_role("button", name="Cancel the twap").evaluate("(one) => one.click()")  # Safari gives it no focus
+    session.twap("ETHUSDC", "BUY", "1", "10m", slices=11)
+    expect(table.locator("tbody td:first-child")).to_have_text(["ETHUSDC", "BTCUSDC"])
+    expect(armed).to_be_focused()
+    expect(armed).to_have_text("Cancel the rest?")
+
+
+def test_an_empty_table_says_why_it_is_empty(show: Open, session: Session) -> None:
+    session.buy("BTCUSDC", "0.05")
+    blotter = toolkit.widgets.Blotter(session)
+    page = show(blotter)
+    part = page.locator(".tk-part").first
+    note, count, table = part.locator(".tk-empty"), part.locator(".tk-count"), part.locator("table")
+    saves = part.get_by_role("button", name="CSV")
+    cases: list[tuple[dict[str, Any], str, str, str]] = [
+        ({}, "", "", "1"),
+        ({}, "eth", "Nothing matches the filter.", "0 of 1"),
+        ({"positions": []}, "eth", "No positions.", "0"),
+        ({"positions": [], "loaded": False}, "eth", "Not loaded yet.", "0"),
+    ]
+    for change, typed, words, counted in cases:
+        page.get_by_label("Filter all tables").fill(typed)
+        if change:
+            blotter.stop()  # from here on its state is set by hand
+            blotter.lock = ""
+            blotter.set_trait("view", {**blotter.view, "loaded": True, **change})
+        expect(note).to_have_text(words)
+        expect(note).to_be_visible(visible=bool(words))
+        expect(table).to_be_visible(visible=not words)
+        expect(saves).to_have_count(0 if words else 2)
+        expect(count).to_have_text(counted)

@@ -23,7 +23,7 @@ __all__ = ["host", "session", "show", "venue"]
 
 DRAWN = """() => {
   const series = chart.panes().map((pane) => pane.getSeries().map((one) => {
-    const names = ['title', 'lastValueVisible', 'lineStyle', 'priceLineVisible', 'crosshairMarkerVisible'];
+    const names = ['title', 'color', 'lastValueVisible', 'lineStyle', 'priceLineVisible', 'crosshairMarkerVisible'];
     return { data: one.data(), options: Object.fromEntries(names.map((name) => [name, one.options()[name]])) };
   }));
   const candles = chart.panes()[0].getSeries()[0];
@@ -36,6 +36,15 @@ DRAWN = """() => {
            format: candles.options().priceFormat };
 }"""
 UP, DOWN, TEXT, BAD = "rgb(20, 100, 165)", "rgb(152, 62, 0)", "rgb(27, 31, 36)", "rgb(179, 38, 30)"
+SOFT, FOCUS, BACK, LINE = "rgb(89, 98, 112)", "rgb(31, 111, 181)", "rgb(255, 255, 255)", "rgb(220, 223, 228)"
+PAINTED = """() => {
+  const one = chart.panes()[0].getSeries()[0].options();
+  const { layout, grid, timeScale, rightPriceScale } = chart.options();
+  const parts = 'upColor borderUpColor wickUpColor downColor borderDownColor wickDownColor';
+  return { candles: parts.split(' ').map((name) => one[name]),
+           lines: [layout.panes.separatorColor, timeScale.borderColor, rightPriceScale.borderColor],
+           grid: [grid.vertLines.color, grid.horzLines.color], text: layout.textColor, font: layout.fontFamily };
+}"""
 AT = "(y) => chart.panes()[0].getSeries()[0].coordinateToPrice(y)"
 """The price at a height of the chart in pixels."""
 
@@ -100,6 +109,18 @@ def test_every_series_has_the_candles_indicators_and_prices_of_the_panel(
     assert found["range"]["to"] == pytest.approx(len(rows_of(chart)) - 1 + 14, abs=1)
     assert found["format"] == {"type": "price", "precision": 1, "minMove": 0.1}
     assert [one["options"]["lineStyle"] for one in found["series"][0][2:4]] == [0, 1]
+    below = [one["options"]["color"] for part in found["series"][1:] for one in part]
+    assert [one["options"]["color"] for one in found["series"][0][2:]] + below == [TEXT, SOFT, FOCUS, BAD, TEXT]
+    assert (
+        page.evaluate(PAINTED)
+        == {
+            "candles": [BACK, UP, UP, DOWN, DOWN, DOWN],  # up is hollow
+            "lines": [LINE] * 3,
+            "grid": [LINE.replace("rgb", "rgba")[:-1] + ", 0.5)"] * 2,
+            "text": SOFT,
+            "font": page.locator(".tk-candles").evaluate("(one) => getComputedStyle(one).fontFamily"),
+        }
+    )
     for one in [*found["series"][0][1:], *found["series"][1], *found["series"][2]]:
         assert not one["options"]["priceLineVisible"]
         assert not one["options"]["crosshairMarkerVisible"]
@@ -149,6 +170,9 @@ def test_lines_and_marks_have_the_colour_style_and_place_of_what_they_stand_for(
     assert sorted(drawing(page)["lines"]) == sorted(expected.values())
     words = ("belowBar", "arrowUp", UP) if side == "buy" else ("aboveBar", "arrowDown", DOWN)
     assert drawing(page)["marks"] == [[one[0], one[2], *words] for one in chart.view["fills"]]
+    before = len(chart.view["fills"])
+    getattr(session, side)("BTCUSDC", "0.01")
+    until(page, lambda: len(drawing(page)["marks"]) == len(chart.view["fills"]) > before)
     # What moved or ended is drawn so.
     moved = near(session, "0.997" if side == "buy" else "1.003")
     session.replace(order, toolkit.Order("BTCUSDC", side.upper(), "0.01", moved))

@@ -26,6 +26,7 @@ def test_the_header_states_each_windows_length_and_counts_down_to_the_funding(
         ["24 h change", "24 h high / low", "24 h volume", "Mark", "Oracle", "Open interest", "Funding"]
     )
     values = page.locator("dd")
+    assert len({one["y"] for term in terms.all() if (one := term.bounding_box()) is not None}) == 1  # all in one row
     expect(values.nth(6)).to_contain_text(" % in 3:00:00")
     venue.advance("61s")
     expect(values.nth(6)).to_contain_text(" % in 2:58:59")
@@ -137,6 +138,7 @@ def test_the_depth_has_a_scale_and_says_what_it_is_worth(show: Open, session: Se
     depth = toolkit.widgets.Depth(session, "BTCUSDC")
     page = show(depth)
     page.locator(".tk-depth-scale").get_by_text(" BTC").first.wait_for()
+    expect(page.locator("svg.tk-depth")).to_have_attribute("aria-label", depth.view["words"])
     drawn = [one.bounding_box() for one in page.locator(".tk-depth path").all()]
     room = page.locator(".tk-depth").bounding_box()
     assert room is not None

@@ -113,6 +113,8 @@ def test_each_table_and_group_of_buttons_is_one_tab_stop(show: Open, session: Se
         "[...document.querySelectorAll('[data-rove]')].map((one) => one.querySelectorAll('[tabindex=\"0\"]').length)"
     )
     assert max(page.evaluate(lists)) == 1
+    # None is in front of what stands before it.
+    assert page.evaluate("Math.max(...[...document.querySelectorAll('.tk *')].map((one) => one.tabIndex))") == 0
 
 
 def test_arrow_keys_lead_through_a_table_and_the_last_place_is_kept(show: Open, session: Session) -> None:

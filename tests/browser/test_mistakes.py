@@ -34,10 +34,13 @@ def test_a_quote_is_a_price_to_take_only_where_the_order_has_one(show: Open, ses
 def test_what_was_typed_to_confirm_real_money_does_not_confirm_another_review(
     show: Open, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Environment, "is_mainnet", property(lambda self: True))
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
     page = show(ticket)
     sign = page.locator(".tk-sign")
+    ticket.submit()
+    expect(sign).to_have_attribute("aria-disabled", "false")
+    expect(page.get_by_label("Type BTCUSDC to confirm")).to_be_hidden()
+    monkeypatch.setattr(Environment, "is_mainnet", property(lambda self: True))
     for price in ("50000", "50001"):
         ticket.price = price
         ticket.submit()
@@ -146,10 +149,14 @@ def test_a_banner_warns_of_real_money_and_of_a_session_that_only_reads(
         page = show(session.ticket("BTCUSDC"))
         expect(page.locator(".tk-banner")).to_have_text("read-only session: no agent key to sign with")
         expect(page.locator(".tk-banner")).to_be_visible()
-    monkeypatch.setattr(Environment, "is_mainnet", property(lambda self: True))
-    page = show(session.ticket("BTCUSDC"))
-    expect(page.locator(".tk-banner")).to_be_visible()
-    expect(page.locator(".tk-banner")).to_have_text("⚠ MAINNET: real money")
+    for real in (False, True):
+        monkeypatch.setattr(Environment, "is_mainnet", property(lambda self, real=real: real))
+        page = show(session.ticket("BTCUSDC"), toolkit.widgets.Blotter(session))
+        expect(page.locator(".tk-banner")).to_be_visible(visible=real)
+        expect(page.locator(".tk-banner")).to_have_text("⚠ MAINNET: real money" if real else "")
+        note = page.locator(".tk-blotter .tk-note").first
+        expect(note).to_have_text("real money" if real else "")
+        assert ("tk-danger" in (note.get_attribute("class") or "")) == real
 
 
 def test_only_the_master_is_named_where_no_agent_is_approved(show: Open, session: Session) -> None:
@@ -175,8 +182,7 @@ def test_earlier_candles_are_asked_for_once_until_they_have_come(show: Open, ses
     assert asked == [1]
     pass_time(page, 5_000)  # they have not come: asked for again
     page.get_by_role("button", name="Zoom in").click()
-    settle(page)
-    assert asked == [1, 1]
+    until(page, lambda: asked == [1, 1])
 
 
 def test_the_margin_mode_is_named_as_it_is(show: Open, session: Session) -> None:

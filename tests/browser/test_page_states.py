@@ -86,6 +86,21 @@ def test_the_head_of_a_panel_says_its_state(show: Open, host: Host, session: Ses
     assert (found["off"], found["classes"]) == (True, ["tk-locked", "tk-veiled"])
 
 
+def test_a_view_that_has_ended_draws_and_looks_no_more(show: Open, session: Session) -> None:
+    panel: Any = toolkit.widgets.Account(session)
+    page = show(panel, panel)
+    expect(page.locator(".tk-status")).to_have_text(["live", "live"])
+    page.evaluate("ends[0]()")
+    until(page, lambda: panel._views == 1)
+    panel.stop()
+    panel.set_trait("problem", "no")
+    expect(page.locator(".tk-problem").last).to_have_text("✖ no")
+    settle(page)
+    expect(page.locator(".tk-problem")).to_have_text(["", "✖ no"])
+    pass_time(page, 5_000)
+    expect(page.locator(".tk-status")).to_have_text(["live", "closed"])
+
+
 def test_a_confirmation_without_an_answer_is_named_until_it_can_no_longer_be_executed(
     show: Open, host: Host, session: Session, venue: LocalVenue
 ) -> None:
@@ -131,6 +146,7 @@ DUMP = """() => {
     preview: all('.tk-form dt', (one) => [one.textContent, one.nextSibling.textContent]),
     leverage: root.querySelector('[id$=-leverage]').placeholder,
     mode: all('.tk-settings button:last-child', (one) => [one.textContent, one.ariaLabel]),
+    more: !root.querySelector('.tk-form details').hidden,
     go: [go.textContent, go.ariaDisabled],
   };
 }"""
@@ -168,6 +184,7 @@ def expected(ticket: Any) -> dict[str, Any]:
         "preview": [[name, value] for name, value, *_ in view["preview"]],
         "leverage": f"{view['leverage'] or '–'}x",
         "mode": [[mode, f"Margin mode {mode}, change to {other}"]],
+        "more": bool(form["more"]),
         "go": [f"Review {'buy' if buys else 'sell'} order", "false" if view["valid"] else "true"],
     }
 

@@ -278,6 +278,16 @@ def test_text_is_readable_in_hosts_with_other_themes(show: Open, page: Page, ses
     assert min(ratio for _, ratio in ratios) >= 4.5, sorted(ratios, key=lambda one: one[1])[:5]
 
 
+@pytest.mark.parametrize("colors", ["#fff; color: #000", "#131416; color: #ced6dd", "#111; color: #fff"])
+def test_a_saved_panel_is_readable_on_light_and_dark_pages(page: Page, session: Session, colors: str) -> None:
+    session.buy("BTCUSDC", "0.05")
+    saved = session.dashboard("BTCUSDC").snapshot()
+    page.set_content(f'<!doctype html><main class="tk" style="background: {colors}">{saved}</main>')
+    ratios = page.evaluate(CONTRAST)
+    assert len(ratios) > 100
+    assert min(ratio for _, ratio in ratios) >= 4.5, sorted(ratios, key=lambda one: one[1])[:5]
+
+
 def test_every_control_has_a_name_and_every_status_is_announced(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     page = show(session.dashboard("BTCUSDC"), toolkit.widgets.Permissions(session))
@@ -292,7 +302,7 @@ def test_every_control_has_a_name_and_every_status_is_announced(show: Open, sess
 
 
 CONTRAST = """(() => {
-  const rgb = (text) => (text.match(/[0-9.]+/g) || []).map(Number);
+  const rgb = (text) => (text.match(/[0-9.]+/g) || []).map((one) => one * (text.startsWith('color(') ? 255 : 1));
   const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const back = (one) => {

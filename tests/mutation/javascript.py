@@ -26,8 +26,8 @@ from .runner import Score
 WIDGETS = ROOT / "toolkit" / "widgets"
 LINES = ROOT / "build" / "javascript-lines.json"
 """What `--record` has noted: one test in each line."""
-SECONDS = 300
-"""Longest run of the tests of one mistake. A page that hangs fails its test long before."""
+SECONDS = 900
+"""Longest run of the tests of one mistake, also on a loaded machine. A page that hangs fails its test long before."""
 MOST_TESTS = 30
 """Tests of one mistake. A line of the shared code is run by nearly all: the first ones are those of its file."""
 TESTS = {
@@ -48,7 +48,7 @@ TESTS = {
     "sheet.js": ("mistakes", "blotter", "widgets", "layout"),
     "trades.js": ("widgets", "truth", "layout"),
 }
-"""File → the files of tests/browser that notice its mistakes, the quickest first."""
+"""File → the files of tests/browser that notice its mistakes, those that look at the most first."""
 _CHANGES = (
     (r"===", "!=="), (r"!==", "==="), (r" && ", " || "), (r" \|\| ", " && "), (r" < ", " >= "), (r" > ", " <= "),
     (r" >= ", " < "), (r" <= ", " > "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r"\btrue\b", "false"),
@@ -98,14 +98,15 @@ def every_mistake(names: list[str] | None = None) -> list[Mistake]:
 
 
 def tests_of(mistake: Mistake) -> list[str]:
-    """Return the tests that run a mistake's line, the quickest first; without a record those of its file."""
+    """Return the tests that run a mistake's line, by `TESTS` and the quickest first; without a record those files."""
     files = [f"tests/browser/test_{name}.py" for name in TESTS[Path(mistake.file).name]]
     if not LINES.exists():
         return files
     notes = [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
     own = [one for one in notes if mistake.old in one["lines"]]
     # Those of the file's own tests first: they look at what it does, others only pass through it.
-    own.sort(key=lambda one: (one["test"].partition("::")[0] not in files, one["seconds"]))
+    place = {name: at for at, name in enumerate(files)}
+    own.sort(key=lambda one: (place.get(one["test"].partition("::")[0], len(files)), one["seconds"]))
     return [one["test"] for one in own][:MOST_TESTS] or files
 
 

@@ -586,7 +586,7 @@ def test_clear_empties_the_fields_and_forgets_a_settled_order(session: Session) 
     ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="0.02")
     ticket.submit()
     ticket.confirm()
-    click(ticket, "clear")
+    ticket.clear()
     assert ticket.quantity == ""
     assert ticket.following is None
     assert ticket.status == ""

@@ -191,6 +191,24 @@ def test_the_dashboard_holds_all_parts_and_a_price_of_the_book_goes_into_the_tic
     assert not Panel.open_panels
 
 
+def test_another_product_is_shown_where_no_widget_can_be_opened_in_a_message(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """marimo gives each new widget a connection, and has no place for a front end outside of a cell."""
+    dashboard = session.dashboard("BTCUSDC")
+
+    def opened(widget: Any) -> None:
+        assert "_esm" not in widget.get_state()
+
+    monkeypatch.setattr(ipywidgets.Widget, "_widget_construction_callback", opened)
+    press(dashboard.header, "symbol", symbol="ETHUSDC")
+    assert dashboard.header.problem == ""
+    assert (dashboard.symbol, dashboard.ticket.symbol) == ("ETHUSDC", "ETHUSDC")
+    monkeypatch.undo()
+    assert "_esm" in dashboard.ticket.get_state()
+    assert dashboard.ticket.model_id  # it can still be shown on its own
+
+
 def test_closing_ends_everything(panel: Panel) -> None:
     lives = list(panel._lives)
     panel.close()

@@ -385,16 +385,17 @@ function makeTable(caption, columns) {
 function drawKeyed(parent, list, key, make, fill) {
   const known = new Map([...parent.children].map((row) => [row.dataset.key, row]));
   const held = parent.contains(document.activeElement) ? [...parent.children].findIndex((row) => row.contains(document.activeElement)) : -1;
+  // First what is gone: a row that then stands in its place already is not moved.
+  const names = list.map(key);
+  for (const [name, row] of known) if (!names.includes(name)) row.remove();
   list.forEach((one, index) => {
-    const row = known.get(key(one)) || make(one);
-    row.dataset.key = key(one);
-    known.delete(key(one));
+    const row = known.get(names[index]) || make(one);
+    row.dataset.key = names[index];
     row.item = one;
     // Moved only if necessary: moving a row takes the focus from its button.
     if (parent.children[index] !== row) parent.insertBefore(row, parent.children[index] || null);
     fill(row.children, one, row);
   });
-  for (const row of known.values()) row.remove();
   // The row that had the focus is gone: the next one takes it, or the panel's heading.
   if (held >= 0 && !parent.contains(document.activeElement)) {
     const next = parent.children[Math.min(held, parent.children.length - 1)];

@@ -12,7 +12,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -36,6 +37,20 @@ if TYPE_CHECKING:
 FIRST_DATA_SECONDS = 3.0
 """Longest time that a static view waits for its first data."""
 _WIDGETS = resources.files("toolkit.widgets")
+_PART: ContextVar[bool] = ContextVar("part", default=False)
+
+
+@contextlib.contextmanager
+def parts() -> Iterator[None]:
+    """Make the panels of a dashboard, which sends their state to the page as its own.
+
+    marimo opens no widget while it handles a message, such as the choice of another product.
+    """
+    before = _PART.set(True)
+    try:
+        yield
+    finally:
+        _PART.reset(before)
 
 
 def module(*names: str) -> str:
@@ -262,6 +277,15 @@ class Panel(anywidget.AnyWidget):
         self._watch.leave(self)
         with self._guard:
             self.lock = "closed"
+
+    def get_state(self, *given: Any, **named: Any) -> dict[str, Any]:
+        """Return the traits for the page; a part of a dashboard has none while it is made."""
+        return {} if _PART.get() else dict(super().get_state(*given, **named))
+
+    def open(self) -> None:
+        """Open its connection to the page, unless it is made as a part of a dashboard."""
+        if not _PART.get():
+            super().open()
 
     def detach(self) -> None:
         """Send nothing to pages until it is shown on its own: a dashboard shows it."""

@@ -21,7 +21,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   const leave = () => sendPress(model, { do: "back" });
   const back = smallButton("Back", leave, { class: "tk-plain" });
   const preview = h("dl", { class: "tk-pairs tk-preview" });
-  const element = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question`, hidden: true });
+  const element = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question` });
   const parts = [question, preview, signing, typedField, h("div", { class: "tk-buttons" }, back, sign)];
   let token = 0;
   let sent = 0;

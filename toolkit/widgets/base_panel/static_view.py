@@ -50,7 +50,8 @@ def records(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]], empty
 def _td(value: Any) -> str:
     text = str(value)
     color = {"▲": "--tk-up", "+": "--tk-up", "▼": "--tk-down", "−": "--tk-down"}.get(text[:1], "")
-    style = f";color:var({color})" if color else ""
+    # Mixed with the colour of the text, it is readable on light and dark pages: a snapshot does not know its page.
+    style = f";color:color-mix(in srgb, var({color}) 60%, currentColor)" if color else ""
     return f"<td style='text-align:right{style}'>{_cell(text)}</td>"
 
 

@@ -64,6 +64,7 @@ class SessionWatch:
         self._approvals: list[Any] | None = None
         """Approvals of the agent: [active?, when it ends in Unix ms or None, when it was revoked]; None: not read."""
         self._read_at = 0.0
+        self._heard: float | None = None
         stream = session.stream
         self._blocks = stream.block_height()
         self._lives: list[Any] = [self._blocks]
@@ -126,8 +127,15 @@ class SessionWatch:
 
     def silence(self) -> str:
         """Return why nothing may be signed though the connection is open: nothing has come for a while."""
-        age_ms = self._session.stream.health.age_ms
-        return "" if age_ms is None or age_ms < QUIET_MS else f"nothing has come from the venue for {age_ms // 1000} s"
+        age_ms = self._age_ms()
+        return "" if age_ms < QUIET_MS else f"nothing has come from the venue for {age_ms // 1000} s"
+
+    def _age_ms(self) -> int:
+        """Return the time since the venue's last message, which a lost connection does not end; 0 before the first."""
+        age_ms, now = self._session.stream.health.age_ms, time.monotonic()
+        if age_ms is not None:
+            self._heard = now - age_ms / 1000
+        return round((now - (self._heard or now)) * 1000)
 
     def agent_trouble(self) -> str:
         """Return why the agent may sign no more, "" while it may or nothing is known of its approval."""
@@ -154,9 +162,8 @@ class SessionWatch:
         """Return what the page is sent about once a second."""
         self.agent_trouble()
         now_ms, expiry_ms = self._session._runtime.now(), self._session._delivery.expiry_ms
-        age_ms = self._session.stream.health.age_ms
-        return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": age_ms or 0, "agent": self.agent,
-                "news": [one.line() for one in self.news[-1:]]}  # fmt: skip
+        return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": self._age_ms(),
+                "agent": self.agent, "news": [one.line() for one in self.news[-1:]]}  # fmt: skip
 
     def _on_events(self, update: Any) -> None:
         names = {str(one["kind"]) for one in update.items}

@@ -124,15 +124,12 @@ class OrderTracker:
 
     def view(self) -> dict[str, Any]:
         """Return what the front end draws."""
-        status, receipt, client_ids = self.status, self.receipt, self.prepared.client_ids
+        status, client_ids = self.status, self.prepared.client_ids
         return {
             "summary": self.summary,
             "status": status,
             "words": self.words(),
             "steps": _steps(status),
-            "clientIds": [str(one) for one in client_ids],
-            "orderId": str((receipt and receipt.order_id) or ""),
-            "txHash": receipt.tx_hash if receipt is not None else "",
             "children": [self._child(position) for position in range(1, len(client_ids))],
         }
 
@@ -205,4 +202,4 @@ class TwapTracker:
         status = self.status
         steps = [["sent", "done"], [status.lower(), {"RUNNING": "now", "FINISHED": "done"}.get(status, "bad")]]
         shown = {"summary": self.twap.describe(), "status": status, "words": self.words(), "steps": steps}
-        return {**shown, "clientIds": [], "orderId": self.parent.id, "txHash": "", "children": []}
+        return {**shown, "children": []}

@@ -315,7 +315,6 @@ class OrderTicket(ReviewedPanel):
         prices = {"bid": market.bid, "ask": market.ask, "mark": market.mark, "last": market.last}
         return {
             "symbol": product.symbol,
-            "base": product.base_currency or product.symbol,
             "environment": session.environment.name,
             "mainnet": session.environment.is_mainnet,
             "account": short(str(session.account or "")),
@@ -326,7 +325,6 @@ class OrderTicket(ReviewedPanel):
             "typed": {name: getattr(self, name) for name in _TEXTS},
             "problems": [problem.view() for problem in validation.problems],
             "valid": validation.valid,
-            "order": validation.order.describe() if validation.order is not None and validation.valid else "",
             "preview": preview_view(validation.preview, product, market.mark),
             "review": self._review_view(),
             "following": None if self.following is None else self.following.view(),
@@ -346,7 +344,6 @@ class OrderTicket(ReviewedPanel):
             "marginMode": self.set_margin_mode,
             "share": self.take_share,
             "ask": self.ask_venue,
-            "clear": self.clear,
         }
 
     def _clicked_choice(self, field: str, label: str, rule: str = "", place: int = -1) -> None:

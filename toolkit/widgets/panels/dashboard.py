@@ -11,7 +11,7 @@ import traitlets
 
 from ...guards import no_keys
 from ...numerals import Span
-from ..base_panel.panel import Panel, module
+from ..base_panel.panel import Panel, module, parts
 from ..order_ticket.ticket import OrderTicket
 from .account_sheets import Account
 from .blotter import Blotter
@@ -70,7 +70,8 @@ class Dashboard(anywidget.AnyWidget):
     @no_keys
     def __init__(self, session: Session, symbol: str | int, interval: Span = "1m") -> None:
         self._session = session
-        self.account, self.blotter = Account(session), Blotter(session)
+        with parts():
+            self.account, self.blotter = Account(session), Blotter(session)
         self._open(symbol, interval)
         values = self._mirrored()
         self.add_traits(**{full: traitlets.Any().tag(sync=True) for full in values})
@@ -81,11 +82,12 @@ class Dashboard(anywidget.AnyWidget):
     def _open(self, symbol: str | int, interval: Span) -> None:
         session = self._session
         self.symbol = session.product(symbol).symbol
-        self.ticket = OrderTicket(session, self.symbol)
-        self.candles = Candles(session, self.symbol, interval)
-        self.order_book = OrderBook(session, self.symbol, LEVELS, on_pick=self._pick_price)
-        self.trades = Trades(session, self.symbol)
-        self.header = Header(session, self.symbol, on_symbol=self.switch)
+        with parts():
+            self.ticket = OrderTicket(session, self.symbol)
+            self.candles = Candles(session, self.symbol, interval)
+            self.order_book = OrderBook(session, self.symbol, LEVELS, on_pick=self._pick_price)
+            self.trades = Trades(session, self.symbol)
+            self.header = Header(session, self.symbol, on_symbol=self.switch)
 
     def _mirrored(self) -> dict[str, Any]:
         """Return the traits of the panels by their names here."""
