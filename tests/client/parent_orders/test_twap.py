@@ -495,3 +495,4 @@ def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation()
     second = fake_session(fake, environment="mainnet", ledger=ledger)
     with pytest.raises(LimitReached, match="real money"):
         second.parent_orders.get(parent.id).resume()
+    first.close()  # its thread would wait for the next child order
