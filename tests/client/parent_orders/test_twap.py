@@ -164,6 +164,19 @@ def test_cancelled_while_an_answer_is_missing_its_fill_is_counted_once_it_is_kno
     assert parent.filled == Decimal("0.018")
 
 
+def test_it_has_not_finished_before_the_fill_of_its_last_child_is_known(session: Session, venue: LocalVenue) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.02", "1m", slices=2)
+    with (
+        venue.control.add_fault("lose-answer", action="placeOrder", count=None),
+        venue.control.add_fault("status", path="/info/order/*", count=None),
+        venue.control.add_fault("status", path="/info/explore/*", count=None),
+    ):
+        venue.advance("1m")
+        assert (parent.plan.done, parent.status, parent.filled) == (2, "RUNNING", Decimal("0.01"))
+    venue.advance("2s")  # it asks again then
+    assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.02"))
+
+
 def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session) -> None:
     session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
     session._delivery.ledger.note("parent-5", None, '{"id": "parent-5"}')
@@ -482,3 +495,4 @@ def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation()
     second = fake_session(fake, environment="mainnet", ledger=ledger)
     with pytest.raises(LimitReached, match="real money"):
         second.parent_orders.get(parent.id).resume()
+    first.close()  # its thread would wait for the next child order
