@@ -30,7 +30,8 @@ DIALECT = re.compile(
     | (?:go|goes|going|went)\ on | by\ (?:itself|themselves|oneself) | of\ (?:its|their|your|his|our|one's)\ own
     | one's | as\ far\ as | for\ good | (?:all\ )?at\ once | in\ one\ go | in\ the\ same\ breath | the\ other\ way
     | as\ it\ was | under\ way | what\ (?:became|becomes)\ of | stumbl\w+ | concern(?:s|ed)? | spare[sd]? | struck
-    | strikes?\ (?!price) | stands?(?!\ for) | stood | brings? | brought | lacks? | lacking | lacked | met | cut(?!-|\ off) | let\ in | lets?\ go | (?:is|are|was|were|be|been)\ (?:asked|told|said) | hangs?\ on | hung
+    | strikes?\ (?!price) | stands?(?!\ for) | stood | brings? | brought | lacks? | lacking | lacked | met
+    | cut(?!-|\ off) | let\ in | lets?\ go | (?:is|are|was|were|be|been)\ (?:asked|told|said) | hangs?\ on | hung
     | whoever | whatever | wherever | aught | naught | for\ want\ of | thereof | whereof | therein | thereby | in\ hand
     | as\ one\ \w+s | one\ (?:types|has|does|can|may|needs|wants|would|must|reads|sees|trades|gets|writes|looks|sends)
     | (?:cannot|can't)\ be(?=[.,:;)]|$)
