@@ -136,7 +136,7 @@ def test_a_comment_is_compared_with_the_value_before_it() -> None:
 
 def renew(page: Path) -> None:
     """Write what the blocks of a page show now into their blocks of text."""
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": "__main__"}
 
     def shown(match: re.Match[str]) -> str:
         if match[1] != "python":
