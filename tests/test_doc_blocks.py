@@ -19,6 +19,7 @@ import pytest
 
 import toolkit
 from toolkit.errors import ToolkitError
+from toolkit.research.analysis import luck
 from toolkit.venue.local import LocalVenue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +75,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a page its folder, its state and its count of trials."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "state"))
+    len(luck.trials)  # opens those of this process where they belong, before the variable changes
     monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials.sqlite"))
+    monkeypatch.setattr(luck.trials, "__dict__", vars(luck.Trials()))  # which many modules have imported
 
 
 @pytest.mark.usefixtures("alone")

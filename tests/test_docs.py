@@ -156,6 +156,31 @@ def test_the_site_is_checked_for_links_pictures_and_names(wrong: str, words: str
 
 
 @pytest.mark.parametrize(
+    ("query", "page", "found"),
+    [
+        ("40204", "errors", True),
+        ("kill switch", "stop", True),
+        ("install", "packages", True),
+        ("licence", "packages", False),
+        ("install", "stop", False),
+        ("install", "gone", False),
+    ],
+)
+def test_the_search_is_checked_for_what_people_look_for(
+    query: str, page: str, found: bool, pages: Any, tmp_path: Path
+) -> None:
+    check_site = importlib.import_module("check_site")
+    index = {
+        "docnames": ["errors", "stop", "packages"],
+        "alltitles": {"The kill switch": [[1, "kill"]], "A very long heading about a licence and more": [[2, "x"]]},
+        "indexentries": {"40204": [[0, "code-40204"]]},
+        "titleterms": {"instal": 2, "kill": [1, 2]},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})", encoding="utf-8")
+    assert bool(list(check_site.pages_not_found(tmp_path, {query: page}))) is not found
+
+
+@pytest.mark.parametrize(
     ("code", "text"),
     [
         ('axes.set(title="Profit", xlabel="time")', "Figure: Profit"),
