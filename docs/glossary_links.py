@@ -1,4 +1,4 @@
-"""Links the first use of a glossary term on a page to the glossary, and makes the search find each error code."""
+"""Links the first use of a glossary term on a page to the glossary, and gives numbered rows anchors for the search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from docutils import nodes
 from sphinx import addnodes
 
 GLOSSARY = "glossary"
-CODES = "when-it-goes-wrong"
+ANCHORED = {"when-it-goes-wrong": (re.compile(r"\d{5}"), "code-"), "assumptions": (re.compile(r"[A-Z]\d+"), "")}
+"""Page → first cells of its rows that become anchors and entries of the index, and what stands before them there."""
 _UNTOUCHED = (nodes.reference, nodes.literal, nodes.title, nodes.term, nodes.raw, nodes.thead, addnodes.pending_xref)
 
 
@@ -28,8 +29,8 @@ def setup(app: Any) -> dict[str, bool]:
 
     def process(app: Any, doctree: nodes.document) -> None:
         page = app.env.docname
-        if page == CODES:
-            index_codes(app, doctree)
+        if page in ANCHORED:
+            anchor_rows(doctree, *ANCHORED[page])
         if page != GLOSSARY and (not page.startswith("api/") or page.startswith("api/walkthroughs/")):
             link_terms(doctree, pattern)
 
@@ -77,12 +78,11 @@ def _parts(text: str, pattern: re.Pattern[str], seen: set[str]) -> Iterator[node
         yield nodes.Text(text[end:])
 
 
-def index_codes(app: Any, doctree: nodes.document) -> None:
-    """Give each row that begins with a code an anchor and an entry of the index, which the search reads."""
+def anchor_rows(doctree: nodes.document, number: re.Pattern[str], prefix: str) -> None:
+    """Give each row that begins with a number an anchor and an entry of the index, which the search reads."""
     for row in doctree.findall(nodes.row):
-        code = row.astext().split()[0].rstrip(",")
-        if code.isdigit():
-            anchor = f"code-{code}"
-            paragraph = next(iter(row.findall(nodes.paragraph)))
-            paragraph.insert(0, nodes.target("", "", ids=[anchor]))
-            paragraph.insert(0, addnodes.index(entries=[("single", code, anchor, "", None)]))
+        first = next(iter(row.findall(nodes.paragraph)), None)
+        if first is not None and number.fullmatch(text := first.astext().split(",")[0]):
+            anchor = prefix + text.lower()
+            first.insert(0, nodes.target("", "", ids=[anchor]))
+            first.insert(0, addnodes.index(entries=[("single", text, anchor, "", None)]))
