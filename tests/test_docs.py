@@ -181,6 +181,23 @@ def test_the_search_is_checked_for_what_people_look_for(
     assert bool(list(check_site.pages_not_found(tmp_path, {query: page}))) is not found
 
 
+def test_glossary_links_and_clicks_from_the_front_page_are_checked(pages: Any, tmp_path: Path) -> None:
+    check_site = importlib.import_module("check_site")
+    link = '<a href="glossary.html#term-{}"><span class="glossary-link">x</span></a>'
+    (tmp_path / "index.html").write_text(link.format("leg") + link.format("leg"), encoding="utf-8")
+    (tmp_path / "one.html").write_text(link.format("mark-price") + '<a href="two.html#a">', encoding="utf-8")
+    assert list(check_site.wrong_glossary_links(tmp_path, ["leg", "mark price", "bp"])) == [
+        "index.html: leg is linked twice",
+        "no page links the term bp",
+    ]
+    assert list(check_site.further_than_one_click(tmp_path, ["glossary", "two"])) == [
+        "the front page does not link two"
+    ]
+    terms = pages.glossary_terms((DOCS / "glossary.md").read_text(encoding="utf-8"))
+    assert {"agent", "bp", "intent", "leg", "maker", "mark price"} <= set(terms)
+    assert terms == sorted(terms, key=str.lower)
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
