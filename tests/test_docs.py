@@ -322,3 +322,13 @@ def test_saved_panels_have_the_contrast_that_the_assumptions_name() -> None:
     assert min(contrast(colour, "#ffffff") for colour in saved) >= float(promised)
     assert min(contrast(colour, dark_site) for colour in on_site) >= float(promised)
     assert f"{min(contrast(colour, dark_site) for colour in saved):.1f}" == elsewhere
+
+
+def test_the_course_stops_at_headings_that_the_lessons_have() -> None:
+    stops = re.findall(r"\(api/walkthroughs/([\w-]+\.ipynb)\), to \*([^*]+)\*", (DOCS / "course.md").read_text("utf-8"))
+    assert len(stops) >= 4
+    for name, heading in stops:
+        assert re.search(rf"^#+ {re.escape(heading)}$", text_of(ROOT / "notebooks" / name), re.MULTILINE), (
+            name,
+            heading,
+        )
