@@ -28,6 +28,7 @@ from toolkit.session import Session
 from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
 from toolkit.venue.engine.commands import TxCode
+from toolkit.venue.model.genesis import Config
 from toolkit.widgets.base_panel import static_view
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -332,3 +333,15 @@ def test_the_course_stops_at_headings_that_the_lessons_have() -> None:
             name,
             heading,
         )
+
+
+def test_each_ruling_has_a_number_and_settings_that_exist() -> None:
+    page = (DOCS / "assumptions.md").read_text(encoding="utf-8")
+    tables = [re.findall(r"^\| ([A-Z])(\d+) \| [^|]+ \|", part, re.MULTILINE) for part in page.split("\n## ")[1:]]
+    tables = [table for table in tables if table]
+    assert len({table[0][0] for table in tables}) == len(tables) > 10, "each section has a letter"
+    for table in tables:
+        assert table == [(table[0][0], str(number)) for number in range(1, len(table) + 1)]
+    named = re.findall(r"`Config\.(\w+)`", page)
+    assert len(named) > 15
+    assert set(named) <= set(Config.__struct_fields__)
