@@ -127,6 +127,12 @@ SHOWN = {
 """Page → the classes shown on it, where they are more than the one whose methods it lists."""
 
 
+ELSEWHERE = {"15-testnet", "22-class"}
+"""Lessons that the site has with its pages on Testnet and on classes."""
+SIGNING = "03-signing"
+"""The lesson that is read after lesson 14."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of the reference: its name, title, opening words, the objects it lists, and the classes it shows."""
@@ -163,7 +169,13 @@ def write(folder: Path, root: Path) -> list[str]:
     for path, document in DOCUMENTS.items():
         (folder / path[1:]).write_bytes(document(False))
     names = _notebooks(root / "notebooks", folder)
-    (folder / "walkthroughs.md").write_text(_toctree("Walkthroughs", names), encoding="utf-8")
+    lessons = sorted(
+        (name for name in names if name.startswith("walkthroughs/") and "/solutions/" not in name), key=_place
+    )
+    apart = {name for name in lessons if Path(name).name in ELSEWHERE}
+    (folder / "walkthroughs.md").write_text(_toctree("Lessons", [one for one in lessons if one not in apart]), "utf-8")
+    solutions = [name for name in names if "/solutions/" in name]
+    (folder / "solutions.md").write_text(_toctree("Solutions", solutions), encoding="utf-8")
     return [f"{folder.name}/{page.name}.rst" for page in listed]
 
 
@@ -261,10 +273,21 @@ def _notebooks(source: Path, folder: Path) -> list[str]:
     return [f"walkthroughs/{name}" for name in names]
 
 
+def _place(name: str) -> tuple[bool, str]:
+    lesson = Path(name).name
+    return lesson != "index", "14-z" if lesson == SIGNING else lesson
+
+
 def alternative(code: str) -> str:
     """Return what a screen reader says in place of a figure: the titles that the code gives it, or what draws it."""
     titles = re.findall(r'title=f?"([^"]+)"', code) or re.findall(r"\b((?:plots|report)\.\w+)\(", code)
     return f"Figure: {'; '.join(titles)}" if titles else "The figure that the code above draws"
+
+
+def glossary_terms(text: str) -> list[str]:
+    """Return the terms of the glossary page: the lines of its directive that are not indented."""
+    block = re.search(r"^```\{glossary\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [line for line in block[1].splitlines() if line and not line[0].isspace()] if block else []
 
 
 def _toctree(title: str, names: Iterable[str]) -> str:
