@@ -42,14 +42,24 @@ __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products"
 
 
 def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
-    """Return an order ticket, a widget; `fields` fills it, e.g. side="SELL", price="70000"."""
+    """Return an order ticket, a widget, for `symbol`. `fields` fills it, e.g. side="SELL", price="70000".
+
+    >>> session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid
+    True
+    """
     from .widgets import OrderTicket
 
     return OrderTicket(self, symbol, **fields)
 
 
 def _dashboard(self: Session, symbol: str | int, interval: Span = "1m") -> Dashboard:
-    """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
+    """Return a widget with ticket, candles, order book, trades, account and blotter.
+
+    `symbol` is the product, `interval` the length of the candles, a span (default "1m").
+
+    >>> session.dashboard("BTCUSDC")
+    <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
+    """
     from .widgets import Dashboard
 
     return Dashboard(self, symbol, interval)

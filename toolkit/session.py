@@ -68,17 +68,29 @@ def connect(
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
-    `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
-    locally, where it is a development wallet); `account` is the master's address, or locally a number or name. With
-    `base_url` the local venue is one that is served elsewhere, with its feed; its keys are the public ones or those of
-    TOOLKIT_KEYS_FILE, and `control_token` opens `session.venue`. Locally in process: `clock` "real" or "manual" (time
-    moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm", "stressed", a `Market`, None), `venue` to
-    join. `follow` ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it.
-    "binance:BTC/USDT:USDT" follows a market of another exchange by ccxt, as the product `as_symbol`.
-    `transport` is one of httpx or httpx2. `limits` are checked before every order is signed, see `toolkit.Limits`.
-    How requests are sent, such as `timeout` and `confirm`, is explained at `toolkit.connecting.Sending`.
+    environment: "local" (default), "testnet", "mainnet" or an Environment.
+    wallet: the keys (default: none, which is read-only. Locally a development wallet).
+    account: address of the master, or locally its number or name (default: the wallet's).
+    base_url: address of a local venue that is served elsewhere (default: the environment's, or TOOLKIT_BASE_URL).
+    control_token: token of that venue's owner, which opens `session.venue` (default: none).
+    transport: a transport of httpx or httpx2 (default: one is made).
+    limits: checked before every order is signed, see `toolkit.Limits` (default: none).
+    sending: how requests are sent, such as `timeout` and `confirm`, see `toolkit.connecting.Sending`.
 
-    Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
+    Of the local venue in this process:
+    clock: "real" (default), or "manual", where time moves by `session.venue.advance` only.
+    seed: whole number that makes its random numbers (default: 7).
+    market: "usual" (default), "calm", "stressed", a `Market`, or None for a venue without participants.
+    venue: a LocalVenue to join (default: a new one).
+    follow: a market to take over: "mainnet", an address, a session, or one of another exchange by ccxt, such as
+        "binance:BTC/USDT:USDT" as the product `as_symbol` (default: none).
+    fork: address of an account to copy from the followed venue (default: none).
+
+    The keys of a served venue are the public ones, or those of TOOLKIT_KEYS_FILE. Raises InputError for arguments that
+    contradict each other. Requests are only sent to find an account by name, and to follow.
+
+    >>> toolkit.connect(clock="manual", seed=3).product("BTCUSDC").symbol
+    'BTCUSDC'
     """
     token = None if control_token is None else Secret(control_token)
     del control_token  # a traceback shows the local variables of its frames, and one may be a key
@@ -136,7 +148,13 @@ def _reader(
 
 
 def ask(question: str) -> bool:
-    """Ask at the keyboard, for `connect(…, confirm=ask)`; only a clear "yes" is one."""
+    """Ask `question` at the keyboard, for `connect(…, confirm=ask)`, and return whether the answer was "yes".
+
+    >>> from unittest.mock import patch
+    >>> with patch("builtins.input", return_value="yes"):
+    ...     toolkit.ask("Buy 0.01 BTCUSDC?")
+    True
+    """
     return input(f"{question}\nSend it? Type yes: ").strip().lower() == "yes"
 
 
@@ -277,7 +295,12 @@ class Session(session_methods.SessionMethods):
 
     @cached_property
     def stream(self) -> Stream:
-        """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
+        """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use.
+
+        >>> with session.stream.ticker("BTCUSDC") as live:
+        ...     live.frame()["last"].item()
+        62500.0
+        """
         from .client.stream.stream import Stream
 
         return Stream(self, observe=self._observe, speed=lambda: self.clock.speed)
@@ -298,19 +321,33 @@ class Session(session_methods.SessionMethods):
 
     @cached_property
     def aio(self) -> AsyncSession:
-        """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
+        """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue.
+
+        >>> import asyncio
+        >>> asyncio.run(session.aio.buy("BTCUSDC", "0.01")).status
+        'FILLED'
+        """
         return AsyncSession(self)
 
     @no_keys
     def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
-        """Return the account's figures now and with the mark of a product moved by a ratio: −0.2 is a fall of 20 %.
+        """Return the account's figures now and with a moved mark price of one product. Nothing changes.
 
-        Only for a venue in this process; `connect("local", follow=…, fork=…)` brings an account there. Nothing changes.
+        symbol: product, by symbol or code.
+        shock: move of the mark price, a ratio: −0.2 is a fall of 20 %.
+
+        Only for a venue in this process. `connect("local", follow=…, fork=…)` copies an account there.
 
         Index "now" and "shocked". Columns: mark_price, position (signed, base units), unrealized_pnl, equity,
         available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
         (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
         Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
+
+        >>> _ = session.buy("BTCUSDC", "0.1")
+        >>> session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round()
+        now          -1.0
+        shocked   -1251.0
+        Name: unrealized_pnl, dtype: float64
         """
         return connecting.what_if(self._local, self.account, symbol, shock)
 
@@ -319,7 +356,12 @@ class Session(session_methods.SessionMethods):
         self._driver.run(self._account())
 
     def close(self) -> None:
-        """Close connections, streams, the ledger's file, and the venue if `connect` made it; it trades no more."""
+        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more.
+
+        >>> with toolkit.connect(clock="manual") as short:  # closes at the end of the block
+        ...     short.buy("BTCUSDC", "0.01").status
+        'FILLED'
+        """
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()

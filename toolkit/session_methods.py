@@ -24,7 +24,14 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows,
 
 
 class SessionPermissions(PermissionFlows, Synchronous):
-    """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
+    """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`.
+
+    >>> session.permissions()[["kind", "name", "status"]]
+        kind     name  status
+    0  agent  toolkit  ACTIVE
+        kind     name  status
+    0  agent  toolkit  ACTIVE
+    """
 
 
 class AsyncSessionPermissions(PermissionFlows, Asynchronous):
@@ -32,7 +39,12 @@ class AsyncSessionPermissions(PermissionFlows, Asynchronous):
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):
-    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
+    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`.
+
+    >>> len(session.parent_orders())
+    0
+    0
+    """
 
 
 class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
@@ -40,7 +52,11 @@ class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
 
 
 class SessionLimits(LimitFlows, Synchronous):
-    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`."""
+    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`.
+
+    >>> session.limits
+    <SessionLimits trading, no limits>
+    """
 
 
 class AsyncSessionLimits(LimitFlows, Asynchronous):
@@ -48,7 +64,13 @@ class AsyncSessionLimits(LimitFlows, Asynchronous):
 
 
 class Intents(IntentFlows, Synchronous):
-    """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
+    """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`.
+
+    >>> _ = session.buy("BTCUSDC", "0.01")
+    >>> session.intents()[["action", "state", "attempts"]].to_dict("records")
+    [{'action': 'approveAgent', 'state': 'ACCEPTED', 'attempts': 1}, {'action': 'placeOrder', 'state': 'ACCEPTED', 'attempts': 1}]
+    [{'action': 'approveAgent', 'state': 'ACCEPTED', 'attempts': 1}, {'action': 'placeOrder', 'state': 'ACCEPTED', 'attempts': 1}]
+    """
 
 
 class AsyncIntents(IntentFlows, Asynchronous):
@@ -56,7 +78,18 @@ class AsyncIntents(IntentFlows, Asynchronous):
 
 
 class Products(ProductFlows, Synchronous):
-    """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
+    """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`.
+
+    >>> session.products()[["tick_size", "step_size"]].head(2)
+             tick_size  step_size
+    symbol
+    BTCUSDC       0.10      0.001
+    ETHUSDC       0.01      0.001
+             tick_size  step_size
+    symbol
+    BTCUSDC       0.10      0.001
+    ETHUSDC       0.01      0.001
+    """
 
 
 class AsyncProducts(ProductFlows, Asynchronous):
@@ -64,7 +97,11 @@ class AsyncProducts(ProductFlows, Asynchronous):
 
 
 class Builder(BuilderFlows, Synchronous):
-    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder."""
+    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder.
+
+    >>> toolkit.Builder(session).register("builders").status
+    'ACCEPTED'
+    """
 
 
 class AsyncBuilder(BuilderFlows, Asynchronous):

@@ -176,15 +176,29 @@ class ParentOrderFlows:
         reduce_only: bool = False,
         vault_address: str | None = None,
     ) -> Flow[ParentOrder]:
-        """Trade `quantity` base units in equal child orders over `duration` ("30m", ms, timedelta); return the handle.
+        """Trade a quantity in equal child orders over a time, and return the handle of the parent order.
 
-        The first child order is placed immediately, the last one at the end. Each is IOC, at market or never worse than
-        `price`; what one leaves is added to the next, at most three times its size. Arguments as in `orders.twap`.
+        symbol: product, by symbol or code.
+        side: BUY or SELL, in hedge mode also BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE.
+        quantity: base units in all.
+        duration: span from the first child order to the last, such as "30m" or a timedelta.
+        slices: number of child orders (default: one each 30 s, or as many as the quantity can be divided into).
+        price: worst price of a child order in USDC (default: none, at market).
+        slippage: largest distance of a child order's price from the last price, a ratio (default: 0.03).
+        reduce_only: True for child orders that only reduce a position (default: False).
+        vault_address: vault to trade for (default: the account).
 
-        This session places them, by its clock, as long as it is open; each is an intent in the ledger. After a restart
-        `parent_orders()` shows it as INTERRUPTED, and its handle resumes or cancels it. A child order that the venue
-        refuses is left out; `message` says why. Without `slices` there is one each 30 s, or as many as the quantity can
-        be divided into. Raises InputError and CheckFailed before anything is recorded.
+        The first child order is placed immediately, and each is IOC. The rest of one is added to the next, which has at
+        most three times its size. A child order that the venue refuses is left out, and `message` says why.
+
+        This session places them, by its clock, as long as it is open. Each is an intent in the ledger. After a restart
+        `parent_orders()` shows the parent order as INTERRUPTED, and its handle resumes or cancels it. Raises InputError
+        and CheckFailed before anything is recorded.
+
+        >>> made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> _ = session.venue.advance("10m")
+        >>> made.status, made.filled
+        ('FINISHED', Decimal('0.050'))
         """
         made = twap(
             symbol, side, quantity, duration, slices=slices, price=price, slippage=slippage, reduce_only=reduce_only
@@ -239,7 +253,12 @@ class ParentOrderPartFlows(SessionPart):
     _path = "session.parent_orders"
 
     def get(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
+        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id.
+
+        >>> made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> session.parent_orders.get(made.id).status
+        'RUNNING'
+        """
         self._session._parents.plan(id)
         return ParentOrder(self._session._parents, id)
 
@@ -268,9 +287,15 @@ class ParentOrderPartFlows(SessionPart):
 
     @flow
     def start_twap(self, made: Twap, first: Prepared) -> Flow[ParentOrder]:
-        """Start a TWAP whose first child order `intents.prepare` returned, and a person has just confirmed.
+        """Start a TWAP that a person has just confirmed, and return its handle. Errors are those of `twap`.
 
-        Errors are those of `twap`.
+        made: the TWAP, from `toolkit.orders.twap`.
+        first: its first child order, as `intents.prepare` returned it.
+
+        >>> made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))
+        >>> session.parent_orders.start_twap(made, first).describe()
+        'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
         """
         require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
         require(first, Prepared, "first", "what session.intents.prepare returned")
