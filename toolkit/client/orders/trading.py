@@ -508,7 +508,7 @@ class IntentFlows(SessionPart):
 
     @trading_flow
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
-        """Sign and send what `prepare` returned, and return the Receipt. Errors are those of `buy`, without CheckFailed.
+        """Sign and send what `prepare` returned, and return the Receipt. Errors are those of `buy` except CheckFailed.
 
         prepared: the result of `prepare`.
         confirmed: True when a person has just confirmed exactly this, on Mainnet (default: False).
