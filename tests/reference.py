@@ -84,7 +84,8 @@ class Documented:
         return [name for name in self.parameters if not self._names(name)]
 
     def _names(self, name: str) -> bool:
-        if len(self.parameters) <= FEW and re.search(rf"`\**{name}\b[^`]*`", self.doc):
+        in_words = isinstance(self.value, type) or len(self.parameters) <= FEW
+        if in_words and re.search(rf"`\**{name}\b[^`]*`", self.doc):
             return True
         if re.search(_ENTRY.format(name=name), self.doc, flags=re.MULTILINE):
             return True
@@ -140,9 +141,12 @@ class Surroundings:
 
 def run(one: Documented, surroundings: Surroundings) -> str:
     """Run an object's example, and return what differs from the docstring."""
+    import matplotlib.pyplot as plt
+
     test = doctest.DocTestParser().get_doctest(one.doc, dict(surroundings.of(one)), one.name, None, None)
     said: list[str] = []
     doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(test, out=said.append)
+    plt.close("all")
     return "".join(said)
 
 

@@ -23,6 +23,7 @@ from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .suggestions import meant
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from .checks import Failure
@@ -612,3 +613,6 @@ def _text(value: Amount | None, name: str) -> str | None:
 
 def _id(value: int | str | None, name: str) -> int | None:
     return None if value is None else identifier(value, name)
+
+
+add_examples(globals(), "orders")

@@ -23,6 +23,7 @@ from .interchange import to_pandas
 from .numerals import unit_text
 from .pictures.panes import DARK, LIGHT, CandleSeries, Columns, HorizontalLine, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -241,3 +242,6 @@ def _sizes(held: pd.DataFrame) -> pd.DataFrame:
     by_product = moved.groupby([fills.index, fills["symbol"].astype(str)]).sum().unstack(fill_value=0)
     by_product.columns.name = None
     return by_product.cumsum().round(12)
+
+
+add_examples(globals(), "plots")

@@ -23,6 +23,7 @@ from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 from .returns import growth
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -264,3 +265,6 @@ def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
     ax.set_xlim(left - (right - left) * 0.015, right + (right - left) * 0.015)
     seconds = (right - left) * DAY <= _SECONDS
     ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M:%S" if seconds else "%H:%M"))  # type: ignore[no-untyped-call]
+
+
+add_examples(globals(), "report")

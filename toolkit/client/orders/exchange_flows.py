@@ -21,8 +21,8 @@ from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting, bound
+from ...worked_examples import examples_of
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
-from ..io.worked_examples import OF_ACTIONS
 from ..reads.reading import Catalogue
 from .delivery import Delivery
 from .order_calls import OrderCalls
@@ -265,7 +265,7 @@ def _docstring(action: Action, entries: list[Field]) -> str:
         "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
         "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
         'Source: docs/published.md, "Exchange API".',
-        *OF_ACTIONS.get(action.method, ()),
+        *examples_of("Exchange").get(action.method, ()),
     ]
     return "\n".join(lines)
 

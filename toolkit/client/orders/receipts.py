@@ -13,6 +13,7 @@ from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
+from ...worked_examples import add_examples
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from .intents import OPEN, Intent, IntentState
 
@@ -351,3 +352,6 @@ def parse_id(value: Any) -> int | None:
         return int(value) or None
     except (TypeError, ValueError):
         return None
+
+
+add_examples(Receipt, "Receipt")

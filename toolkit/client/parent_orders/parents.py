@@ -14,6 +14,7 @@ from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
+from ...worked_examples import add_examples
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
 from ..reads.reading import Catalogue
@@ -302,3 +303,6 @@ class ParentOrderPartFlows(SessionPart):
         made = yield from self._session._checked_twap(made, first.vault_address)
         parent: ParentOrder = yield from self._session._start(made, first.vault_address, first)
         return parent
+
+
+add_examples(ParentOrder, "ParentOrder")

@@ -15,8 +15,8 @@ from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
 from ...protocol.reads.info_queries import ENDPOINTS, FORMER_NAMES
 from ...suggestions import Suggesting, bound
+from ...worked_examples import examples_of
 from ..io.flow import Flow, flow
-from ..io.worked_examples import OF_QUERIES
 from .reading import InfoSession, Reader
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _docstring(endpoint: Endpoint) -> str:
         "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
         "TransportError when no usable answer came.",
         f'Source: docs/published.md, "Info API": GET {endpoint.path}.',
-        *OF_QUERIES.get(endpoint.name, ()),
+        *examples_of("Info").get(endpoint.name, ()),
     ]
     return "\n".join(lines)
 

@@ -18,6 +18,7 @@ from ...guards import without_keys
 from ...numerals import Span, Timeout
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
+from ...worked_examples import add_examples
 from ..reads.conversion import seconds
 from .client import FeedClient, history_reader
 from .connections import HubConnection, SocketConnection
@@ -389,3 +390,6 @@ LIVE_NAMES: tuple[str, ...] = tuple(
     if not name.startswith("_") and getattr(member, "__annotations__", {}).get("return", "").startswith("Live")
 )
 """Methods of Stream that return live objects."""
+
+
+add_examples(Stream, "Stream")

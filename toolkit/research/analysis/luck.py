@@ -26,6 +26,7 @@ import pandas as pd
 
 from ...errors import InputError
 from ...stored.databases import transaction
+from ...worked_examples import add_examples
 from .metrics import NAN, Curve, Values, ratio
 from .trial_file import in_memory, open_trials, project_file
 
@@ -298,3 +299,6 @@ ON CONFLICT (key) DO UPDATE SET sharpe = excluded.sharpe WHERE excluded.sharpe I
 """
 trials = project_trials = Trials()
 """The trials of the project."""
+
+
+add_examples(globals(), "luck")

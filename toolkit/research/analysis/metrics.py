@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...worked_examples import add_examples
 from ..market_data import span_ms
 
 __all__ = [
@@ -517,3 +518,6 @@ def _over(values: Values, base: Values) -> Values:
 def _positive(values: Values) -> bool:
     """Return whether all are positive numbers, as of most runs, which saves the care for what is not."""
     return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)
+
+
+add_examples(globals(), "metrics")

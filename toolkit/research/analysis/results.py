@@ -19,6 +19,7 @@ from ...returns import CAPITAL_FLOWS, growth
 from ...stored.seals import FileKind, sealed
 from ...stored.tables import read_table, write_table
 from ...stored.writing import write_file
+from ...worked_examples import add_examples
 from ..market_data import time_index
 from . import metrics as formulas
 from .luck import assess, trials
@@ -444,3 +445,6 @@ def _named(runs: Sequence[Results]) -> dict[str, Results]:
             label, number = f"{base} #{number}", number + 1
         named[label] = run
     return named
+
+
+add_examples(Results, "Results")

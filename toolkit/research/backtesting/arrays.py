@@ -51,21 +51,20 @@ def vectorised(
 ) -> Results:
     """Return the Results of holding `targets` on `data`.
 
-    Parameters:
-        data: bars of one or many symbols, in any shape `read_bars` accepts; all symbols at the same times.
-        targets: signed targets, one row a bar and one column a symbol (frame, Series, array, or a mapping symbol →
-            values); NaN keeps the position.
-            Times in their index must be those of the bars, names in their columns the symbols. A function of the bars
-            by symbol (frames) that returns them lets `audit` make the run again on less data.
-        sizing: the unit of a target: "quantity" (base units), "notional" (USDC at the close it was decided at) or
-            "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
-            the target itself changes, so price drift alone costs no fees.
-        fee: taker fee as a ratio of value. slippage: ratio by which each price is worse.
-        funding: as in `backtest`: "interest" (the venue's formula at a premium of 0), one rate for each interval of
-            4 h, a Series of rates over UTC times, a mapping symbol → any of these, or None. A settlement meets the
-            position held before trades of the same instant, valued at the open of its bar (in a gap between bars: at
-            the last close); longs pay a positive rate.
-        step: quantities are rounded towards zero to multiples of this (a number, or a mapping by symbol).
+    data: bars of one or many symbols, in any shape `read_bars` accepts; all symbols at the same times.
+    targets: signed targets, one row a bar and one column a symbol (frame, Series, array, or a mapping symbol →
+        values); NaN keeps the position.
+        Times in their index must be those of the bars, names in their columns the symbols. A function of the bars
+        by symbol (frames) that returns them lets `audit` make the run again on less data.
+    sizing: the unit of a target: "quantity" (base units), "notional" (USDC at the close it was decided at) or
+        "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
+        the target itself changes, so price drift alone costs no fees.
+    fee: taker fee as a ratio of value. slippage: ratio by which each price is worse.
+    funding: as in `backtest`: "interest" (the venue's formula at a premium of 0), one rate for each interval of
+        4 h, a Series of rates over UTC times, a mapping symbol → any of these, or None. A settlement meets the
+        position held before trades of the same instant, valued at the open of its bar (in a gap between bars: at
+        the last close); longs pay a positive rate.
+    step: quantities are rounded towards zero to multiples of this (a number, or a mapping by symbol).
 
     Fills are TAKER at the open; equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
     shows how close it was. Raises InputError for shapes that don't match.

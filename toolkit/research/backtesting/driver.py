@@ -66,23 +66,22 @@ def backtest(
 ) -> Results:
     """Run `strategy` on `data` and return its Results.
 
-    Parameters:
-        strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
-        data: bars of one or many symbols, in any shape `read_bars` accepts (`interval`: their length); or a mapping
-            symbol → Events of `data.load`, which call on_book, on_trade and on_timer, and on_bar with bars of their
-            trades (of `interval`, "1m"): see `backtest_events`.
-        capital: USDC in the account at the start.
-        products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
-        leverage: set for every symbol at the start (default: the venue's).
-        fees: (maker, taker) rates as ratios, in place of the venue's rates and volume tiers.
-        funding: "interest" (the venue's formula at a premium of 0), a rate for each interval, a Series of rates over
-            UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
-            Recorded rates take the place of "interest". A settlement meets the position held before orders of the same
-            instant; it is valued at the price of that instant.
-        path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency span ("200ms").
-        warm_up: number of first bars that the strategy receives without trading; the results begin after them.
-        every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
-        recorded: of runs on events; see `EventSettings`.
+    strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
+    data: bars of one or many symbols, in any shape `read_bars` accepts (`interval`: their length); or a mapping
+        symbol → Events of `data.load`, which call on_book, on_trade and on_timer, and on_bar with bars of their
+        trades (of `interval`, "1m"): see `backtest_events`.
+    capital: USDC in the account at the start.
+    products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
+    leverage: set for every symbol at the start (default: the venue's).
+    fees: (maker, taker) rates as ratios, in place of the venue's rates and volume tiers.
+    funding: "interest" (the venue's formula at a premium of 0), a rate for each interval, a Series of rates over
+        UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
+        Recorded rates take the place of "interest". A settlement meets the position held before orders of the same
+        instant; it is valued at the price of that instant.
+    path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency span ("200ms").
+    warm_up: number of first bars that the strategy receives without trading; the results begin after them.
+    every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
+    recorded: of runs on events; see `EventSettings`.
 
     Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at
     the earliest, and trades at the price of that moment, never at one from before it was sent: in a gap of its symbol

@@ -46,15 +46,14 @@ def paper(
 ) -> Results:
     """Run `strategy` on the local venue with its simulated market, and return the Results.
 
-    Parameters:
-        symbols: what it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC).
-        interval: length of its bars. duration: length of the run, by default "1h" or that of `replay`.
-        clock: "manual" runs immediately and deterministically, "real" in real time.
-        step: how far a manual clock advances between two polls (default: a bar).
-        replay: a recording that is the market in place of `market`: Events of `data.load`, or symbol → Events.
-        session: an existing session of a local venue; otherwise one is made with `seed` and `market` (as in `connect`),
-        which are saved with the run, and closed at the end.
-        warm_up: number of past bars that are delivered first, while orders are refused.
+    symbols: what it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC).
+    interval: length of its bars. duration: length of the run, by default "1h" or that of `replay`.
+    clock: "manual" runs immediately and deterministically, "real" in real time.
+    step: how far a manual clock advances between two polls (default: a bar).
+    replay: a recording that is the market in place of `market`: Events of `data.load`, or symbol → Events.
+    session: an existing session of a local venue; otherwise one is made with `seed` and `market` (as in `connect`),
+    which are saved with the run, and closed at the end.
+    warm_up: number of past bars that are delivered first, while orders are refused.
 
     Other parameters are those of `live`.
     """
@@ -103,18 +102,17 @@ def live(
 ) -> Results | Runner:
     """Run `strategy` on the environment of `session` until `duration` is over, or a limit or you stop it.
 
-    Parameters:
-        limits: required, such as `Limits(max_notional=…, max_loss=…)`; a limit of None is not checked.
-        duration: None = until stopped. poll: time between two polls, of the venue's clock.
-        dry_run: check orders and note them in the events, but send none.
-        close_at_end: close the positions of its symbols however it ends.
-        background: return a Runner immediately; `kill()` stops it, `results()` returns its Results.
-        run: name of the run on its account, such as "grid-btc". It can run only once at a time. After a crash it
-        continues: it settles what it sent, delivers missed fills, and prints a table before its first order. Its
-        positions and orders are its own, whatever else trades on the account.
-        adopt: whether a continued run keeps its open orders (`ctx.orders()`), or cancels those that may open.
-        max_bar_age: orders of `on_bar` are refused while its bar closed longer ago, as after a sleep of the computer;
-        None is one interval, or one poll, and 3 s.
+    limits: required, such as `Limits(max_notional=…, max_loss=…)`; a limit of None is not checked.
+    duration: None = until stopped. poll: time between two polls, of the venue's clock.
+    dry_run: check orders and note them in the events, but send none.
+    close_at_end: close the positions of its symbols however it ends.
+    background: return a Runner immediately; `kill()` stops it, `results()` returns its Results.
+    run: name of the run on its account, such as "grid-btc". It can run only once at a time. After a crash it
+    continues: it settles what it sent, delivers missed fills, and prints a table before its first order. Its
+    positions and orders are its own, whatever else trades on the account.
+    adopt: whether a continued run keeps its open orders (`ctx.orders()`), or cancels those that may open.
+    max_bar_age: orders of `on_bar` are refused while its bar closed longer ago, as after a sleep of the computer;
+    None is one interval, or one poll, and 3 s.
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
     ends it like that and returns the Results. An error of the strategy ends it like that and is raised.

@@ -136,17 +136,16 @@ def optimise(
 ) -> Optimisation:
     """Search `space` for the parameters with the highest `maximise`, and return an Optimisation.
 
-    Parameters:
-        strategy: a Strategy class, or a function that returns Results, as the task of `sweep`. `data`, `options`,
-            `workers`, `client`, `results` and `progress` are those of `sweep`: processes or a Dask cluster, resumed
-            from the file, with the time left.
-        space: name → values (a list, range or array); for "random" and "bayes" also (low, high), two numbers: whole
-            ones for whole numbers between them, both included.
-        maximise: a measure of `metrics()`, or a function of all of them. "-volatility" minimises; drawdowns
-            are below 0, so that "max_drawdown" finds the smallest.
-        constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
-        method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
-            tree-structured Parzen estimator from those before (extra `optimise`; as many as there are workers).
+    strategy: a Strategy class, or a function that returns Results, as the task of `sweep`. `data`, `options`,
+        `workers`, `client`, `results` and `progress` are those of `sweep`: processes or a Dask cluster, resumed
+        from the file, with the time left.
+    space: name → values (a list, range or array); for "random" and "bayes" also (low, high), two numbers: whole
+        ones for whole numbers between them, both included.
+    maximise: a measure of `metrics()`, or a function of all of them. "-volatility" minimises; drawdowns
+        are below 0, so that "max_drawdown" finds the smallest.
+    constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
+    method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
+        tree-structured Parzen estimator from those before (extra `optimise`; as many as there are workers).
 
     Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """

@@ -38,17 +38,16 @@ def sweep(
 ) -> pd.DataFrame:
     """Run `task` at every point of `grid` × `seeds` and return one row a point, in grid order.
 
-    Parameters:
-        task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
-            called as task(data, **params, seed=seed, **options), without data and seed unless given. It
-            returns Results, a mapping of values, a Series, or a number.
-        grid: name → values (their product is swept), or a list of parameter mappings.
-        workers: processes on this machine; 0 runs in this process. By default points run in this process, and in one
-            process for each core once the time they take shows that this pays. Processes are kept for the next sweep
-            for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
-        client: a `distributed.Client`; the same points then run on its cluster.
-        results: a file of JSON lines to which each finished point is appended. Points found in it are not run again
-            (failed ones are, with `retry_failed`), so an interrupted or crashed sweep continues.
+    task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
+        called as task(data, **params, seed=seed, **options), without data and seed unless given. It
+        returns Results, a mapping of values, a Series, or a number.
+    grid: name → values (their product is swept), or a list of parameter mappings.
+    workers: processes on this machine; 0 runs in this process. By default points run in this process, and in one
+        process for each core once the time they take shows that this pays. Processes are kept for the next sweep
+        for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
+    client: a `distributed.Client`; the same points then run on its cluster.
+    results: a file of JSON lines to which each finished point is appended. Points found in it are not run again
+        (failed ones are, with `retry_failed`), so an interrupted or crashed sweep continues.
 
     Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
     its row and its error; the traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
