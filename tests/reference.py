@@ -127,7 +127,7 @@ class Surroundings:
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._names: dict[str, Any] = {}
+        self._names: dict[str, Any] = {"__name__": "__main__"}
         exec(pages.PREAMBLE, self._names)
         self._names["session"].close()
 

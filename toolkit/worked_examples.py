@@ -1,7 +1,7 @@
 """Examples of public functions and methods, one a line: `name: code → what it gives`. They become doctests, which run.
 
-A section is a class or a module. Words in braces stand for the lines of `_BEFORE`. A ` ; ` ends a line of code, and an
-indented line continues an entry.
+A section is a class or a module. Words in braces stand for the lines of `_BEFORE`. A ` ; ` ends a line of code, a
+` ¶ ` one of output, and an indented line continues an entry.
 """
 
 from __future__ import annotations
@@ -29,6 +29,50 @@ _BEFORE = {
 """What examples begin with."""
 
 _EXAMPLES = """
+[TradingFlows]
+product: session.product("BTCUSDC").tick_size → Decimal('0.1')
+buy: session.buy("BTCUSDC", "0.01") → <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>
+sell: session.sell("BTCUSDC", "0.01", "70000", tif="POST_ONLY").status → 'NEW'
+order: {rest} ; session.order(made.order_id).status → 'NEW'
+replace: {rest} ; session.replace(made, orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status → 'NEW'
+cancel_all: {rest} ; _ = session.cancel_all("BTCUSDC") ; made.status → 'CANCELED'
+close_position: {trade} ; session.close_position("BTCUSDC").filled, len(session.positions()) → (Decimal('0.010'), 0)
+resolve: session.resolve()  # nothing is unknown → []
+[IntentFlows]
+get: session.intents.get(session.buy("BTCUSDC", "0.01").intent).state → <IntentState.ACCEPTED: 'ACCEPTED'>
+send: session.intents.send(session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))).status → 'FILLED'
+[ParentOrderFlows]
+twap: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; _ = session.venue.advance("10m") ;
+    made.status, made.filled → ('FINISHED', Decimal('0.050'))
+[ParentOrderPartFlows]
+get: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; session.parent_orders.get(made.id).status
+    → 'RUNNING'
+start_twap: made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ;
+    first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01")) ;
+    session.parent_orders.start_twap(made, first).describe()
+    → 'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
+[PermissionFlows]
+revoke: session.permissions.revoke("toolkit").status → 'ACCEPTED'
+allow_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
+    session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status → 'ACCEPTED'
+end_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
+    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
+    session.permissions.end_builder().status → 'ACCEPTED'
+[BuilderFlows]
+register: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
+traders: _ = toolkit.Builder(session).register("builders") ; len(toolkit.Builder(session).traders()) → 0
+place: {other} ; _ = toolkit.Builder(other).register("builders") ;
+    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
+    toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
+[ProductFlows]
+currencies: session.products.currencies().index.tolist() → ['USDC']
+[TableFlows]
+tickers: session.tickers()["mark_price"].idxmax() → 'BTCUSDC'
+fee_rates: session.fee_rates().loc["BTCUSDC"].to_dict() → {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
+funding_rates: session.funding_rates("BTCUSDC")["annualised"].item() → 0.1095
+[ExchangeFlows]
+send: session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status → 'ACCEPTED'
+revoke_agent: session.exchange.revoke_agent("toolkit").status → 'ACCEPTED'
 [Info]
 products: session.info.products()["symbol"].head(2).tolist() → ['BTCUSDC', 'ETHUSDC']
 product: session.info.product("BTCUSDC")["tick_size"].item() → 0.1
@@ -49,7 +93,8 @@ funding_rate_history: session.info.funding_rate_history("BTCUSDC", start="1d")["
     → [5e-05, 5e-05, 5e-05, 5e-05, -3.45e-05, 5e-05]
 funding_payments: session.info.funding_payments(start="7d").columns[:4].tolist() → ['id', 'time', 'symbol', 'side']
 vault: {vault} ; session.info.vault(vault)["name"].item() → 'Fund'
-vaults: {vault} ; session.info.vaults()[["name", "status"]].values.tolist() → [['LP vault', 'OPEN'], ['Fund', 'OPEN']]
+vaults: {vault} ; session.info.vaults()[["name", "status"]].values.tolist()
+    → [['LP vault', 'OPEN'], ['Fund', 'OPEN']]
 user_vaults: {vault} ; session.info.user_vaults()["shares"].tolist() → [500.0]
 vault_user: {vault} ; session.info.vault_user(vault)["shares"].item() → 500.0
 vault_history: {vault} ; session.info.vault_history(vault, kind="tvl")["value"].tolist() → [500.0]
@@ -81,7 +126,8 @@ assign_pos_margin: _ = session.exchange.set_margin_mode("BTCUSDC", "ISOLATED") ;
 approve_agent: session.exchange.approve_agent(validity_seconds=86_400).status → 'ACCEPTED'
 withdraw: session.exchange.withdraw(session.account, "100").status → 'ACCEPTED'
 faucet_claim: session.exchange.faucet_claim().status → 'ACCEPTED'
-bind_referral: {other} ; session.exchange.bind_referral(other.info.referral_code()["code"].item()).status → 'ACCEPTED'
+bind_referral: {other} ; session.exchange.bind_referral(other.info.referral_code()["code"].item()).status
+    → 'ACCEPTED'
 register_builder: session.exchange.register_builder("builders").status → 'ACCEPTED'
 approve_agent_to_builder: {allowed} ; session.permissions()["kind"].tolist() → ['agent', 'builder']
 revoke_agent_to_builder: {allowed} ; session.exchange.revoke_agent_to_builder().status → 'ACCEPTED'
@@ -113,13 +159,12 @@ leverages: _ = session.exchange.set_leverage("BTCUSDC", "5") ;
     session.stream.leverages().frame()["leverage"].tolist() → [5.0]
 fills: {trade} ; session.stream.fills().frame()["quantity"].tolist() → [0.01]
 order_history: {trade} ; session.stream.order_history().frame()["status"].tolist() → ['NEW', 'FILLED']
-closed_positions: live = session.stream.closed_positions() ; {trade} ;
-    _ = session.close_position("BTCUSDC") ; live.frame()["pnl"].tolist() → [-0.132]
+closed_positions: live = session.stream.closed_positions() ; {trade} ; _ = session.close_position("BTCUSDC") ;
+    live.frame()["pnl"].tolist() → [-0.132]
 funding: session.stream.funding().frame().columns[:4].tolist() → ['time', 'symbol', 'side', 'size']
 events: live = session.stream.events() ; {trade} ; live.frame()["kind"].tolist()
     → ['perpOrder', 'perpOrder', 'actionAck']
-blocks: live = session.stream.blocks() ; _ = session.venue.advance("2s") ; live.frame()["block"].tolist()
-    → [1, 2]
+blocks: live = session.stream.blocks() ; _ = session.venue.advance("2s") ; live.frame()["block"].tolist() → [1, 2]
 block_height: _ = session.venue.advance("2s") ; int(session.stream.block_height().frame()["block"].item()) → 2
 transactions: live = session.stream.transactions() ; {trade} ; live.frame()["action"].tolist() → ['placeOrder']
 assert_healthy: {live} ; session.stream.assert_healthy(max_age_ms=1_000) ; session.stream.health.state → 'open'
@@ -152,8 +197,7 @@ describe: {twap} ; parent.describe()
 order: orders.order("BTCUSDC", "BUY", "0.01", "60000", tif="POST_ONLY")
     → <Order BUY 0.01 BTCUSDC at 60000 POST_ONLY>
 buy: orders.buy("BTCUSDC", "0.01", "60000") → <Order BUY 0.01 BTCUSDC at 60000>
-sell: orders.sell("BTCUSDC", "0.01", "60000", tp="55000")
-    → <Bracket SELL 0.01 BTCUSDC at 60000 | take profit 55000>
+sell: orders.sell("BTCUSDC", "0.01", "60000", tp="55000") → <Bracket SELL 0.01 BTCUSDC at 60000 | take profit 55000>
 limit: orders.limit("BTCUSDC", "BUY", "0.01", "60000") → <Order BUY 0.01 BTCUSDC at 60000>
 market: orders.market("BTCUSDC", "SELL", "0.01", slippage="0.01")
     → <Order SELL 0.01 BTCUSDC at market slippage 0.01>
@@ -209,6 +253,31 @@ overfitting: round(luck.overfitting(luck.bootstrap(run.fine_returns(), draws=8).
 bootstrap: luck.bootstrap(run.fine_returns(), draws=100).shape → (100, 200)
 interval: [round(each, 5) for each in luck.interval(luck.bootstrap(run.fine_returns()).mean(axis=1))]
     → [-0.00013, 0.00043]
+[research]
+backtest: research.backtest(Cross(fast=3), bars, fees=("0", "0"))
+    → Results('Cross', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 10,354.35 USDC (+3.54%), 9 fills)
+sweep: found = research.sweep(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False) ;
+    found[["fast", "sharpe"]].round(2).values.tolist() → [[3.0, 4.52], [5.0, 4.03]]
+optimise: found = research.optimise(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False) ; found.best
+    → {'fast': 3}
+paper: run = research.paper(Cross, ["BTCUSDC"], duration="30m")
+    → Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
+live: research.live(Cross, session, ["BTCUSDC"], limits=toolkit.Limits(max_notional=10_000), duration="10m")
+    → Results('Cross', 2026-01-01 00:00 to 2026-01-01 00:10, 10,000.00 → 10,000.00 USDC (+0.00%), 0 fills)
+watch: research.watch(session, "grid-btc", duration="10s")
+    → watching run 'grid-btc' of 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+vectorised: research.vectorised(bars, (bars["close"].diff() > 0) * 0.1)
+    → Results('vectorised', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 9,663.75 USDC (-3.36%), 90 fills)
+vectorised_many: many = {days: (bars["close"].diff(days * 24) > 0) * 0.1 for days in (1, 2)} ;
+    research.vectorised_many(bars, many, measures=["sharpe"]).round(2)["sharpe"].tolist() → [-4.76, -8.54]
+record: recorder = research.record(session, "recorded", ["BTCUSDC"]) ; _ = session.venue.advance("5s") ;
+    recorder.close() ; research.Recording("recorded").channels → ['candles', 'order_book', 'ticker', 'trades']
+replay: research.replay(session, bars).symbols → ('BTCUSDC',)
+compare: other = run.rerun(strategy=Cross(fast=3)) ;
+    research.compare({"5": run, "3": other}).loc["sharpe"].astype(float).round(2).to_dict() → {'5': 4.03, '3': 4.52}
+[data]
+load: bars.to_csv("bars.csv") ; data.load("bars.csv", format="csv").shape → (200, 7)
+check: data.check(bars.drop(bars.index[5:8]).reset_index())[["problem", "count"]].values.tolist() → [['gap', 3]]
 [Results]
 rerun: float(run.rerun(fees=("0", "0")).fills["fee"].sum()) → 0.0
 audit: run.audit().loc["look-ahead", "detail"] → 'none at 11 orders'
@@ -232,16 +301,18 @@ def examples_of(section: str) -> Mapping[str, list[str]]:
     made = {}
     for line in table.replace("\n    ", " ").splitlines():
         name, _, rest = line.partition(": ")
-        code, _, gives = rest.rpartition(" → ")
+        code, _, gives = rest.partition(" → ")
         while (filled := re.sub(r"\{(\w+)\}", lambda found: _BEFORE.get(found[1], found[0]), code)) != code:
             code = filled
-        made[name] = ["", *(f">>> {one}" for one in code.split(" ; ")), gives]
+        made[name] = ["", *(f">>> {one}" for one in code.split(" ; ")), *gives.split(" ¶ ")]
     return made
 
 
 def add_examples(holder: type | Mapping[str, Any], section: str) -> None:
-    """Add the examples of a section to the docstrings of functions of a class, or of a module's names."""
+    """Add the examples of a section to the docstrings of functions of a class, or of those of the names."""
     for name, lines in examples_of(section).items():
-        found = holder[name] if isinstance(holder, Mapping) else getattr(holder, name)
+        found = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name)
+        if found is None:
+            continue
         function = getattr(found, "generator", None) or getattr(found, "__func__", found)
         function.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), *lines])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..worked_examples import add_examples
+
 _LAZY: dict[str, str] = {
     "Limits": ".limits",
     "Recording": "data.recording",
@@ -68,6 +70,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
         globals()[name] = value
+        add_examples({name: value}, "research")
         return value
     if name in _MODULES:
         return importlib.import_module(f".{_MODULES[name]}", __name__)

@@ -86,9 +86,6 @@ class PermissionFlows(ActingPart):
 
         An address that was approved under several names loses all of them, with one request each. Raises InputError
         when no active agent or builder has that name or address.
-
-        >>> session.permissions.revoke("toolkit").status
-        'ACCEPTED'
         """
         table: pd.DataFrame = yield from subflow(self.__call__)
         active = [row for row in records(table) if row["status"] == "ACTIVE"]
@@ -124,11 +121,6 @@ class PermissionFlows(ActingPart):
         expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
 
         It replaces an earlier authorisation. Source: docs/published.md, "Exchange API".
-
-        >>> other = toolkit.connect(venue=session.venue, account=1)
-        >>> _ = toolkit.Builder(other).register("builders")
-        >>> session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status
-        'ACCEPTED'
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
         action = "approve_agent_to_builder"
@@ -139,12 +131,6 @@ class PermissionFlows(ActingPart):
         """End this account's active builder authorisation. Signed by: Trader master.
 
         `expiry_after` is the Unix ms after which the venue refuses it (default: in a minute, None: never).
-
-        >>> other = toolkit.connect(venue=session.venue, account=1)
-        >>> _ = toolkit.Builder(other).register("builders")
-        >>> _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005")
-        >>> session.permissions.end_builder().status
-        'ACCEPTED'
         """
         return (yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after))
 
@@ -206,9 +192,6 @@ class BuilderFlows(ActingPart):
 
         `name` is its public name, and `expiry_after` the Unix ms after which the venue refuses it (default: in a
         minute).
-
-        >>> toolkit.Builder(session).register("builders").status
-        'ACCEPTED'
         """
         return (yield from self._act("register_builder", name, expiry_after=expiry_after))
 
@@ -218,10 +201,6 @@ class BuilderFlows(ActingPart):
 
         `ended` includes revoked and expired ones (default: False). `index` names the column that becomes the index
         (default: none). Columns as in `help(session.info.builder_agents)`.
-
-        >>> _ = toolkit.Builder(session).register("builders")
-        >>> len(toolkit.Builder(session).traders())
-        0
         """
         builder: str = yield from self._session._account()
         return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
@@ -245,12 +224,6 @@ class BuilderFlows(ActingPart):
         vault_address: vault to trade for (default: the trader's account).
 
         Raises as `session.place` does.
-
-        >>> other = toolkit.connect(venue=session.venue, account=1)
-        >>> _ = toolkit.Builder(other).register("builders")
-        >>> _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005")
-        >>> toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status
-        'FILLED'
         """
         session = self._session
         session._check_orders([order])

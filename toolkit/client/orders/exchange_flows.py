@@ -21,7 +21,7 @@ from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting, bound
-from ...worked_examples import examples_of
+from ...worked_examples import add_examples, examples_of
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
 from .delivery import Delivery
@@ -72,9 +72,6 @@ class ExchangeFlows(Suggesting):
         vault_address: vault to act for (default: the account).
 
         Raises as the methods of the actions do.
-
-        >>> session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status
-        'ACCEPTED'
         """
         return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
@@ -85,9 +82,6 @@ class ExchangeFlows(Suggesting):
         `agent_name` is that name (default: "toolkit"), and `expiry_after` the Unix ms after which the venue refuses it
         (default: in a minute). Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md,
         "Signatures".
-
-        >>> session.exchange.revoke_agent("toolkit").status
-        'ACCEPTED'
         """
         values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
         return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
@@ -282,5 +276,6 @@ def _needed(field: Field) -> str:
     return " (required)" if field.required else ""
 
 
+add_examples(ExchangeFlows, ExchangeFlows.__name__)
 for _action in ACTIONS.values():
     setattr(ExchangeFlows, _action.method, trading_flow(_method(_action)))

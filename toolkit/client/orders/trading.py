@@ -77,9 +77,6 @@ class TradingFlows:
         """Return a product by symbol or code, with its exact steps and limits.
 
         The product list is kept for a minute, and fetched again before UnknownProduct is raised for `symbol`.
-
-        >>> session.product("BTCUSDC").tick_size
-        Decimal('0.1')
         """
         return (yield from self._catalogue.find(symbol))
 
@@ -131,9 +128,6 @@ class TradingFlows:
 
         Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses, and
         OutcomeUnknown without a response, which `resolve` settles.
-
-        >>> session.buy("BTCUSDC", "0.01")
-        <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
@@ -182,9 +176,6 @@ class TradingFlows:
         vault_address: vault to trade for (default: the account).
 
         Errors are those of `buy`.
-
-        >>> session.sell("BTCUSDC", "0.01", "70000", tif="POST_ONLY").status
-        'NEW'
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
@@ -288,10 +279,6 @@ class TradingFlows:
         vault_address: vault whose order it is (default: the account's).
 
         Raises InputError for an order that the account does not have.
-
-        >>> made = session.buy("BTCUSDC", "0.01", "50000")
-        >>> session.order(made.order_id).status
-        'NEW'
         """
         return (yield from self._calls.find(order, by, vault_address))
 
@@ -315,10 +302,6 @@ class TradingFlows:
 
         It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
         InputError for a bracket, a receipt of several orders, or a second client id.
-
-        >>> made = session.buy("BTCUSDC", "0.01", "50000")
-        >>> session.replace(made, orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status
-        'NEW'
         """
         return (yield from self._calls.replace(existing, new, expiry_after, vault_address, cl_ord_id))
 
@@ -360,11 +343,6 @@ class TradingFlows:
         None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one that
         triggers in between is found. The result's `triggered` and `filled` say what happened meanwhile. Parent orders
         continue: see `stop_all`. Raises OutcomeUnknown when some orders stay open.
-
-        >>> made = session.buy("BTCUSDC", "0.01", "50000")
-        >>> _ = session.cancel_all("BTCUSDC")
-        >>> made.status
-        'CANCELED'
         """
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
@@ -390,10 +368,6 @@ class TradingFlows:
 
         In hedge mode both legs are closed. Raises InputError when there is no position. Other errors are those of
         `buy`.
-
-        >>> _ = session.buy("BTCUSDC", "0.01")
-        >>> session.close_position("BTCUSDC").filled, len(session.positions())
-        (Decimal('0.010'), 0)
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
@@ -418,9 +392,6 @@ class TradingFlows:
 
         The venue is queried for the orders' client ids, else for the nonce. Requests that can't be settled stay
         UNKNOWN, and nothing is guessed.
-
-        >>> session.resolve()  # nothing is unknown
-        []
         """
         ids: list[str] | None = None
         if intents is not None:
@@ -471,11 +442,7 @@ class IntentFlows(SessionPart):
 
     @no_keys
     def get(self, id: str) -> Intent:
-        """Return one intent by the `id` that receipts and errors carry. Raises ToolkitError for an unknown id.
-
-        >>> session.intents.get(session.buy("BTCUSDC", "0.01").intent).state
-        <IntentState.ACCEPTED: 'ACCEPTED'>
-        """
+        """Return one intent by the `id` that receipts and errors carry. Raises ToolkitError for an unknown id."""
         found: Intent = self._delivery.ledger.get(id)
         return found
 
@@ -512,9 +479,6 @@ class IntentFlows(SessionPart):
 
         prepared: the result of `prepare`.
         confirmed: True when a person has just confirmed exactly this, on Mainnet (default: False).
-
-        >>> session.intents.send(session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))).status
-        'FILLED'
         """
         receipt: Receipt = yield from self._session._calls.live(self._delivery.send(prepared, confirmed=confirmed))
         return receipt

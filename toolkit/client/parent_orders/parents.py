@@ -195,11 +195,6 @@ class ParentOrderFlows:
         This session places them, by its clock, as long as it is open. Each is an intent in the ledger. After a restart
         `parent_orders()` shows the parent order as INTERRUPTED, and its handle resumes or cancels it. Raises InputError
         and CheckFailed before anything is recorded.
-
-        >>> made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
-        >>> _ = session.venue.advance("10m")
-        >>> made.status, made.filled
-        ('FINISHED', Decimal('0.050'))
         """
         made = twap(
             symbol, side, quantity, duration, slices=slices, price=price, slippage=slippage, reduce_only=reduce_only
@@ -254,12 +249,7 @@ class ParentOrderPartFlows(SessionPart):
     _path = "session.parent_orders"
 
     def get(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id.
-
-        >>> made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
-        >>> session.parent_orders.get(made.id).status
-        'RUNNING'
-        """
+        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id."""
         self._session._parents.plan(id)
         return ParentOrder(self._session._parents, id)
 
@@ -292,11 +282,6 @@ class ParentOrderPartFlows(SessionPart):
 
         made: the TWAP, from `toolkit.orders.twap`.
         first: its first child order, as `intents.prepare` returned it.
-
-        >>> made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
-        >>> first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))
-        >>> session.parent_orders.start_twap(made, first).describe()
-        'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
         """
         require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
         require(first, Prepared, "first", "what session.intents.prepare returned")

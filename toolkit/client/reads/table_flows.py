@@ -84,9 +84,6 @@ class ProductFlows(SessionPart):
 
         Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
         docs/published.md, "Info API": ProductMeta.
-
-        >>> session.products.currencies().index.tolist()
-        ['USDC']
         """
         frame: pd.DataFrame = yield from self._session._reader.meta("currencies", False, index)
         return frame
@@ -136,8 +133,7 @@ class TableFlows:
         cache: directory, or CandleCache, that keeps closed candles as Parquet, so that repeated reads need no network
             (default: none). A local venue is queried for which market it is.
         progress: True shows a bar, False none (default: when the read takes long).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default "time", None: every column stays one).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "time", None: none).
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
@@ -225,8 +221,7 @@ class TableFlows:
         """Return prices, open interest, funding and 24 h statistics of products, by `symbol`.
 
         symbol: product, by symbol or code, or a list of them.
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default "symbol", None: every column stays one).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "symbol").
 
         Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
         change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed. `session.stream.ticker`
@@ -248,9 +243,6 @@ class TableFlows:
         `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
         It subscribes to the ticker of each product. `session.stream.tickers()` is one subscription, and has last price,
         mark price and volume only.
-
-        >>> session.tickers()["mark_price"].idxmax()
-        'BTCUSDC'
         """
         from ...protocol.reads.feed_records import RECORDS
         from .frames import empty, indexed, joined
@@ -268,8 +260,7 @@ class TableFlows:
 
         symbol: product, by symbol or code.
         depth: levels of each side, 1 to 200 (default: 20).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default: none).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none).
 
         Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
         `ticker`. `session.stream.order_book` keeps it up to date.
@@ -300,8 +291,7 @@ class TableFlows:
         symbol: product, by symbol or code, or a list of them.
         start, end: first and last time, as in `klines` (default: all that the feed has sent).
         limit: most trades of each product, the newest ones (default: no limit).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default: none).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none).
 
         The exchange has no query for them, so these are the last ones that its feed has sent: at the local venue 100,
         and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the first one
@@ -337,9 +327,6 @@ class TableFlows:
         Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value, negative is received). The account's rates
             come
         from the feed. Where it has none, and without an account, they are the product's standard rates.
-
-        >>> session.fee_rates().loc["BTCUSDC"].to_dict()
-        {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
         """
         from .derived_columns import fee_rates
         from .frames import indexed
@@ -395,14 +382,10 @@ class TableFlows:
         """Return the running funding rate of each product, by `symbol`.
 
         symbol: product, by symbol or code (default: all).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default "symbol", None: every column stays one).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "symbol").
 
         Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
         of a year settled it.
-
-        >>> session.funding_rates("BTCUSDC")["annualised"].item()
-        0.1095
         """
         from .derived_columns import with_annual_rate
         from .frames import indexed
@@ -417,8 +400,7 @@ class TableFlows:
         """Return balance, equity and available funds, one row per currency.
 
         account: address to read (default: the session's account).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default: none).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none).
 
         Columns as in `help(session.info.wallet_balances)`.
 
@@ -442,8 +424,7 @@ class TableFlows:
 
         symbol: product, by symbol or code, or a list of them (default: all).
         account: address to read (default: the session's account).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default "symbol", None: every column stays one).
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "symbol").
 
         There is one row per long or short side, so that in hedge mode a symbol may have two.
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
@@ -501,8 +482,7 @@ class TableFlows:
         side, type: only this side (BUY, …) or type (LIMIT, …), in any case (default: all).
         account: address to read (default: the session's account).
         progress: True shows a bar, False none (default: when the read takes long).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default: none). "time" is the last change, for plots.
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none). "time" is the last change, for plots.
 
         Columns as in `help(session.info.order_states)`.
 
@@ -555,8 +535,7 @@ class TableFlows:
         role: only MAKER or TAKER (default: both).
         account: address to read (default: the session's account).
         progress: True shows a bar, False none (default: when the read takes long).
-        exact: True gives Decimal (default: False, float64).
-        index: column that becomes the index (default: none). "time" is for plots.
+        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none). "time" is for plots.
 
         Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
         all fees that the fill shows, negative is received).

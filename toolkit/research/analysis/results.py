@@ -288,11 +288,17 @@ class Results:
         return table
 
     def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
-        """Return the measures as one Series; `toolkit.research.metrics` has their formulas."""
+        """Return the measures as one Series. `toolkit.research.metrics` has their formulas.
+
+        `period` is the spacing of returns, a span, and `risk_free` a yearly rate as a ratio, as in `metrics.sharpe`.
+        """
         return pd.Series(self.measures(period, risk_free), dtype="object", name="metrics")
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
-        """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
+        """Return what `metrics` does as a plain mapping. A sweep of many runs takes it, because it makes no frame.
+
+        `period` and `risk_free` are those of `metrics`.
+        """
         found = measure(self._curve(), period, risk_free)
         if period is None and not risk_free:
             trials.measured(self._trial, found["sharpe"])
@@ -349,7 +355,7 @@ class Results:
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
-        """Return the interactive report: a notebook shows it, `page().save(path)` writes it; see `report`."""
+        """Return the interactive report: a notebook shows it, `page().save(path)` writes it, `against` as in `report`."""
         from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
@@ -420,7 +426,7 @@ FRAMES = tuple(item.name for item in fields(Results) if item.type == "pd.DataFra
 
 
 def compare(runs: Sequence[Results] | Mapping[str, Results]) -> pd.DataFrame:
-    """Return the measures of several runs side by side: one row a measure, one column a run.
+    """Return the measures of several `runs` side by side: one row a measure, one column a run.
 
     A sequence names its columns after the runs (name and parameters, numbered when they repeat).
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ...worked_examples import add_examples
+
 _LAZY = {"Events": "events", "Kind": "event_array", "check": "quality", "load": "loading"}
 """Public name → module that holds it; loaded on first use, because they need pandas."""
 
@@ -19,5 +21,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        globals()[name] = value
+        add_examples({name: value}, "data")
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
