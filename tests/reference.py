@@ -35,7 +35,7 @@ WITH_EXAMPLES = (
 """Pages whose functions and methods each have an example."""
 MADE = (SessionPart, Live, Enum)
 """Classes of which no caller makes an object."""
-FEW = 3
+FEW = 5
 """So many parameters may be named in sentences, as `name`; more are a list."""
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _ENTRY = r"^(?: {{4}})?(?:[*\w]+, )*\**{name}(?:, [*\w]+)*(?: \([^)]*\))?: "

@@ -51,7 +51,7 @@ CHILD_COLUMNS = {
 
 
 class ParentOrder:
-    """A live handle of a parent order; each attribute is read from the ledger.
+    """A live handle of a parent order. Each attribute is read from the ledger. Made by `session.twap`.
 
     `status` is RUNNING, INTERRUPTED (no session works on it, as after a restart: `resume()` or `cancel()`), CANCELED or
     FINISHED.
@@ -127,7 +127,7 @@ class ParentOrder:
         return self
 
     def children(self, *, index: str | None = "intent") -> pd.DataFrame:
-        """Return the child orders, oldest first, by `intent`, as in `session.intents()`.
+        """Return the child orders, oldest first, by `index` (default "intent"), as in `session.intents()`.
 
         Columns: time (UTC), quantity, filled (NaN while not known) and average_price (NaN without a fill), float64.
         """

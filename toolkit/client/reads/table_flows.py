@@ -133,7 +133,7 @@ class TableFlows:
         cache: directory, or CandleCache, that keeps closed candles as Parquet, so that repeated reads need no network
             (default: none). A local venue is queried for which market it is.
         progress: True shows a bar, False none (default: when the read takes long).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "time", None: none).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "time").
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
@@ -221,7 +221,7 @@ class TableFlows:
         """Return prices, open interest, funding and 24 h statistics of products, by `symbol`.
 
         symbol: product, by symbol or code, or a list of them.
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "symbol").
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
 
         Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
         change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed. `session.stream.ticker`
@@ -260,7 +260,7 @@ class TableFlows:
 
         symbol: product, by symbol or code.
         depth: levels of each side, 1 to 200 (default: 20).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
         Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
         `ticker`. `session.stream.order_book` keeps it up to date.
@@ -291,7 +291,7 @@ class TableFlows:
         symbol: product, by symbol or code, or a list of them.
         start, end: first and last time, as in `klines` (default: all that the feed has sent).
         limit: most trades of each product, the newest ones (default: no limit).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
         The exchange has no query for them, so these are the last ones that its feed has sent: at the local venue 100,
         and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the first one
@@ -382,7 +382,7 @@ class TableFlows:
         """Return the running funding rate of each product, by `symbol`.
 
         symbol: product, by symbol or code (default: all).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "symbol").
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
 
         Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
         of a year settled it.
@@ -400,7 +400,7 @@ class TableFlows:
         """Return balance, equity and available funds, one row per currency.
 
         account: address to read (default: the session's account).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
         Columns as in `help(session.info.wallet_balances)`.
 
@@ -424,7 +424,7 @@ class TableFlows:
 
         symbol: product, by symbol or code, or a list of them (default: all).
         account: address to read (default: the session's account).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: "symbol").
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
 
         There is one row per long or short side, so that in hedge mode a symbol may have two.
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
@@ -482,7 +482,7 @@ class TableFlows:
         side, type: only this side (BUY, …) or type (LIMIT, …), in any case (default: all).
         account: address to read (default: the session's account).
         progress: True shows a bar, False none (default: when the read takes long).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none). "time" is the last change, for plots.
+        exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
         Columns as in `help(session.info.order_states)`.
 
@@ -535,7 +535,7 @@ class TableFlows:
         role: only MAKER or TAKER (default: both).
         account: address to read (default: the session's account).
         progress: True shows a bar, False none (default: when the read takes long).
-        exact, index: True for Decimal amounts (default: False), and the column that becomes the index (default: none). "time" is for plots.
+        exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
         Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
         all fees that the fill shows, negative is received).

@@ -362,7 +362,7 @@ class Live:
         return callback
 
     def off(self, callback: Callable[..., object]) -> None:
-        """Remove a callback."""
+        """Remove a `callback`; one that is not registered is ignored."""
         with self._client.condition:
             for callbacks in (self._callbacks, self._state_callbacks):
                 while callback in callbacks:

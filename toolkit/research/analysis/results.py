@@ -185,7 +185,7 @@ class Results:
         return formulas.curve_of(self.growth, self.fills, self.funding, self.exposure["gross"])
 
     def keep_recipe(self, recipe: Recipe | PackedRecipe | NotRepeatable, described: Mapping[str, Any]) -> None:
-        """Keep how this run was made, and add the description of its arguments to `settings`."""
+        """Keep the `recipe` of this run, and add the arguments as `described` to `settings`."""
         object.__setattr__(self, "recipe", recipe)
         object.__setattr__(self, "settings", {**described, **self.settings})
         trials.add(self._trial())
@@ -197,10 +197,11 @@ class Results:
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
-        `run.rerun(fees=("0", "0"))` changes one argument of `backtest`. A live run, or one on a session of your own, is
-        made again as a backtest on the bars that it received; `rerun(data=events)` takes other data. A run that was
-        loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust. Warns where
-        the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing was kept.
+        `changes` are arguments of `backtest`, such as `run.rerun(fees=("0", "0"))`. A live run, or one on a session of
+        your own, is made again as a backtest on the bars that it received. `rerun(data=events)` takes other data. A run
+        that was loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust.
+        Warns where the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing
+        was kept.
         """
         made: Results = self.recipe.run(changes)
         if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
@@ -337,12 +338,15 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        `path` ending in .html: an interactive page that needs no network: what came out and how far to trust it,
-        price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months, costs, round trips,
-        luck; `against` are runs to compare. Its figures need Plotly's script, which is written once into the folder;
-        `page().save(path, alone=True)` puts it into the page.
-        Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
-        attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
+        path: where to write. Ending in .html: an interactive page that needs no network, with the result and how far to
+            trust it, price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months, costs,
+            round trips and luck. Its figures need Plotly's script, which is written once into the folder, or with
+            `page().save(path, alone=True)` into the page. Ending in .png, .svg or .pdf: the picture. Without one: a
+            matplotlib Figure with equity, drawdown, exposure, attribution and measures.
+        against: runs to compare, in the page (default: none).
+        dark: True for dark colours of the picture (default: False).
+
+        Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
         """
         from .run_report import draw_page
 
@@ -355,7 +359,7 @@ class Results:
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
-        """Return the interactive report: a notebook shows it, `page().save(path)` writes it, `against` as in `report`."""
+        """Return the interactive report: a notebook shows it, `page().save(path)` writes it. `against` as in `report`."""
         from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
