@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.client.io.flow import SessionPart
+from toolkit.client.orders.exchange import Exchange
+from toolkit.client.reads.info import Info
 from toolkit.client.stream.live import Live
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,11 +31,18 @@ import pages  # noqa: E402
 
 WITH_EXAMPLES = (
     "session", "info", "exchange", "stream", "intents", "parent-orders-of-a-session", "permissions", "listed-products",
-    "builder", "context", "orders", "plots", "research", "metrics", "luck", "models", "data", "live-objects", "live",
-    "receipts", "parent-orders", "report", "margin",
+    "builder", "orders", "plots", "research", "metrics", "luck", "data", "live", "receipts", "parent-orders", "report",
 )  # fmt: skip
 """Pages whose functions and methods each have an example."""
-MADE = (SessionPart, Live, Enum)
+WITH_PARAMETERS = (*WITH_EXAMPLES, "context")
+"""Pages whose parameters are named. The examples of a strategy's context are those of the strategies."""
+INTERNAL = re.compile(
+    r"""\.(?:Strategy|Trials|Theme|Shape|Order|Bracket|Twap|Recording|Events|Async\w+)\.\w+$ | Limits\.check_\w+$
+    | \.(?:keep_recipe|audited_in_short|has_ended|assess|words|receipt|expects_immediate_end|parse_\w+)$""",
+    re.VERBOSE,
+)
+"""What the toolkit calls, or a strategy has in place of it: it needs no example, nor an explained parameter."""
+MADE = (SessionPart, Live, Enum, Info, Exchange)
 """Classes of which no caller makes an object."""
 FEW = 5
 """So many parameters may be named in sentences, as `name`; more are a list."""
@@ -69,7 +78,7 @@ class Documented:
             return []  # errors are raised by the toolkit, and their attributes are on the page of errors
         if isinstance(self.value, type) and (issubclass(self.value, MADE) or "Made by" in self.doc):
             return []  # callers get it, and never make one
-        if not callable(self.value):
+        if not callable(self.value) or (INTERNAL.search(self.name) and not isinstance(self.value, type)):
             return []
         try:
             signature = inspect.signature(self.value)
@@ -94,6 +103,11 @@ class Documented:
         field = rf'^    {name}: [^\n]*\n    """'
         sources = (inspect.getsource(base) for base in self.value.__mro__ if base.__module__.startswith("toolkit"))
         return any(re.search(field, source, flags=re.MULTILINE) for source in sources)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether it is a function or a method that users call."""
+        return (inspect.isfunction(self.value) or inspect.ismethod(self.value)) and not INTERNAL.search(self.name)
 
     @property
     def example(self) -> str:

@@ -87,10 +87,6 @@ class Products(ProductFlows, Synchronous):
     symbol
     BTCUSDC       0.10      0.001
     ETHUSDC       0.01      0.001
-             tick_size  step_size
-    symbol
-    BTCUSDC       0.10      0.001
-    ETHUSDC       0.01      0.001
     """
 
 

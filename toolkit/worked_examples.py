@@ -35,12 +35,19 @@ buy: session.buy("BTCUSDC", "0.01") → <Receipt placeOrder ACCEPTED, order 1 fi
 sell: session.sell("BTCUSDC", "0.01", "70000", tif="POST_ONLY").status → 'NEW'
 order: {rest} ; session.order(made.order_id).status → 'NEW'
 replace: {rest} ; session.replace(made, orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status → 'NEW'
+place: ladder = [orders.limit("BTCUSDC", "BUY", "0.01", price) for price in ("50000", "51000")] ;
+    [each.status for each in session.place(ladder).orders] → ['NEW', 'NEW']
+cancel: {rest} ; _ = session.cancel(made) ; made.status → 'CANCELED'
 cancel_all: {rest} ; _ = session.cancel_all("BTCUSDC") ; made.status → 'CANCELED'
 close_position: {trade} ; session.close_position("BTCUSDC").filled, len(session.positions()) → (Decimal('0.010'), 0)
 resolve: session.resolve()  # nothing is unknown → []
 [IntentFlows]
 get: session.intents.get(session.buy("BTCUSDC", "0.01").intent).state → <IntentState.ACCEPTED: 'ACCEPTED'>
 send: session.intents.send(session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))).status → 'FILLED'
+prepare: session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000")).payload["type"] → 'placeOrder'
+[LimitFlows]
+stop: _ = session.limits.stop("lost the feed") ; session.limits.stopped → 'lost the feed'
+resume: _ = session.limits.stop("lost the feed") ; session.limits.resume() ; session.limits.stopped → ''
 [ParentOrderFlows]
 twap: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; _ = session.venue.advance("10m") ;
     made.status, made.filled → ('FINISHED', Decimal('0.050'))
@@ -264,7 +271,7 @@ paper: run = research.paper(Cross, ["BTCUSDC"], duration="30m")
     → Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
 live: research.live(Cross, session, ["BTCUSDC"], limits=toolkit.Limits(max_notional=10_000), duration="10m")
     → Results('Cross', 2026-01-01 00:00 to 2026-01-01 00:10, 10,000.00 → 10,000.00 USDC (+0.00%), 0 fills)
-watch: research.watch(session, "grid-btc", duration="10s")
+watch: research.watch(session, "grid-btc", duration="10ms")
     → watching run 'grid-btc' of 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
 vectorised: research.vectorised(bars, (bars["close"].diff() > 0) * 0.1)
     → Results('vectorised', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 9,663.75 USDC (-3.36%), 90 fills)

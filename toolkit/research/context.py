@@ -141,7 +141,7 @@ class Context(ABC):
         return self.place(order(symbol, side, quantity, price, **options))
 
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
-        """Bring the position of `symbol` to a signed `quantity` with one order. None when it and `underway` add up to it.
+        """Bring the position of `symbol` to a signed `quantity` with one order, None if it and `underway` are that.
 
         The order is at `price`, or at market, and `options` are as in `buy`. A target is rounded to the nearest step.
         One that rounds to nothing is rejected, as an order below one step is.
@@ -183,12 +183,14 @@ class Context(ABC):
         price: Amount | None = None,
         **options: Any,
     ) -> OrderHandle:
-        """Buy (or sell, with a negative `quantity`) `symbol` with a `take_profit`, a `stop_loss` or both, trigger prices
-        in USDC.
+        """Buy (or sell, with a negative quantity) with a take-profit, a stop-loss or both.
 
-        They wait until the entry, at `price` or at market, fills, close what it opened, and one cancels the other. An
-        order in place of a price, such as `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a
-        maker once it is triggered. `options` as in `toolkit.orders.order`.
+        symbol, quantity, price: as in `buy`.
+        take_profit, stop_loss: trigger prices in USDC, or orders (default: none). An order, such as
+            `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
+        options: as in `toolkit.orders.order`.
+
+        The exits wait until the entry fills, close what it opened, and one cancels the other.
         """
         text = str(quantity)
         side, size = ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
@@ -201,7 +203,7 @@ class Context(ABC):
         return orders
 
     def trailing_stop(self, symbol: str, ratio: float) -> TrailingStop:
-        """Protect the position of `symbol` with a stop that follows its best price at a distance of `ratio` (0.02 is 2 %).
+        """Protect the position of `symbol` with a stop at a distance of `ratio` (0.02 is 2 %) from its best price.
 
         The stop is an order of the venue, placed again at a close that has moved it. Works for a position whose order
         is underway, too. Raises InputError unless 0 < ratio < 1.

@@ -98,9 +98,6 @@ class LimitFlows(SessionPart):
         Orders that only reduce still pass, so that positions can be closed. The kill switch is kept with the ledger. It
         holds in every session of the same agent and ledger, and after a restart. Returns the table of `stop_all`.
         Raises InputError without a reason.
-
-        >>> _ = session.limits.stop("lost the feed")
-        >>> session.limits.stopped
         """
         if not isinstance(reason, str) or not reason.strip():
             raise InputError(f'reason is {reason!r}; say why, such as "lost the feed"', field="reason", rule="a text")
@@ -110,11 +107,7 @@ class LimitFlows(SessionPart):
 
     @flow
     def resume(self) -> Flow[None]:
-        """Allow new orders again. Ended orders and runs stay ended.
-
-        >>> session.limits.resume()
-        >>> session.limits.stopped
-        """
+        """Allow new orders again. Ended orders and runs stay ended."""
         yield from _blocking(partial(self._session._limits.switch, ""))
 
     def __repr__(self) -> str:

@@ -201,9 +201,6 @@ class TradingFlows:
         Several orders are one request. The venue accepts or refuses each, and `receipt.results` has one entry per
         order. When any is refused, ActionRejected is raised with that receipt, and the accepted ones remain. Other
         errors are those of `buy`.
-
-        >>> ladder = [orders.limit("BTCUSDC", "BUY", "0.01", price) for price in ("50000", "51000")]
-        >>> [result.status for result in session.place(ladder).results]
         """
         return (yield from self._place(orders, expiry_after, vault_address))
 
@@ -322,9 +319,6 @@ class TradingFlows:
         vault_address: vault whose orders they are (default: the account's).
 
         Raises ActionRejected when an order can't be cancelled, and the results of its receipt say which.
-
-        >>> made = session.buy("BTCUSDC", "0.01", "50000")
-        >>> session.cancel(made).results[0].status, made.status
         """
         cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
         payload = {"type": "cancelOrder", "cancels": cancels}
@@ -462,9 +456,6 @@ class IntentFlows(SessionPart):
 
         `.explain()` of the result shows proto bytes, typed data and digest. `send` signs and sends exactly that. Raises
         CheckFailed, InputError, WalletError.
-
-        >>> prepared = session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000"))
-        >>> prepared.action["type"]
         """
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)

@@ -156,7 +156,7 @@ def total_return(equity: Equity) -> float:
 
 
 def annual_return(equity: Equity) -> float:
-    """Return the compound yearly growth of `equity`: (E_end / E_start) ^ (year / elapsed) − 1, −1 if nothing is left."""
+    """Return the compound yearly growth of `equity`: (E_end / E_start) ^ (year / elapsed) − 1, or −1 without a rest."""
     curve = _curve(equity)
     total = total_return(curve)
     if math.isnan(total) or curve.elapsed_ms <= 0:

@@ -359,7 +359,7 @@ class Results:
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
-        """Return the interactive report: a notebook shows it, `page().save(path)` writes it. `against` as in `report`."""
+        """Return the interactive report, which a notebook shows. `.save(path)` writes it. `against` as in `report`."""
         from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))

@@ -125,7 +125,7 @@ class Events(EventArray):
         return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode({**about, **grid})})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a Parquet file to `path`, which `load`, pandas, DuckDB and others read. It replaces an existing file."""
+        """Write a Parquet file to `path`, which `load`, pandas, DuckDB and others read. An existing one is replaced."""
         write_table(Path(path), self.arrow(), _KIND, row_group=ROW_GROUP)
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:

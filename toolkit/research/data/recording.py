@@ -53,10 +53,10 @@ class Recording:
         end: str | datetime | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Return the rows of a `channel`, of a `symbol` or all, in the order they came, from `start` on and before `end`.
+        """Return the rows of a `channel`, of a `symbol` or all, as they came, from `start` on and before `end` (UTC).
 
-        Times are UTC. `columns` chooses some of those that `record` names (default: all). They are the same ones when
-        there are no rows. Raises InputError for an unknown channel.
+        `columns` chooses some of those that `record` names (default: all). They are the same ones when there are no
+        rows. Raises InputError for an unknown channel.
         """
         need("pyarrow")
         import pyarrow as pa
@@ -120,10 +120,11 @@ class Recording:
         start: str | datetime | None = None,
         end: str | datetime | None = None,
     ) -> pd.DataFrame:
-        """Return OHLCV bars of the trades, as `Events.bars` does; without trades the recorded candles of `interval`.
+        """Return bars of `symbol`, of the length `interval` (default "1m"), that start at `start` or later and before
+        `end`.
 
         Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
-        The last bar holds what had happened when the recording ended; `end` leaves it out.
+        The last bar holds what had happened when the recording ended, and `end` leaves it out.
         """
 
         from .event_array import bars_of_trades
