@@ -38,10 +38,10 @@ WITH_PARAMETERS = (*WITH_EXAMPLES, "context")
 """Pages whose parameters are named. The examples of a strategy's context are those of the strategies."""
 INTERNAL = re.compile(
     r"""\.(?:Strategy|Trials|Theme|Shape|Order|Bracket|Twap|Recording|Events|Async\w+)\.\w+$ | Limits\.check_\w+$
-    | \.(?:keep_recipe|audited_in_short|has_ended|assess|words|receipt|expects_immediate_end|parse_\w+)$""",
+    | \.(?:keep_recipe|audited_in_short|has_ended|ask|assess|words|receipt|expects_immediate_end|parse_\w+)$""",
     re.VERBOSE,
 )
-"""What the toolkit calls, or a strategy has in place of it: it needs no example, nor an explained parameter."""
+"""What the toolkit calls, or a strategy overrides: without example and list. `ask` waits for a person."""
 MADE = (SessionPart, Live, Enum, Info, Exchange)
 """Classes of which no caller makes an object."""
 FEW = 5

@@ -33,6 +33,7 @@ from .guards import no_keys
 from .limits import Limits
 from .secrecy import Secret
 from .wallet import Wallet
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,28 +70,21 @@ def connect(
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
     environment: "local" (default), "testnet", "mainnet" or an Environment.
-    wallet: the keys (default: none, which is read-only. Locally a development wallet).
+    wallet: the keys (default: none, which is read-only, locally a development wallet).
     account: address of the master, or locally its number or name (default: the wallet's).
-    base_url: address of a local venue that is served elsewhere (default: the environment's, or TOOLKIT_BASE_URL).
-    control_token: token of that venue's owner, which opens `session.venue` (default: none).
+    venue, clock: a LocalVenue to join (default: a new one), whose clock is "real" (default) or "manual": time moves by
+        `session.venue.advance` only.
+    seed, market: of a new venue: a whole number (default: 7), and "usual" (default), "calm", "stressed", a `Market` or
+        None.
+    base_url, control_token: address of a venue that is served elsewhere (default: TOOLKIT_BASE_URL), and the token that
+        opens its `session.venue`. Its keys are the public ones, or those of TOOLKIT_KEYS_FILE.
     transport: a transport of httpx or httpx2 (default: one is made).
+    follow, fork: a market that the local venue takes over: "mainnet", an address, a session, or by ccxt one such as
+        "binance:BTC/USDT:USDT" as the product `as_symbol`. And an account of it to copy (default: none).
     limits: checked before every order is signed, see `toolkit.Limits` (default: none).
     sending: how requests are sent, such as `timeout` and `confirm`, see `toolkit.connecting.Sending`.
 
-    Of the local venue in this process:
-    clock: "real" (default), or "manual", where time moves by `session.venue.advance` only.
-    seed: whole number that makes its random numbers (default: 7).
-    market: "usual" (default), "calm", "stressed", a `Market`, or None for a venue without participants.
-    venue: a LocalVenue to join (default: a new one).
-    follow: a market to take over: "mainnet", an address, a session, or one of another exchange by ccxt, such as
-        "binance:BTC/USDT:USDT" as the product `as_symbol` (default: none).
-    fork: address of an account to copy from the followed venue (default: none).
-
-    The keys of a served venue are the public ones, or those of TOOLKIT_KEYS_FILE. Raises InputError for arguments that
-    contradict each other. Requests are only sent to find an account by name, and to follow.
-
-    >>> toolkit.connect(clock="manual", seed=3).product("BTCUSDC").symbol
-    'BTCUSDC'
+    Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     token = None if control_token is None else Secret(control_token)
     del control_token  # a traceback shows the local variables of its frames, and one may be a key
@@ -148,13 +142,7 @@ def _reader(
 
 
 def ask(question: str) -> bool:
-    """Ask `question` at the keyboard, for `connect(…, confirm=ask)`, and return whether the answer was "yes".
-
-    >>> from unittest.mock import patch
-    >>> with patch("builtins.input", return_value="yes"):
-    ...     toolkit.ask("Buy 0.01 BTCUSDC?")
-    True
-    """
+    """Ask `question` at the keyboard, for `connect(…, confirm=ask)`, and return whether the answer was "yes"."""
     return input(f"{question}\nSend it? Type yes: ").strip().lower() == "yes"
 
 
@@ -494,3 +482,6 @@ class AsyncSession(session_methods.AsyncSessionMethods):
 
 def _short(address: str | None) -> str:
     return f"{address[:6]}…{address[-4:]}" if address else "none"
+
+
+add_examples(globals(), "session")

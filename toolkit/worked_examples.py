@@ -29,6 +29,9 @@ _BEFORE = {
 """What examples begin with."""
 
 _EXAMPLES = """
+[session]
+connect: toolkit.connect(clock="manual", seed=3, market="calm")
+    → <Session local in this process, account 0xf39F…2266, signs as agent and master>
 [TradingFlows]
 product: session.product("BTCUSDC").tick_size → Decimal('0.1')
 buy: session.buy("BTCUSDC", "0.01") → <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>

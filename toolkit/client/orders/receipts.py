@@ -277,7 +277,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
 
 class AsyncReceipt(Asynchronous, Receipt):
-    """The asynchronous twin of Receipt: methods are awaited; attributes show what `refresh` or `wait` read last."""
+    """The asynchronous twin of Receipt. Made by `session.aio`. Attributes show what `refresh` or `wait` read last."""
 
     _driver: Any
 

@@ -131,7 +131,8 @@ class Results:
     """The results of a run: frames of floats with UTC times, whose columns are the schemas of this module.
 
     Attributes:
-        name: the strategy's name; `params`: its parameters; `settings`: settings of the run (models, seed, fees …).
+        name, params: the strategy's name and its parameters.
+        settings, recipe: settings of the run (models, seed, fees …), and how it can be made again.
         equity: index time, columns of EQUITY; the first row is the state before the first fill.
         positions: index as `equity`, one column a symbol: signed quantity.
         marks: index as `equity`, one column a symbol: its mark price.
