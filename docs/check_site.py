@@ -1,7 +1,8 @@
 """Checks the built site: `python docs/check_site.py docs/_build/html`. It prints what is wrong, and exits 1 then.
 
-Every link inside the site must lead to a page, a file or an anchor that exists; every figure must have an alternative
-text; and the search must know each name of the reference. Links to other sites are not followed.
+Every link inside the site must lead to a page, a file or an anchor that exists. Every figure must have an alternative
+text. The search must know each name of the reference, and find the pages of `WANTED`. Links to other sites are not
+followed.
 """
 
 from __future__ import annotations
@@ -12,9 +13,20 @@ import sys
 from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pages
+
+WANTED = {
+    "40204": "when-it-goes-wrong",
+    "40280": "when-it-goes-wrong",
+    "install": "packages",
+    "kill switch": "stop-everything",
+    "licence": "packages",
+    "testnet": "api/walkthroughs/15-testnet",
+}
+"""Words that people search for → the page that the search must find."""
 
 
 class _Page(HTMLParser):
@@ -54,18 +66,46 @@ def broken_links(site: Path) -> Iterable[str]:
 
 def unknown_names(site: Path, names: Iterable[str]) -> Iterable[str]:
     """Yield the names that the search of a site does not know; of a class in two modules one is enough."""
-    text = (site / "searchindex.js").read_text(encoding="utf-8")
-    index = json.loads(re.sub(r"^Search\.setIndex\((.*)\)$", r"\1", text.strip(), flags=re.DOTALL))
+    index = _search_index(site)
     known = {f"{module}.{entry[4]}" for module, entries in index["objects"].items() for entry in entries}
     classes = {last for name in known if (last := name.rpartition(".")[2])[0].isupper()}
     missing = [name for name in sorted(set(names) - known) if name.rpartition(".")[2] not in classes]
     yield from (f"the search does not know {name}" for name in missing)
 
 
+def pages_not_found(site: Path, wanted: dict[str, str]) -> Iterable[str]:
+    """Yield the queries for which the search does not find their page, by the rules of Sphinx's searchtools.js.
+
+    A query finds a heading or an entry of the index that contains it and is at most twice as long, or a heading that
+    has the stem of its word. Numbers are found in entries of the index only.
+    """
+    index = _search_index(site)
+    for query, page in wanted.items():
+        number = index["docnames"].index(page) if page in index["docnames"] else -1
+        texts = [*index["alltitles"].items(), *index["indexentries"].items()]
+        near = [places for text, places in texts if query in text.lower() and len(text) <= 2 * len(query)]
+        found = {place[0] for places in near for place in places}
+        found |= {
+            one for stem, places in index["titleterms"].items() if query.startswith(stem) for one in _listed(places)
+        }
+        if number not in found:
+            yield f"the search for {query!r} does not find {page}"
+
+
+def _listed(places: int | list[int]) -> list[int]:
+    return places if isinstance(places, list) else [places]
+
+
+def _search_index(site: Path) -> dict[str, Any]:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index: dict[str, Any] = json.loads(re.sub(r"^Search\.setIndex\((.*)\)$", r"\1", text.strip(), flags=re.DOTALL))
+    return index
+
+
 if __name__ == "__main__":
     built = Path(sys.argv[1]).resolve()
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     listed = [name for page in pages.reference() for name in (*page.objects, *page.classes)]
-    wrong = [*broken_links(built), *unknown_names(built, listed)]
+    wrong = [*broken_links(built), *unknown_names(built, listed), *pages_not_found(built, WANTED)]
     print(*wrong, f"{len(listed)} names, {len(list(built.rglob('*.html')))} pages, {len(wrong)} faults", sep="\n")
     sys.exit(bool(wrong))

@@ -26,10 +26,12 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "plain_docstrings",
+    "glossary_links",
 ]
 templates_path = ["templates"]
-exclude_patterns = ["_build", "jupyter_execute", "templates"]
+exclude_patterns = ["_build", "jupyter_execute", "templates", "static"]
 
 autosummary_generate = pages.write(HERE / "api", HERE.parent)
 autosummary_imported_members = True
@@ -48,7 +50,9 @@ html_theme = "furo"
 html_title = "toolkit"
 html_show_sourcelink = False
 html_copy_source = False
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+copybutton_selector = "div:not(.highlight-text):not(.highlight-none) > div.highlight > pre"
 
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.xref_missing", "myst.header"]
 """Notebooks link to files beside them and choose their own headings."""

@@ -151,6 +151,12 @@ SHOWN = {
 """Page → the classes shown on it, where they are more than the one whose methods it lists."""
 
 
+ELSEWHERE = {"15-testnet", "22-class"}
+"""Lessons that the site has with its pages on Testnet and on classes."""
+SIGNING = "03-signing"
+"""The lesson that is read after lesson 14."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of the reference: its name, title, opening words, the objects it lists, and the classes it shows."""
@@ -187,7 +193,13 @@ def write(folder: Path, root: Path) -> list[str]:
     for path, document in DOCUMENTS.items():
         (folder / path[1:]).write_bytes(document(False))
     names = _notebooks(root / "notebooks", folder)
-    (folder / "walkthroughs.md").write_text(_toctree("Walkthroughs", names), encoding="utf-8")
+    lessons = sorted(
+        (name for name in names if name.startswith("walkthroughs/") and "/solutions/" not in name), key=_place
+    )
+    apart = {name for name in lessons if Path(name).name in ELSEWHERE}
+    (folder / "walkthroughs.md").write_text(_toctree("Lessons", [one for one in lessons if one not in apart]), "utf-8")
+    solutions = [name for name in names if "/solutions/" in name]
+    (folder / "solutions.md").write_text(_toctree("Solutions", solutions), encoding="utf-8")
     return [f"{folder.name}/{page.name}.rst" for page in listed]
 
 
@@ -284,6 +296,11 @@ def _notebooks(source: Path, folder: Path) -> list[str]:
                 cell["source"] = [line.replace(f"attachment:{picture}", file) for line in cell["source"]]
         (folder / "walkthroughs" / f"{name}.ipynb").write_text(json.dumps(book), encoding="utf-8")
     return [f"walkthroughs/{name}" for name in names]
+
+
+def _place(name: str) -> tuple[bool, str]:
+    lesson = Path(name).name
+    return lesson != "index", "14-z" if lesson == SIGNING else lesson
 
 
 def alternative(code: str) -> str:

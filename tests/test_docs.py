@@ -28,6 +28,7 @@ from toolkit.session import Session
 from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
 from toolkit.venue.engine.commands import TxCode
+from toolkit.widgets.base_panel import static_view
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOT = DOCS.parent
@@ -156,6 +157,31 @@ def test_the_site_is_checked_for_links_pictures_and_names(wrong: str, words: str
 
 
 @pytest.mark.parametrize(
+    ("query", "page", "found"),
+    [
+        ("40204", "errors", True),
+        ("kill switch", "stop", True),
+        ("install", "packages", True),
+        ("licence", "packages", False),
+        ("install", "stop", False),
+        ("install", "gone", False),
+    ],
+)
+def test_the_search_is_checked_for_what_people_look_for(
+    query: str, page: str, found: bool, pages: Any, tmp_path: Path
+) -> None:
+    check_site = importlib.import_module("check_site")
+    index = {
+        "docnames": ["errors", "stop", "packages"],
+        "alltitles": {"The kill switch": [[1, "kill"]], "A very long heading about a licence and more": [[2, "x"]]},
+        "indexentries": {"40204": [[0, "code-40204"]]},
+        "titleterms": {"instal": 2, "kill": [1, 2]},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})", encoding="utf-8")
+    assert bool(list(check_site.pages_not_found(tmp_path, {query: page}))) is not found
+
+
+@pytest.mark.parametrize(
     ("code", "text"),
     [
         ('axes.set(title="Profit", xlabel="time")', "Figure: Profit"),
@@ -256,3 +282,26 @@ def test_the_commands_and_codes_have_a_page(pages: Any, tmp_path: Path) -> None:
     assert "--journal" in commands
     codes = (tmp_path / "api" / "codes.md").read_text(encoding="utf-8")
     assert all(f"| {code.value} | {code.name} |" in codes for code in TxCode)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_saved_panels_have_the_contrast_that_the_assumptions_name() -> None:
+    page = (DOCS / "assumptions.md").read_text(encoding="utf-8")
+    promised, elsewhere = re.search(r"contrast of at least (\d\.\d).*?it can be (\d\.\d)", page).groups()  # type: ignore[union-attr]
+    saved = (static_view._UP, static_view._DOWN)
+    on_site = re.findall(r"--tk-(?:up|down): (#\w{6})", (DOCS / "static" / "site.css").read_text(encoding="utf-8"))
+    dark_site = "#131416"  # furo's
+    assert len(set(on_site)) == 2
+    assert min(contrast(colour, "#ffffff") for colour in saved) >= float(promised)
+    assert min(contrast(colour, dark_site) for colour in on_site) >= float(promised)
+    assert f"{min(contrast(colour, dark_site) for colour in saved):.1f}" == elsewhere

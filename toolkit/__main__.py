@@ -8,6 +8,7 @@ import io
 import sys
 from collections.abc import Sequence
 
+from toolkit import __version__
 from toolkit.errors import ToolkitError
 
 COMMANDS = {
@@ -35,6 +36,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         description="Research and trade a perpetual-futures exchange, with a whole local exchange inside.",
         epilog="See `toolkit COMMAND --help`. Where `toolkit` is not found: python -m toolkit",
     )
+    parser.add_argument("--version", action="version", version=f"toolkit {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -346,3 +346,10 @@ def test_a_python_that_not_every_package_can_be_installed_on_is_explained(monkey
     assert "mnemonics and class rooms need it" in found["eth-account"].text
     assert "eth-keyfile" in found["versions"].text
     assert "packages" not in found
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"toolkit {toolkit.__version__}\n"

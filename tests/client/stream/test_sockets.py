@@ -25,7 +25,7 @@ from tests.client.proxy import Proxy
 from tests.venue.traders import Trader
 from toolkit.client.stream.kinds import LiveBook
 from toolkit.client.stream.stream import Stream
-from toolkit.client.stream.updates import Settings
+from toolkit.client.stream.updates import Settings, Topic
 from toolkit.errors import StaleData
 from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue
@@ -346,6 +346,26 @@ def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
             await_true(lambda: is_right(book, venue))
         assert not threads()
         assert not venue.host.feed.open_connections
+
+
+def test_closing_a_stream_waits_for_the_histories_that_are_being_read(venue: LocalVenue, alice: Trader) -> None:
+    session = SimpleNamespace(_local=venue, environment=None, account=alice.address)
+    begun, go_on, read = threading.Event(), threading.Event(), list[str]()
+
+    def history(topic: Topic) -> None:
+        begun.set()
+        go_on.wait(LIMIT)
+        read.append(topic.channel.type)
+
+    stream = Stream(session, settings=QUICK)
+    client = stream._open()
+    client.history, client.protocol.fills_history = history, True
+    stream.fills()
+    assert begun.wait(LIMIT)
+    threading.Timer(0.05, go_on.set).start()
+    stream.close()
+    assert read == ["userFilled"]
+    assert not {one.name for one in threading.enumerate()} & {"toolkit-feed", "toolkit-history"}
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()])

@@ -11,6 +11,7 @@ import asyncio
 import atexit
 import contextlib
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -45,6 +46,8 @@ class ThreadShell:
         self._client = client
         self._connector = connector
         self._thread: threading.Thread | None = None
+        self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+        """Every thread that was started and may not have ended, those that read histories too."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken: asyncio.Event | None = None
         self._stopping = False
@@ -67,24 +70,32 @@ class ThreadShell:
                 if self._client.protocol.phase == "idle":
                     return
                 self._stopping = False
-                self._thread = threading.Thread(target=self._run, name="toolkit-feed", daemon=True)
                 _running.add(self)
-                self._thread.start()
+                self._thread = self._start(self._run, "toolkit-feed")
             elif self._loop is not None and self._woken is not None:
                 # The loop may be closed between the check and the call, when the thread is ending.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._woken.set)
 
+    def _start(self, target: Callable[[], None], name: str) -> threading.Thread:
+        """Start a thread that `stop` waits for. The caller has the lock."""
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        self._threads.add(thread)
+        thread.start()
+        return thread
+
     def stop(self) -> None:
-        """Close the connection and end the thread."""
+        """Close the connection, end the thread, and wait for it and for those that read histories."""
+        deadline = time.monotonic() + STOP_SECONDS
         with self._client.condition:
             self._stopping = True
-            thread = self._thread
-        if thread is not None:
-            self.wake()
-        # A callback may stop the shell on its own thread, which can't wait for itself.
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(STOP_SECONDS)
+            threads = list(self._threads)
+            if self._thread is not None:
+                self.wake()
+        for thread in threads:
+            # A callback may stop the shell on its own thread, which can't wait for itself.
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
         _running.discard(self)
 
     def _run(self) -> None:
@@ -193,7 +204,9 @@ class ThreadShell:
                 loop.call_soon_threadsafe(apply)
                 loop.call_soon_threadsafe(woken.set)
 
-        threading.Thread(target=read, name="toolkit-history", daemon=True).start()
+        with client.condition:
+            if not self._stopping:
+                self._start(read, "toolkit-history")
 
     async def _read(self, connection: Connection) -> str:
         """Pass what arrives to the protocol until the connection ends; return why it ended."""

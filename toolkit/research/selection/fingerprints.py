@@ -39,7 +39,7 @@ def code_of(task: Any) -> str:
             function = inspect.unwrap(getattr(part, "__func__", part)) if callable(part) else part
             if isinstance(part, partial):
                 yield from words((part.func, part.args, *sorted(part.keywords.items())))
-            elif getattr(part, "__module__", "").startswith("toolkit."):
+            elif (getattr(part, "__module__", None) or "").startswith("toolkit."):
                 yield getattr(part, "__qualname__", "")  # the version stands for its code
             elif isinstance(part, type):
                 own = [item for item in sorted(vars(part).items()) if item[0] in CODE or not item[0].startswith("__")]
