@@ -39,6 +39,12 @@ METHODS = (
         "`session.parent_orders`: orders that are traded over a time.",
     ),
     (
+        "session-limits",
+        "Limits of a session",
+        "toolkit.session_methods.SessionLimits",
+        "`session.limits`: what every order is checked against before it is signed, and the kill switch.",
+    ),
+    (
         "permissions",
         "Permissions",
         "toolkit.session_methods.SessionPermissions",

@@ -14,6 +14,7 @@ from tests import reference
 from tests.reference import Documented, Surroundings
 from toolkit.worked_examples import _EXAMPLES, add_examples
 
+SHOWN = [one for one in reference.documented() if one.example]
 OBJECTS = [one for one in reference.documented() if one.page in reference.WITH_EXAMPLES and one.is_called]
 LISTED = [one for one in reference.documented() if one.page in reference.WITH_PARAMETERS]
 
@@ -44,7 +45,7 @@ def test_every_function_has_an_example() -> None:
     assert [one.name for one in OBJECTS if not one.example] == []
 
 
-@pytest.mark.parametrize("one", [one for one in OBJECTS if one.example], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", SHOWN, ids=lambda one: one.name)
 def test_an_example_gives_what_it_says(
     one: Documented, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +76,7 @@ def test_an_example_that_gives_something_else_is_found(surroundings: Surrounding
 
 def test_examples_of_the_table_are_those_of_functions() -> None:
     """A line whose function is gone would never run."""
-    names = {one.name.rpartition(".")[2] for one in OBJECTS if one.example}
+    names = {one.name.rpartition(".")[2] for one in SHOWN}
     lines = re.findall(r"^(\w+): ", _EXAMPLES, flags=re.MULTILINE)
     assert set(lines) <= names
 

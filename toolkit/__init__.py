@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import accessors
 from .numerals import Span
+from .worked_examples import add_examples
 
 __version__ = "0.1.0"
 
@@ -42,11 +43,7 @@ __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products"
 
 
 def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
-    """Return an order ticket, a widget, for `symbol`. `fields` fills it, e.g. side="SELL", price="70000".
-
-    >>> session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid
-    True
-    """
+    """Return an order ticket, a widget, for `symbol`. `fields` fills it, e.g. side="SELL", price="70000"."""
     from .widgets import OrderTicket
 
     return OrderTicket(self, symbol, **fields)
@@ -56,15 +53,13 @@ def _dashboard(self: Session, symbol: str | int, interval: Span = "1m") -> Dashb
     """Return a widget with ticket, candles, order book, trades, account and blotter.
 
     `symbol` is the product, `interval` the length of the candles, a span (default "1m").
-
-    >>> session.dashboard("BTCUSDC")
-    <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
     """
     from .widgets import Dashboard
 
     return Dashboard(self, symbol, interval)
 
 
+add_examples({"ticket": _ticket, "dashboard": _dashboard}, "Accessors")
 accessors.register("ticket", _ticket)
 accessors.register("dashboard", _dashboard)
 

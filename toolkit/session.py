@@ -283,12 +283,7 @@ class Session(session_methods.SessionMethods):
 
     @cached_property
     def stream(self) -> Stream:
-        """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use.
-
-        >>> with session.stream.ticker("BTCUSDC") as live:
-        ...     live.frame()["last"].item()
-        62500.0
-        """
+        """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
         from .client.stream.stream import Stream
 
         return Stream(self, observe=self._observe, speed=lambda: self.clock.speed)
@@ -309,12 +304,7 @@ class Session(session_methods.SessionMethods):
 
     @cached_property
     def aio(self) -> AsyncSession:
-        """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue.
-
-        >>> import asyncio
-        >>> asyncio.run(session.aio.buy("BTCUSDC", "0.01")).status
-        'FILLED'
-        """
+        """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
 
     @no_keys
@@ -330,12 +320,6 @@ class Session(session_methods.SessionMethods):
         available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
         (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
         Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
-
-        >>> _ = session.buy("BTCUSDC", "0.1")
-        >>> session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round()
-        now          -1.0
-        shocked   -1251.0
-        Name: unrealized_pnl, dtype: float64
         """
         return connecting.what_if(self._local, self.account, symbol, shock)
 
@@ -344,12 +328,7 @@ class Session(session_methods.SessionMethods):
         self._driver.run(self._account())
 
     def close(self) -> None:
-        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more.
-
-        >>> with toolkit.connect(clock="manual") as short:  # closes at the end of the block
-        ...     short.buy("BTCUSDC", "0.01").status
-        'FILLED'
-        """
+        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more."""
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()
@@ -485,3 +464,4 @@ def _short(address: str | None) -> str:
 
 
 add_examples(globals(), "session")
+add_examples(Session, "Session")

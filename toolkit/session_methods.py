@@ -29,12 +29,7 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows,
 
 
 class SessionPermissions(PermissionFlows, Synchronous):
-    """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`.
-
-    >>> session.permissions()[["kind", "name", "status"]]
-        kind     name  status
-    0  agent  toolkit  ACTIVE
-    """
+    """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
 
 
 class AsyncSessionPermissions(PermissionFlows, Asynchronous):
@@ -42,12 +37,7 @@ class AsyncSessionPermissions(PermissionFlows, Asynchronous):
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):
-    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`.
-
-    >>> _ = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
-    >>> session.parent_orders()["status"].tolist()
-    ['RUNNING']
-    """
+    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
 
 
 class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
@@ -55,11 +45,7 @@ class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
 
 
 class SessionLimits(LimitFlows, Synchronous):
-    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`.
-
-    >>> session.limits
-    <SessionLimits trading, no limits>
-    """
+    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`."""
 
 
 class AsyncSessionLimits(LimitFlows, Asynchronous):
@@ -67,12 +53,7 @@ class AsyncSessionLimits(LimitFlows, Asynchronous):
 
 
 class Intents(IntentFlows, Synchronous):
-    """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`.
-
-    >>> _ = session.buy("BTCUSDC", "0.01")
-    >>> session.intents()[["action", "state"]].values.tolist()
-    [['approveAgent', 'ACCEPTED'], ['placeOrder', 'ACCEPTED']]
-    """
+    """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
 
 
 class AsyncIntents(IntentFlows, Asynchronous):
@@ -80,14 +61,7 @@ class AsyncIntents(IntentFlows, Asynchronous):
 
 
 class Products(ProductFlows, Synchronous):
-    """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`.
-
-    >>> session.products()[["tick_size", "step_size"]].head(2)
-             tick_size  step_size
-    symbol
-    BTCUSDC       0.10      0.001
-    ETHUSDC       0.01      0.001
-    """
+    """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
 
 
 class AsyncProducts(ProductFlows, Asynchronous):
@@ -95,12 +69,11 @@ class AsyncProducts(ProductFlows, Asynchronous):
 
 
 class Builder(BuilderFlows, Synchronous):
-    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder.
-
-    >>> toolkit.Builder(session).register("builders").status
-    'ACCEPTED'
-    """
+    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder."""
 
 
 class AsyncBuilder(BuilderFlows, Asynchronous):
     """The asynchronous twin of Builder, on `session.aio`."""
+
+
+add_examples(globals(), "session_methods")

@@ -32,6 +32,23 @@ _EXAMPLES = """
 [session]
 connect: toolkit.connect(clock="manual", seed=3, market="calm")
     → <Session local in this process, account 0xf39F…2266, signs as agent and master>
+[Session]
+what_if: _ = session.buy("BTCUSDC", "0.1") ;
+    session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round().tolist() → [-1.0, -1251.0]
+close: short = toolkit.connect(clock="manual") ; short.close() ; short.stream.health.state → 'idle'
+[Accessors]
+ticket: session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid → True
+dashboard: session.dashboard("BTCUSDC")
+    → <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
+[session_methods]
+SessionPermissions: session.permissions()[["kind", "name", "status"]].values.tolist()
+    → [['agent', 'toolkit', 'ACTIVE']]
+ParentOrders: {twap} ; session.parent_orders()[["status", "done", "slices"]].values.tolist() → [['RUNNING', 1, 5]]
+SessionLimits: session.limits → <SessionLimits trading, no limits>
+Intents: {trade} ; session.intents()[["action", "state"]].values.tolist()
+    → [['approveAgent', 'ACCEPTED'], ['placeOrder', 'ACCEPTED']]
+Products: session.products()["tick_size"].head(2).to_dict() → {'BTCUSDC': 0.1, 'ETHUSDC': 0.01}
+Builder: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
 [TradingFlows]
 product: session.product("BTCUSDC").tick_size → Decimal('0.1')
 buy: session.buy("BTCUSDC", "0.01") → <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>
@@ -75,8 +92,14 @@ place: {other} ; _ = toolkit.Builder(other).register("builders") ;
     _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
     toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
 [ProductFlows]
+margin_tables: session.products.margin_tables().loc[1, "max_leverage"].tolist() → [40.0, 20.0]
 currencies: session.products.currencies().index.tolist() → ['USDC']
 [TableFlows]
+ticker: session.ticker("BTCUSDC")[["last", "mark_price", "funding_rate"]].values.tolist()
+    → [[62500.0, 62500.0, 5e-05]]
+trades: session.trades("BTCUSDC", limit=2)[["side", "price", "quantity"]].values.tolist()
+    → [['SELL', 62503.4, 0.009], ['SELL', 62500.0, 0.025]]
+wallet_balances: session.wallet_balances()[["currency", "balance"]].values.tolist() → [['USDC', 10000.0]]
 tickers: session.tickers()["mark_price"].idxmax() → 'BTCUSDC'
 fee_rates: session.fee_rates().loc["BTCUSDC"].to_dict() → {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
 funding_rates: session.funding_rates("BTCUSDC")["annualised"].item() → 0.1095

@@ -68,12 +68,6 @@ class ProductFlows(SessionPart):
         Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
         the notional), max_leverage (float64). The functions of `toolkit.margin` take the rows.
         Source: docs/published.md, "Info API": ProductMeta.
-
-        >>> session.products.margin_tables().head(2)
-                    floor  maintenance_rate  max_leverage
-        table
-        1             0.0            0.0125          40.0
-        1      20000000.0            0.0250          20.0
         """
         frame: pd.DataFrame = yield from self._session._reader.meta("marginTables", exact, index)
         return frame
@@ -226,11 +220,6 @@ class TableFlows:
         Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
         change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed. `session.stream.ticker`
         keeps it up to date. Raises UnknownProduct, and StaleData when the feed sends nothing in time.
-
-        >>> session.ticker("BTCUSDC")[["last", "mark_price", "funding_rate"]]
-                    last  mark_price  funding_rate
-        symbol
-        BTCUSDC  62500.0     62500.0       0.00005
         """
         from .frames import indexed, joined
 
@@ -299,11 +288,6 @@ class TableFlows:
 
         Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Raises as
         `ticker` does.
-
-        >>> session.trades("BTCUSDC", limit=2)[["side", "price", "quantity"]]
-           side    price  quantity
-        0  SELL  62503.4     0.009
-        1  SELL  62500.0     0.025
         """
         from .frames import indexed, joined
 
@@ -403,10 +387,6 @@ class TableFlows:
         exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
         Columns as in `help(session.info.wallet_balances)`.
-
-        >>> session.wallet_balances()[["currency", "balance", "equity"]]
-          currency  balance   equity
-        0     USDC  10000.0  10000.0
         """
         given = {"account": account, "include_zero": True}
         return (yield from self._reader.table("wallet_balances", given, exact, index))
