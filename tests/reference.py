@@ -30,8 +30,9 @@ sys.path.append(str(ROOT / "docs"))
 import pages  # noqa: E402
 
 WITH_EXAMPLES = (
-    "session", "info", "exchange", "stream", "intents", "parent-orders-of-a-session", "session-limits", "permissions", "listed-products",
-    "builder", "orders", "plots", "research", "metrics", "luck", "data", "live", "receipts", "parent-orders", "report",
+    "session", "info", "exchange", "stream", "intents", "parent-orders-of-a-session", "session-limits", "permissions",
+    "listed-products", "builder", "orders", "plots", "research", "metrics", "luck", "data", "live", "receipts",
+    "parent-orders", "report",
 )  # fmt: skip
 """Pages whose functions and methods each have an example."""
 WITH_PARAMETERS = (*WITH_EXAMPLES, "context")

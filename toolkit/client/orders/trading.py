@@ -156,26 +156,17 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Sell at a limit price, or at market without a price, and return the Receipt.
+        """Sell at a limit price, or at market without a price, and return the Receipt. Errors are those of `buy`.
 
-        symbol: product, by symbol or code.
-        quantity: base units, a multiple of the step size. Give it or `value`.
-        price: limit price in USDC (default: none, a market order).
-        value: USDC to sell for in place of `quantity`, rounded down to a step.
-        type: LIMIT or MARKET (default: LIMIT with a price, else MARKET).
-        tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
-        reduce_only: True for an order that only reduces, TP_FROM_POSITION or SL_FROM_POSITION for an exit (default:
-            False).
-        cl_ord_id: your id of the order, a whole number (default: one is made).
+        symbol, quantity: product, by symbol or code, and base units, a multiple of the step size. Give it or `value`.
+        price, value: limit price in USDC (default: none, a market order), and USDC to sell for in place of `quantity`.
+        type, tif: LIMIT or MARKET (default: by the price), and GTC, IOC, FOK or POST_ONLY (default: GTC, IOC at
+            market).
+        reduce_only, cl_ord_id: True for an order that only reduces (default: False), and your id (default: one is
+            made).
         slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
-        tp, sl: take-profit and stop-loss of a bracket, a mark price in USDC that triggers it, or an order (default:
-            none).
-        trigger_price: price in USDC that triggers such an exit (default: none).
-        trigger_by: price that triggers it: LAST_PRICE (default), MARK_PRICE or INDEX_PRICE.
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
-        vault_address: vault to trade for (default: the account).
-
-        Errors are those of `buy`.
+        tp, sl, trigger_price, trigger_by: exits, as in `buy` (default: none).
+        expiry_after, vault_address: as in `buy` (default: in a minute, and the account).
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
