@@ -318,8 +318,8 @@ metrics: run.metrics()[["sharpe", "max_drawdown"]].astype(float).round(3).to_dic
     → {'sharpe': 4.03, 'max_drawdown': -0.02}
 measures: round(run.measures()["total_return"], 4) → 0.0258
 fine_returns: len(run.fine_returns()) → 200
-luck: run.luck(trials=10)[["probabilistic_sharpe", "deflated_sharpe"]].astype(float).round(3).to_dict()
-    → {'probabilistic_sharpe': 0.728, 'deflated_sharpe': 0.167}
+luck: run.luck(trials=10)[["probabilistic_sharpe", "observations"]].astype(float).round(3).to_dict()
+    → {'probabilistic_sharpe': 0.728, 'observations': 200.0}
 report: run.report().axes[0].get_title(loc="left") → 'Equity, USDC'
 page: run.page() → <Page 'Cross (fast = 5, slow = 20)'>
 save: run.save("my-run").name → 'my-run'
