@@ -39,6 +39,12 @@ METHODS = (
         "`session.parent_orders`: orders that are traded over a time.",
     ),
     (
+        "session-limits",
+        "Limits of a session",
+        "toolkit.session_methods.SessionLimits",
+        "`session.limits`: what every order is checked against before it is signed, and the kill switch.",
+    ),
+    (
         "permissions",
         "Permissions",
         "toolkit.session_methods.SessionPermissions",
@@ -117,6 +123,30 @@ MODULES = (
     ("testing", "Fixtures for your tests", "toolkit.testing"),
 )
 """Page, title, module: modules that get a page for each public function and class."""
+
+PREAMBLE = """\
+import pandas as pd
+import toolkit
+from toolkit import margin, orders, plots, report, research
+from toolkit.research import data, indicators, luck, metrics, models
+
+session = toolkit.connect(clock="manual")  # its market is the same each time
+bars = session.klines("BTCUSDC", "1h", limit=200)
+
+
+class Cross(research.Strategy):
+    fast, slow = 5, 20
+
+    def on_bar(self, ctx, bar):
+        close = ctx.bars(bar.symbol).close
+        if len(close) >= self.slow:
+            rising = close[-self.fast :].mean() > close[-self.slow :].mean()
+            ctx.target(bar.symbol, "0.1" if rising else "-0.1")
+
+
+run = research.backtest(Cross, bars)
+"""
+"""What the examples of the docstrings start from. Each object's examples have a session of their own."""
 
 ENTRY = ("toolkit.session.connect", "toolkit.session.ask")
 """Functions shown with the session."""

@@ -1,8 +1,9 @@
-"""The names that hang on a session, as a tree; `python -m tests.surface` writes them into docs/session.md."""
+"""The names of a session by task, with what they are; `python -m tests.surface` writes them into docs/session.md."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,30 @@ GROUPS = ("intents", "limits", "parent_orders", "permissions", "products", "cloc
 """Names with methods of their own, shown in the tree."""
 HEAD = """# The session
 
-Everything that hangs on a session, with its parts. `session.aio` has the same names, awaited (widgets and `venue` are
-not awaited). A group such as `session.products` is called for its table and has further methods. `help(name)` explains
-each. This page is written from the code: `python -m tests.surface`.
+This page lists every name of a session by task: read, trade, settings, live. You need a session, `toolkit.connect()`.
+In Jupyter `session.buy?` explains a name with its parameters and an example. `session.aio` has the same names, awaited
+(widgets and `venue` are not awaited). A group such as `session.products` is called for its table and has further
+methods. This page is written from the code: `python -m tests.surface`.
 """
+
+
+KINDS = {
+    "Read": "klines ticker tickers trades order_book products product funding_rates fee_rates"
+    " positions orders order fills wallet_balances what_if clock info",
+    "Trade": "buy sell place replace cancel cancel_all close_position twap"
+    " parent_orders stop_all resolve intents ticket exchange",
+    "Settings": "limits permissions account wallet environment aio venue close",
+    "Live": "stream dashboard",
+}
+"""What a session's own names are for, in the order of the page."""
+SAID = {
+    "wallet": "The keys, or None for a session that only reads",
+    "environment": "Names, addresses and chain of the exchange",
+    "venue": "The local venue, in this process or served, None elsewhere",
+    "venue.control": "Everything that the owner of a venue can do to it",
+    "venue.host": "The machinery of a venue in this process",
+}
+"""What attributes are, which have no docstring."""
 
 
 def public(thing: object) -> list[str]:
@@ -35,10 +56,12 @@ def page(session: toolkit.Session) -> str:
     """Return the text of the page."""
     found = walk(session)
     sections = [HEAD]
-    for part, names in found.items():
-        path = f"session.{part}" if part else "session"
-        rows = [_row(session, f"{part}.{name}" if part else name) for name in names if name not in PARTS or part]
-        sections.append("\n".join([f"## {path} ({len(names)} names)", "", *rows, ""]))
+    for kind, names in KINDS.items():
+        rows = [_row(session, name) for name in names.split()]
+        sections.append("\n".join([f"## {kind}: `session.…`", "", *rows, ""]))
+    for part in PARTS:
+        rows = [_row(session, f"{part}.{name}") for name in found[part]]
+        sections.append("\n".join([f"## session.{part} ({len(rows)} names)", "", *rows, ""]))
     total = sum(map(len, found.values()))
     sections.append(
         f"In all {total} names, and {len(inspect.signature(toolkit.connect).parameters)} parameters of `connect`.\n"
@@ -47,13 +70,16 @@ def page(session: toolkit.Session) -> str:
 
 
 def _row(session: toolkit.Session, path: str) -> str:
-    further = ""
-    if path in GROUPS:
-        thing: Any = session
-        for name in path.split("."):
-            thing = getattr(thing, name)
-        further = ": " + ", ".join(f"`.{name}`" for name in public(thing))
-    return f"- `{path.rpartition('.')[2]}`{further}"
+    *parts, name = path.split(".")
+    holder: Any = session
+    for part in parts:
+        holder = getattr(holder, part)
+    member = inspect.getattr_static(type(holder), name, None)
+    text = inspect.getdoc(member) if callable(getattr(member, "__get__", None)) else ""
+    first = re.split(r"[.:] (?![^(]*\))|\n\n", text or SAID.get(path, ""))[0].replace("\n", " ").rstrip(".:")
+    further = ", ".join(f"`.{one}`" for one in public(getattr(holder, name))) if path in GROUPS else ""
+    said = ". ".join(part for part in (first, f"Further: {further}" if further else "") if part)
+    return f"- `{name}`: {said}" if said else f"- `{name}`"
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ BASE = {
     "ethereum",
     "extras",
     "stored",
+    "worked_examples",
 }
 MAY_IMPORT = {
     "secrecy": set(),
@@ -49,7 +50,7 @@ MAY_IMPORT = {
     "venue": {"protocol"} | BASE,
     "interchange": {"errors", "extras"},
     "pictures": {"extras"},
-    "plots": {"errors", "guards", "extras", "interchange", "numerals", "pictures"},
+    "plots": {"errors", "guards", "extras", "interchange", "numerals", "pictures", "worked_examples"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 

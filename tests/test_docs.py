@@ -284,13 +284,14 @@ def test_every_name_here_that_is_given_for_one_elsewhere_exists() -> None:
 def test_what_goes_wrong_is_explained_for_every_code_and_every_error() -> None:
     codes = {int(row[0]): row[1] for row in rows("when-it-goes-wrong.md", 4) if row[0].isdigit()}
     assert codes == {code: f"`{kind.__name__}`" for code, kind in errors.EXCHANGE_ERRORS.items()}
-    explained = {name for row in rows("when-it-goes-wrong.md", 3) for name in names_of(row[0])}
-    public = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ToolkitError)}
-    roots = {"ToolkitError", "ExchangeError", "TransportError", "FeedError", "VenueError", "UnknownCode"}
-    # kinds of InputError, with the codes above
-    ways = {"MalformedRequest", "UnknownAction", "UnknownKeyword", "BadSignature"}
+    remedies = {name: row[2] for row in rows("when-it-goes-wrong.md", 3) for name in names_of(row[0])}
+    kinds = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
+    public = {name for name, kind in kinds.items() if issubclass(kind, ToolkitError | Warning)}
     answers = {kind.__name__ for kind in errors.EXCHANGE_ERRORS.values()}
-    assert public - roots - ways - answers <= explained, public - roots - ways - answers - explained
+    assert public - answers <= {name for name, remedy in remedies.items() if remedy}, public - answers - set(remedies)
+    assert len(public) >= 38
+    named = {name for name in remedies if re.fullmatch(r"[A-Z]\w+(Error|Warning)|[A-Z][a-z]+[A-Z]\w+", name)}
+    assert named <= public, f"no such errors: {named - public}"
 
 
 def test_the_commands_and_codes_have_a_page(pages: Any, tmp_path: Path) -> None:

@@ -37,6 +37,12 @@ def test_the_page_lists_what_there_is(session: toolkit.Session) -> None:
     assert surface.PAGE.read_text(encoding="utf-8") == surface.page(session), "run python -m tests.surface"
 
 
+def test_the_page_has_each_name_of_a_session_once_and_says_what_it_is(session: toolkit.Session) -> None:
+    names = " ".join(surface.KINDS.values()).split()
+    assert sorted(names) == surface.public(session)
+    assert [row for row in surface.page(session).splitlines() if row.startswith("- ") and ": " not in row] == []
+
+
 @pytest.mark.parametrize("old", MOVED)
 def test_a_name_that_is_gone_names_what_to_use(session: toolkit.Session, old: str) -> None:
     module = importlib.import_module("toolkit.research.strategy") if old.startswith("strategy.") else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import accessors
 from .extras import on_first_use
 from .numerals import Span
+from .worked_examples import add_examples
 
 __version__ = "0.1.0"
 
@@ -41,19 +42,23 @@ __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products"
 
 
 def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
-    """Return an order ticket, a widget; `fields` fills it, e.g. side="SELL", price="70000"."""
+    """Return an order ticket, a widget, for `symbol`. `fields` fills it, e.g. side="SELL", price="70000"."""
     from .widgets import OrderTicket
 
     return OrderTicket(self, symbol, **fields)
 
 
 def _dashboard(self: Session, symbol: str | int, interval: Span = "1m") -> Dashboard:
-    """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
+    """Return a widget with ticket, candles, order book, trades, account and blotter.
+
+    `symbol` is the product, `interval` the length of the candles, a span (default "1m").
+    """
     from .widgets import Dashboard
 
     return Dashboard(self, symbol, interval)
 
 
+add_examples({"ticket": _ticket, "dashboard": _dashboard}, "Accessors")
 accessors.register("ticket", _ticket)
 accessors.register("dashboard", _dashboard)
 

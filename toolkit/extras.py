@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .errors import MissingPackage
+from .worked_examples import add_examples
 
 DISTRIBUTION = "afx-toolkit"
 """Name of the distribution in package indexes. The import name and the command are `toolkit`."""
@@ -55,11 +56,11 @@ def need(*packages: str) -> None:
             raise MissingPackage(message, name=package)
 
 
-def on_first_use(package: str, homes: Mapping[str, str], *packages: str) -> Callable[[str], Any]:
+def on_first_use(package: str, homes: Mapping[str, str], *packages: str, examples: str = "") -> Callable[[str], Any]:
     """Return the `__getattr__` of a package whose names load on first use, so that it is cheap to import.
 
     `homes` has the module of each name, relative to the package; one that ends in the name is that name itself.
-    `packages` are optional ones that every name needs.
+    `packages` are optional ones that every name needs. `examples` is the section of the names' worked examples.
     """
 
     def load(name: str) -> Any:
@@ -71,6 +72,8 @@ def on_first_use(package: str, homes: Mapping[str, str], *packages: str) -> Call
         module = import_module(f".{homes[name]}", package)
         value = module if homes[name].rpartition(".")[2] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
+        if examples:
+            add_examples({name: value}, examples)
         return value
 
     return load

@@ -103,12 +103,11 @@ def follow(
 ) -> FollowingVenue:
     """Return a local venue whose market is another venue's, once its books and prices are there.
 
-    Parameters:
-        upstream: a session of the other venue, which only reads; it is closed with the venue.
-        symbols: products to follow (default: all).
-        when_stale: "pause" trading while the feed is lost, or "continue" at the last known book.
-        accounts: funded development accounts; `options` are further ones of LocalVenue (journal, wire …).
-        timeout: seconds to wait for the first books.
+    upstream: a session of the other venue, which only reads; it is closed with the venue.
+    symbols: products to follow (default: all).
+    when_stale: "pause" trading while the feed is lost, or "continue" at the last known book.
+    accounts: funded development accounts; `options` are further ones of LocalVenue (journal, wire …).
+    timeout: seconds to wait for the first books.
 
     Raises InputError for unknown symbols, TransportError and StaleData when the other venue does not answer.
     """

@@ -23,6 +23,7 @@ from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .suggestions import meant
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from .checks import Failure
@@ -48,10 +49,10 @@ class Shape(ABC):
 
     @abstractmethod
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that it breaks; empty if it passes."""
+        """Return every pre-trade rule of `product` that it breaks, empty if it passes."""
 
     def check(self, product: Product) -> Self:
-        """Return it if it passes every pre-trade rule. Raises CheckFailed with all failures."""
+        """Return it if it passes every pre-trade rule of `product`. Raises CheckFailed with all failures."""
         if failures := self.failures(product):
             raise CheckFailed(failures)
         return self
@@ -83,10 +84,10 @@ ARGUMENTS = {
 class Order(Shape):
     """One order. Create it with the functions of this module, change it with `dataclasses.replace`.
 
-    `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0" in a take-profit or
-    stop is the whole position), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
-    `conditional` is the type of a builder's conditional order, else None; LIMIT and MARKET follow from the price. An
-    order with a take-profit or a stop-loss is a `Bracket`.
+    Fields are those of `order`: `symbol`, `side`, `tif`, `reduce_only`, `cl_ord_id`, `parent_ord_id`, `trigger_by`.
+    Amounts are decimal text: `quantity` in base units ("0" in a take-profit or stop is the whole position), `price` and
+    `trigger_price` in USDC (price None: a market order), `slippage` a ratio. `conditional` is the type of a builder's
+    conditional order, else None. LIMIT and MARKET follow from the price. An order with exits is a `Bracket`.
     """
 
     symbol: str | int
@@ -121,7 +122,7 @@ class Order(Shape):
         return (self,)
 
     def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
-        """Return the order item on the wire. `reduce_field` is reduceOnly in brackets and replacements."""
+        """Return the order item of `product` on the wire. `reduce_field` is reduceOnly in brackets and replacements."""
         item: dict[str, Any] = {
             "symbolCode": product.code,
             "ordPx": self.price if self.price is not None else "0",
@@ -134,11 +135,11 @@ class Order(Shape):
         return item | {name: value for name, value in optional.items() if value is not None}
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
-        """Return the items of its action on the wire: one."""
+        """Return the items of its action on the wire, for `product`: one."""
         return [self.to_item(product)]
 
     def failures(self, product: Product, *, entry: Decimal | None = None) -> list[Failure]:
-        """Return every pre-trade rule that this order breaks; empty if it passes. `entry` as in `check_order`."""
+        """Return every pre-trade rule of `product` that it breaks, empty if it passes. `entry` as in `check_order`."""
         from . import checks
 
         builder = self.conditional is not None  # only a builder can place it
@@ -164,7 +165,7 @@ class Order(Shape):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bracket(Shape):
-    """An order with a take-profit, a stop-loss or both, which close what it opens. Create it with `bracket`.
+    """An order with a `take_profit`, a `stop_loss` or both, which close what it opens. Create it with `bracket`.
 
     They wait until `entry` fills, and one cancels the other. It is no `Order`: it is placed alone, in one request, and
     can't replace an order. Raises InputError for a leg that does not close the entry.
@@ -197,7 +198,7 @@ class Bracket(Shape):
         return tuple(leg for leg in (self.entry, self.take_profit, self.stop_loss) if leg is not None)
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
-        """Return the items of its action on the wire, the entry first."""
+        """Return the items of its action on the wire, for `product`, the entry first."""
         return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
@@ -243,13 +244,23 @@ def order(
     tp: Amount | Order | None = None,
     sl: Amount | Order | None = None,
 ) -> Order | Bracket:
-    """Return an order, or a Bracket with `tp` or `sl`; the other functions of this module are shorter forms of it.
+    """Return an order, or a Bracket with `tp` or `sl`. The other functions of this module are shorter forms of it.
 
-    Names are accepted in any case. An order without a price is a market order; `type` (LIMIT or MARKET) is optional and
-    must agree. STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT and TAKE_PROFIT_MARKET make a conditional order with
-    `trigger_price`, which only a builder can place (`session.builder.place`). `tif` defaults to GTC with a price and
-    IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl` make a bracket: trigger prices, or orders. Raises
-    InputError, which names the field.
+    symbol, side: symbol or code of the product, and BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE in any case.
+    quantity: base units, exact text, a whole number or Decimal.
+    price: limit price in USDC (default: none, a market order).
+    tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+    reduce_only: True (REDUCE_ONLY), TP_FROM_POSITION or SL_FROM_POSITION (default: none).
+    cl_ord_id, parent_ord_id: your id of the order (default: one is made), and the order whose exit it is (default:
+        none).
+    trigger_price, trigger_by: price in USDC that triggers an exit, and which price: LAST_PRICE (default), MARK_PRICE or
+        INDEX_PRICE.
+    slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
+    type: LIMIT or MARKET (default: by the price). STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT and TAKE_PROFIT_MARKET
+        make a conditional order with `trigger_price`, which only a builder can place (`toolkit.Builder`).
+    tp, sl: exits of a bracket: trigger prices in USDC, or orders (default: none).
+
+    Raises InputError, which names the field.
     """
     chosen = _one_of(side, SIDES, "side")
     conditional = _conditional_type(type, price, trigger_price)
@@ -302,7 +313,7 @@ def buy(
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
 @no_keys
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
-    """Return a buy order: at `price`, or at market without one. Options as in `order`."""
+    """Return a buy order for `symbol`: `quantity` at `price`, or at market without one. `options` as in `order`."""
     return order(symbol, "BUY", quantity, price, **options)
 
 
@@ -318,7 +329,7 @@ def sell(
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
 @no_keys
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
-    """Return a sell order: at `price`, or at market without one. Options as in `order`."""
+    """Return a sell order for `symbol`: `quantity` at `price`, or at market without one. `options` as in `order`."""
     return order(symbol, "SELL", quantity, price, **options)
 
 
@@ -334,7 +345,7 @@ def limit(
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
 @no_keys
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
-    """Return a limit order. Options as in `order`."""
+    """Return a limit order. `symbol`, `side`, `quantity`, `price` and `options` as in `order`."""
     return order(symbol, side, quantity, price, **options)
 
 
@@ -346,7 +357,7 @@ def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
 @no_keys
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
-    """Return a market order: IOC unless `tif="FOK"`; `slippage` limits its price (a ratio, 0.01 is 1 %)."""
+    """Return a market order: IOC unless `tif="FOK"`. `symbol`, `side`, `quantity` and `options` as in `order`."""
     return order(symbol, side, quantity, None, **options)
 
 
@@ -361,9 +372,13 @@ def stop(
     trigger_by: str = "MARK_PRICE",
     **options: Any,
 ) -> Order:
-    """Return a stop-loss of a position: `side` SELL for a long, BUY for a short.
+    """Return a stop-loss of a position.
 
-    It closes at market, or at `price`. Quantity 0 closes the position's whole size at the time of the trigger.
+    symbol, side: the product, and SELL for a long, BUY for a short.
+    trigger, trigger_by: price in USDC that triggers it, and which price (default: MARK_PRICE).
+    quantity, price: base units and limit price in USDC (default: the whole position at the time of the trigger, at
+        market).
+    options: as in `order`.
     """
     when: dict[str, Any] = {"trigger_price": trigger, "trigger_by": trigger_by}
     return _without_legs(order(symbol, side, quantity, price, reduce_only="SL_FROM_POSITION", **when, **options))
@@ -380,7 +395,10 @@ def take_profit(
     trigger_by: str = "MARK_PRICE",
     **options: Any,
 ) -> Order:
-    """Return a take-profit of a position: `side` SELL for a long, BUY for a short. Arguments as in `stop`."""
+    """Return a take-profit of a position.
+
+    symbol, side, trigger, quantity, price, trigger_by, options: as in `stop`.
+    """
     when: dict[str, Any] = {"trigger_price": trigger, "trigger_by": trigger_by}
     return _without_legs(order(symbol, side, quantity, price, reduce_only="TP_FROM_POSITION", **when, **options))
 
@@ -395,9 +413,9 @@ def _without_legs(made: Order | Bracket) -> Order:
 def bracket(
     entry: Order | Bracket, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
 ) -> Bracket:
-    """Return `entry` with a take-profit, a stop-loss, or both; each is a trigger price or an order.
+    """Return `entry` with exits: `take_profit`, `stop_loss`, or both, each a trigger price in USDC or an order.
 
-    They close what the entry opens; when one of them has closed it, the other is cancelled. Raises InputError for an
+    They close what the entry opens. When one of them has closed it, the other is cancelled. Raises InputError for an
     entry that is a bracket already, and for an order that does not close the entry.
     """
     if isinstance(entry, Bracket):
@@ -438,9 +456,10 @@ def _closing(side: str) -> Side:
 def close_position(
     symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
 ) -> Order:
-    """Return the reduce-only order that closes a position of `size` base units (negative for a short).
+    """Return the reduce-only order that closes a position in `symbol` of `size` base units (negative for a short).
 
-    In hedge mode (`hedge=True`) it has a *_CLOSE_HEDGE side. `session.close_position` reads the size from the venue.
+    `price` is a limit price in USDC (default: at market). In hedge mode (`hedge=True`) it has a *_CLOSE_HEDGE side.
+    `options` as in `order`. `session.close_position` reads the size from the venue.
     """
     held = exact(size, "size")
     if held == 0:
@@ -472,11 +491,16 @@ def scale(
     rounding: Direction | None = None,
     **options: Any,
 ) -> list[Order] | Ladder:
-    """Return a ladder: `count` limit orders at evenly spaced prices from `first` to `last`, of total `quantity`.
+    """Return a ladder: limit orders at evenly spaced prices.
 
-    The quantity is split evenly, or by `weights`, into whole steps, and adds up exactly. Prices between ticks are
-    rounded in the direction `rounding`; without it they are an error. Of a Product the orders are returned; of a symbol
-    or code a Ladder for `session.place`, which makes them then. Raises InputError, which names the field.
+    product: a Product, of which the orders are returned, or a symbol or code, of which a Ladder for `session.place` is.
+    side, quantity: as in `order`. The quantity of all orders together is split into whole steps, and adds up exactly.
+    first, last, count: prices in USDC of the first and the last order, and how many there are.
+    weights: relative quantities of the orders (default: all equal).
+    rounding: direction in which prices between ticks are rounded (default: they are an error).
+    options: as in `order`.
+
+    Raises InputError, which names the field.
     """
     symbol, side = product.symbol if isinstance(product, Product) else product, _one_of(side, SIDES, "side")
 
@@ -492,8 +516,8 @@ def scale(
 class Twap(Shape):
     """A quantity traded in equal parts over a time (time-weighted average price). Create it with `twap`.
 
-    `quantity` in base units, `duration_ms` from the first to the last of the `slices` child orders, `price` the limit
-    of each (None: at market), `slippage` a ratio for those at market.
+    `symbol`, `side` and `reduce_only` as in `order`, `quantity` in base units, `duration_ms` from the first to the last
+    of the `slices` child orders, `price` the limit of each (None: at market), `slippage` a ratio for those at market.
     """
 
     symbol: str | int
@@ -560,10 +584,12 @@ def twap(
     slippage: Amount | None = None,
     reduce_only: bool = False,
 ) -> Twap:
-    """Return a TWAP: `quantity` traded in `slices` equal child orders, evenly from now to the end of `duration`.
+    """Return a TWAP: a quantity traded in equal child orders, evenly from now on. `session.twap` places them.
 
-    `duration` is a span such as "30m" or a timedelta; `slices` is 2 to 500, by default one each 30 s. The child
-    orders are IOC at market, or with `price` never worse than that. `session.twap` places them. Raises InputError.
+    symbol, side, quantity, reduce_only: as in `order`. The quantity is that of all child orders together.
+    duration: span from the first child order to the last, such as "30m" or a timedelta.
+    slices: number of child orders, 2 to 500 (default: one each 30 s).
+    price, slippage: worst price in USDC, or largest distance at market, a ratio (default: at market, within 0.03).
     """
     span_ms = milliseconds(duration, "duration")
     chosen = min(max(span_ms // SLICE_MS + 1, 2), MAX_SLICES) if slices is None else slices
@@ -612,3 +638,6 @@ def _text(value: Amount | None, name: str) -> str | None:
 
 def _id(value: int | str | None, name: str) -> int | None:
     return None if value is None else identifier(value, name)
+
+
+add_examples(globals(), "orders")

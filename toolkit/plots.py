@@ -23,6 +23,7 @@ from .interchange import to_pandas
 from .numerals import unit_text
 from .pictures.panes import DARK, LIGHT, CandleSeries, Columns, HorizontalLine, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,7 @@ BIDS = frozenset({"BID", "BUY", "BIDS"})
 
 
 def use(theme: Theme | str) -> Theme:
-    """Set the default theme and return it. Raises ValueError for an unknown name."""
+    """Set the default `theme` and return it. Raises ValueError for an unknown name."""
     global _default
     _default = theme_named(theme)
     return _default
@@ -49,7 +50,7 @@ def use(theme: Theme | str) -> Theme:
 
 @no_keys
 def theme_named(theme: Theme | str | None) -> Theme:
-    """Return a theme by its name, a theme as it is, or for None the default. Raises ValueError for an unknown name."""
+    """Return a `theme` by its name, a theme as it is, the default for None. Raises ValueError for an unknown name."""
     if theme is None:
         return _default
     if isinstance(theme, Theme):
@@ -67,10 +68,10 @@ def candles(
     theme: Theme | str | None = None,
     ax: Axes | None = None,
 ) -> Axes | tuple[Axes, Axes]:
-    """Draw candles, with the traded volume under them.
+    """Draw candles, with the traded volume under them. `title`, `theme` and `ax` (your Axes) default to none.
 
-    `klines` is a frame of `session.klines` (index or column `time`; open, high, low, close, volume). Returns the Axes
-    of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
+    `klines` is a frame of `session.klines` (index or column `time`, open, high, low, close, volume). Returns the Axes
+    of the prices and that of the volume. With `volume=False`, or on an `ax`, it returns only the Axes of the prices. A
     time without candles stays empty.
     """
     frame = _by_time(_frame(klines, "klines", ("open", "high", "low", "close"), "session.klines"))
@@ -91,9 +92,9 @@ def candles(
 def depth(
     book: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw how much rests in the book up to each price, bids to the left and asks to the right.
+    """Draw how much rests in the book up to each price. `title`, `theme` and `ax` (your Axes) default to none.
 
-    `book` has columns side (BID or ASK; BUY or SELL), price (USDC) and quantity (base units), in any order of rows.
+    `book` has columns side (BID or ASK, BUY or SELL), price (USDC) and quantity (base units), in any order of rows.
     """
     book = _frame(book, "book", ("side", "price", "quantity"), "session.order_book")
     colours = theme_named(theme)
@@ -131,9 +132,9 @@ def depth(
 def equity(
     curve: pd.DataFrame | pd.Series[Any], *, title: str | None = None, theme: Theme | str | None = None
 ) -> tuple[Axes, Axes]:
-    """Draw equity over time and, under it, how far it is below its highest value so far.
+    """Draw equity over time, and its fall below its highest value so far. `title` and `theme` default to none.
 
-    `curve` is a Series by time, or a frame with a column equity (or balance, as the ledger's; USDC) and index or column
+    `curve` is a Series by time, or a frame with a column equity (or balance, as the ledger's, USDC) and index or column
     time. Returns the Axes of the equity and that of the drawdown.
     """
     values = _equity_series(curve)
@@ -155,11 +156,11 @@ def equity(
 def funding(
     rates: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
 ) -> Axes | tuple[Axes, Axes]:
-    """Draw funding, rates of a product or what an account paid and received, and under it the sum so far.
+    """Draw funding and the sum so far. `title`, `theme` and `ax` (your Axes) default to none.
 
     `rates` is a frame of `session.info.funding_rate_history` (bars are % an interval), of funding rates as
-    `research.data.load` reads them (a column rate), or of `info.funding_payments` (bars are USDC; negative is paid).
-    Returns the Axes of the bars and that of the sum (%, USDC); on an `ax` of yours only the Axes of the bars.
+    `research.data.load` reads them (a column rate), or of `info.funding_payments` (bars are USDC, negative is paid).
+    Returns the Axes of the bars and that of the sum (%, USDC). On an `ax` it returns only the Axes of the bars.
     """
     rates = _frame(rates, "rates", (), "session.info.funding_rate_history or session.info.funding_payments")
     paid = "amount" in rates.columns
@@ -179,7 +180,7 @@ def funding(
 def positions(
     held: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw signed position sizes over time, long above zero and short below, a line a product.
+    """Draw signed position sizes over time, a line a product. `title`, `theme` and `ax` (your Axes) default to none.
 
     `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
     and times as index.
@@ -241,3 +242,6 @@ def _sizes(held: pd.DataFrame) -> pd.DataFrame:
     by_product = moved.groupby([fills.index, fills["symbol"].astype(str)]).sum().unstack(fill_value=0)
     by_product.columns.name = None
     return by_product.cumsum().round(12)
+
+
+add_examples(globals(), "plots")

@@ -23,6 +23,7 @@ from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 from .returns import growth
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,9 +76,8 @@ def account_day(
 ) -> Figure:
     """Draw a day of an account: equity, margin ratio, fills by product, funding. Returns the Figure.
 
-    The title of the equity panel shows its last value, the profit or loss, and the time-weighted return, both without
-    deposits and withdrawals.
-    Arguments and errors as in `account_frames`; `theme` as in `plots`.
+    `source`, `account`, `day` and errors as in `account_frames`, `theme` as in `plots`. The title of the equity panel
+    shows its last value, the profit or loss, and the time-weighted return, both without deposits and withdrawals.
     """
     frames = account_frames(source, account, day=day)
     core = _core(source)
@@ -100,7 +100,7 @@ def account_day(
 
 
 def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.PathLike[str]) -> Path:
-    """Write a frame, or one sheet for each name, to an .xlsx file that Excel and LibreOffice open; return its path.
+    """Write `frames` (one, or one sheet for each name) to the .xlsx file `path`, and return the path.
 
     Times are UTC without a zone, which spreadsheets don't know, and their columns say so. Decimals become numbers, and
     whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them. Raises MissingPackage
@@ -264,3 +264,6 @@ def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
     ax.set_xlim(left - (right - left) * 0.015, right + (right - left) * 0.015)
     seconds = (right - left) * DAY <= _SECONDS
     ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M:%S" if seconds else "%H:%M"))  # type: ignore[no-untyped-call]
+
+
+add_examples(globals(), "report")

@@ -33,6 +33,7 @@ from .guards import no_keys
 from .limits import Limits
 from .secrecy import Secret
 from .wallet import Wallet
+from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,15 +69,20 @@ def connect(
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
-    `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
-    locally, where it is a development wallet); `account` is the master's address, or locally a number or name. With
-    `base_url` the local venue is one that is served elsewhere, with its feed; its keys are the public ones or those of
-    TOOLKIT_KEYS_FILE, and `control_token` opens `session.venue`. Locally in process: `clock` "real" or "manual" (time
-    moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm", "stressed", a `Market`, None), `venue` to
-    join. `follow` ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it.
-    "binance:BTC/USDT:USDT" follows a market of another exchange by ccxt, as the product `as_symbol`.
-    `transport` is one of httpx or httpx2. `limits` are checked before every order is signed, see `toolkit.Limits`.
-    How requests are sent, such as `timeout` and `confirm`, is explained at `toolkit.connecting.Sending`.
+    environment: "local" (default), "testnet", "mainnet" or an Environment.
+    wallet: the keys (default: none, which is read-only, locally a development wallet).
+    account: address of the master, or locally its number or name (default: the wallet's).
+    venue, clock: a LocalVenue to join (default: a new one), whose clock is "real" (default) or "manual": time moves by
+        `session.venue.advance` only.
+    seed, market: of a new venue: a whole number (default: 7), and "usual" (default), "calm", "stressed", a `Market` or
+        None.
+    base_url, control_token: address of a venue that is served elsewhere (default: TOOLKIT_BASE_URL), and the token that
+        opens its `session.venue`. Its keys are the public ones, or those of TOOLKIT_KEYS_FILE.
+    transport: a transport of httpx or httpx2 (default: one is made).
+    follow, fork: a market that the local venue takes over: "mainnet", an address, a session, or by ccxt one such as
+        "binance:BTC/USDT:USDT" as the product `as_symbol`. And an account of it to copy (default: none).
+    limits: checked before every order is signed, see `toolkit.Limits` (default: none).
+    sending: how requests are sent, such as `timeout` and `confirm`, see `toolkit.connecting.Sending`.
 
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
@@ -136,7 +142,7 @@ def _reader(
 
 
 def ask(question: str) -> bool:
-    """Ask at the keyboard, for `connect(…, confirm=ask)`; only a clear "yes" is one."""
+    """Ask `question` at the keyboard, for `connect(…, confirm=ask)`, and return whether the answer was "yes"."""
     return input(f"{question}\nSend it? Type yes: ").strip().lower() == "yes"
 
 
@@ -303,9 +309,12 @@ class Session(session_methods.SessionMethods):
 
     @no_keys
     def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
-        """Return the account's figures now and with the mark of a product moved by a ratio: −0.2 is a fall of 20 %.
+        """Return the account's figures now and with a moved mark price of one product. Nothing changes.
 
-        Only for a venue in this process; `connect("local", follow=…, fork=…)` brings an account there. Nothing changes.
+        symbol: product, by symbol or code.
+        shock: move of the mark price, a ratio: −0.2 is a fall of 20 %.
+
+        Only for a venue in this process. `connect("local", follow=…, fork=…)` copies an account there.
 
         Index "now" and "shocked". Columns: mark_price, position (signed, base units), unrealized_pnl, equity,
         available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
@@ -319,7 +328,7 @@ class Session(session_methods.SessionMethods):
         self._driver.run(self._account())
 
     def close(self) -> None:
-        """Close connections, streams, the ledger's file, and the venue if `connect` made it; it trades no more."""
+        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more."""
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()
@@ -452,3 +461,7 @@ class AsyncSession(session_methods.AsyncSessionMethods):
 
 def _short(address: str | None) -> str:
     return f"{address[:6]}…{address[-4:]}" if address else "none"
+
+
+add_examples(globals(), "session")
+add_examples(Session, "Session")

@@ -13,6 +13,11 @@ from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
 from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
+from .worked_examples import add_examples
+
+for _flows in (TradingFlows, ParentOrderFlows, StopFlows, TableFlows, IntentFlows, ParentOrderPartFlows, LimitFlows,
+               PermissionFlows, BuilderFlows, ProductFlows):  # fmt: skip
+    add_examples(_flows, _flows.__name__)
 
 
 class SessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Accessors, Suggesting, Synchronous):
@@ -69,3 +74,6 @@ class Builder(BuilderFlows, Synchronous):
 
 class AsyncBuilder(BuilderFlows, Asynchronous):
     """The asynchronous twin of Builder, on `session.aio`."""
+
+
+add_examples(globals(), "session_methods")

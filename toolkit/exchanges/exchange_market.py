@@ -41,11 +41,10 @@ PAGE = 1_000
 class ExchangeMarket:
     """One market of an exchange that ccxt knows. It reads public data only, and needs no key.
 
-    Parameters:
-        exchange: ccxt's name of the exchange ("binance"), or an object of `ccxt.pro` that is not used elsewhere.
-        symbol: ccxt's symbol ("BTC/USDT:USDT"; linear contracts and spot).
-        as_symbol: product of the local venue as which it is followed (default: the one of its base currency).
-        timeout: seconds that an answer is waited for (30).
+    exchange: ccxt's name of the exchange ("binance"), or an object of `ccxt.pro` that is not used elsewhere.
+    symbol: ccxt's symbol ("BTC/USDT:USDT"; linear contracts and spot).
+    as_symbol: product of the local venue as which it is followed (default: the one of its base currency).
+    timeout: seconds that an answer is waited for (30).
 
     Give it to `connect("local", follow=…)`; the text "binance:BTC/USDT:USDT" makes one there. `close` ends its thread
     and connections. Raises InputError for a name that ccxt does not know.

@@ -25,15 +25,14 @@ def _spaces(floor: Floor) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
 class TradingEnv(Floor, gymnasium.Env):
     """One trader in one market: it sees the book, sets a position, and is paid what its equity changes by.
 
-    Parameters:
-        symbol: product ("BTCUSDC").
-        replay: a recording as the market (`toolkit.research.data.load(…)`), else a simulated one.
-        session: trade the account of a session instead, in its market and its time; reset() closes its position.
-        market: regime of the simulated market ("usual", "calm", "stressed") or a Market.
-        step: span that passes with each step ("1s"). episode: steps of an episode (3,600).
-        depth: levels a side that are observed (5). balance: USDC at the beginning ("10000").
-        max_position: base units that an action of 1 means (default: what the balance buys at the first reset).
-        ruin: the episode is lost at this part of its first equity (0.5).
+    symbol: product ("BTCUSDC").
+    replay: a recording as the market (`toolkit.research.data.load(…)`), else a simulated one.
+    session: trade the account of a session instead, in its market and its time; reset() closes its position.
+    market: regime of the simulated market ("usual", "calm", "stressed") or a Market.
+    step: span that passes with each step ("1s"). episode: steps of an episode (3,600).
+    depth: levels a side that are observed (5). balance: USDC at the beginning ("10000").
+    max_position: base units that an action of 1 means (default: what the balance buys at the first reset).
+    ruin: the episode is lost at this part of its first equity (0.5).
 
     An action is the wanted part of `max_position`; the difference is bought or sold at market. `Observer` explains the
     observation. The reward is the change of equity at the mark price, net of fees and funding, in bp of the episode's

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours of a figure. `up` and `down` are rise and fall, gain and loss, bid and ask; `lines` are for series."""
+    """Colours of a figure: `paper`, `ink`, `faint` and `grid` of the frame, `up` and `down`, `lines` for series.
+
+    `up` and `down` are rise and fall, gain and loss, bid and ask.
+    """
 
     paper: str = "#ffffff"
     ink: str = "#1d2530"

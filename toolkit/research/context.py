@@ -122,7 +122,7 @@ class Context(ABC):
         self._longer: dict[tuple[str, int], LongerBars] = {}
 
     def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
-        """Buy at `price`, or at market without one. Options as in `toolkit.orders.order` (tif, reduce_only, tp, sl …).
+        """Buy `quantity` base units of `symbol` at `price`, or at market. `options` as in `toolkit.orders.order`.
 
         Never raises for a business reason: a refused order has the state REJECTED and its reason, now or once the
         venue has answered, and `on_reject` is called.
@@ -130,7 +130,7 @@ class Context(ABC):
         return self._place_new(symbol, "BUY", quantity, price, options)
 
     def sell(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
-        """Sell; as `buy`."""
+        """Sell `quantity` base units of `symbol` at `price`, or at market. `options` as in `buy`."""
         return self._place_new(symbol, "SELL", quantity, price, options)
 
     def _place_new(
@@ -141,9 +141,10 @@ class Context(ABC):
         return self.place(order(symbol, side, quantity, price, **options))
 
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
-        """Bring the position to a signed quantity with one order; None when position and `underway` add up to it.
+        """Bring the position of `symbol` to a signed `quantity` with one order, None if it and `underway` are that.
 
-        A target is rounded to the nearest step. One that rounds to nothing is rejected, as an order below one step is.
+        The order is at `price`, or at market, and `options` are as in `buy`. A target is rounded to the nearest step.
+        One that rounds to nothing is rejected, as an order below one step is.
         """
         product = self.product(symbol)
         step = float(product.step_size)
@@ -157,10 +158,10 @@ class Context(ABC):
     def target_share(
         self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: Any
     ) -> OrderHandle | None:
-        """Bring the position to `share` of equity (−0.5: short for half of it), at the last price.
+        """Bring the position of `symbol` to `share` of equity (−0.5: short for half of it), at the last price.
 
-        Does nothing while the position's share, with what is underway, is within `tolerance` of it; None then, and
-        before the first price.
+        `price` and `options` as in `target`. Does nothing while the position's share, with what is underway, is within
+        `tolerance` of it. None then, and before the first price.
         """
         equity, last = self.equity, self.price(symbol)
         if not (equity > 0 and last > 0):
@@ -182,23 +183,27 @@ class Context(ABC):
         price: Amount | None = None,
         **options: Any,
     ) -> OrderHandle:
-        """Buy (or sell, with a negative quantity) with a take-profit, a stop-loss or both, at their trigger prices.
+        """Buy (or sell, with a negative quantity) with a take-profit, a stop-loss or both.
 
-        They wait until the entry fills, close what it opened, and one cancels the other. An order in place of a price,
-        such as `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
+        symbol, quantity, price: as in `buy`.
+        take_profit, stop_loss: trigger prices in USDC, or orders (default: none). An order, such as
+            `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
+        options: as in `toolkit.orders.order`.
+
+        The exits wait until the entry fills, close what it opened, and one cancels the other.
         """
         text = str(quantity)
         side, size = ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
         return self._place_new(symbol, side, size, price, {**options, "tp": take_profit, "sl": stop_loss})
 
     def one_cancels_other(self, *orders: OrderHandle) -> tuple[OrderHandle, ...]:
-        """Cancel the rest of these orders as soon as one of them is filled, if only in part; returns them."""
+        """Cancel the rest of these `orders` as soon as one of them is filled, if only in part, and return them."""
         self._groups.append(orders)
         self._keep()
         return orders
 
     def trailing_stop(self, symbol: str, ratio: float) -> TrailingStop:
-        """Protect a position with a stop that follows its best price at a distance of `ratio` (0.02 is 2 %).
+        """Protect the position of `symbol` with a stop at a distance of `ratio` (0.02 is 2 %) from its best price.
 
         The stop is an order of the venue, placed again at a close that has moved it. Works for a position whose order
         is underway, too. Raises InputError unless 0 < ratio < 1.
@@ -268,17 +273,18 @@ class Context(ABC):
 
     @abstractmethod
     def place(self, order: Order | Bracket) -> OrderHandle:
-        """Place an order made with `toolkit.orders`."""
+        """Place an `order` made with `toolkit.orders`."""
 
     @abstractmethod
     def cancel(self, placed: OrderHandle) -> None:
-        """Cancel an order; does nothing when it is in a final state."""
+        """Cancel the order `placed`. It does nothing when the order is in a final state."""
 
     def modify(self, placed: OrderHandle, *, price: Amount | None = None, quantity: Amount | None = None) -> None:
-        """Change price, total quantity (filled part included) or both of an open order; nothing in a final state.
+        """Change `price` (USDC), total `quantity` (filled part included) or both of the open order `placed`.
 
         As at the venue the order keeps its place in the queue only at the same price and with no more quantity. `order`
         of the handle shows the change once it is answered. A refused one leaves the order, and is noted in `events`.
+        Nothing happens to an order in a final state.
         """
         changes = {"price": price, "quantity": quantity}
         given = {name: decimal_text(value, name) for name, value in changes.items() if value is not None}
@@ -291,10 +297,10 @@ class Context(ABC):
 
     @abstractmethod
     def cancel_all(self, symbol: str | None = None) -> None:
-        """Cancel all open orders of a symbol, or of all symbols; untriggered ones too."""
+        """Cancel all open orders of a `symbol`, or of all symbols, untriggered ones too."""
 
     def close_position(self, symbol: str) -> OrderHandle | None:
-        """Close a position at market, reduce-only; None when there is none.
+        """Close the position of `symbol` at market, reduce-only. None when there is none.
 
         Of a hedged one both legs are closed, and the last order is returned.
         """
@@ -314,28 +320,28 @@ class Context(ABC):
 
     @abstractmethod
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set the leverage of a symbol. Raises InputError or ActionRejected when the venue does not allow it."""
+        """Set the `leverage` of `symbol`. Raises InputError or ActionRejected when the venue does not allow it."""
 
     @abstractmethod
     def product(self, symbol: str) -> Product:
-        """Return the product: steps, limits, rounding. Raises UnknownProduct."""
+        """Return the product `symbol`: steps, limits, rounding. Raises UnknownProduct."""
 
     @abstractmethod
     def position(self, symbol: str) -> float:
-        """Return the signed position, base units; in hedge mode the long leg less the short one."""
+        """Return the signed position of `symbol`, base units. In hedge mode it is the long leg less the short one."""
 
     def legs(self, symbol: str) -> tuple[float, float]:
-        """Return the long leg (0 or above) and the short one (0 or below), base units."""
+        """Return the long leg of `symbol` (0 or above) and the short one (0 or below), base units."""
         size = self.position(symbol)
         return max(size, 0.0), min(size, 0.0)
 
     @abstractmethod
     def underway(self, symbol: str) -> float:
-        """Return the signed quantity of market orders sent but not yet answered, base units."""
+        """Return the signed quantity of market orders for `symbol` sent but not yet answered, base units."""
 
     @abstractmethod
     def price(self, symbol: str) -> float:
-        """Return the last known price; NaN before the first."""
+        """Return the last known price of `symbol`, NaN before the first."""
 
     @property
     @abstractmethod
@@ -349,7 +355,7 @@ class Context(ABC):
 
     @abstractmethod
     def funding(self, symbol: str) -> FundingRates:
-        """Return the funding rates of a symbol: settled last, predicted, and when it is settled next."""
+        """Return the funding rates of `symbol`: settled last, predicted, and when it is settled next."""
 
     @property
     @abstractmethod
@@ -363,7 +369,7 @@ class Context(ABC):
 
     @abstractmethod
     def liquidation_price(self, symbol: str) -> float:
-        """Return the mark price at which a position would be liquidated, USDC; NaN where none does it."""
+        """Return the mark price at which the position of `symbol` would be liquidated, USDC, NaN where none does it."""
 
     @abstractmethod
     def positions(self) -> pd.DataFrame:
@@ -417,11 +423,11 @@ class Context(ABC):
         return pd.Timestamp(self.now, unit="ms", tz="UTC")
 
     def record(self, **values: float) -> None:
-        """Keep values under the current time; `results.records` holds them."""
+        """Keep `values` by name under the current time. `results.records` holds them."""
         self.records.append((self.now, values))
 
     def stop(self, reason: str = "the strategy asked") -> None:
-        """End the run after the current callback: nothing more is sent, `on_stop` is called."""
+        """End the run, for a `reason`, after the current callback: nothing more is sent, and `on_stop` is called."""
         self.stopped = reason
 
 

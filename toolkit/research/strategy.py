@@ -49,9 +49,9 @@ __all__ = [
 
 
 class Strategy:
-    """Base class of strategies. Class attributes are parameters with defaults: `SmaCross(fast=5)` changes one.
+    """Base class of strategies. Class attributes are `**params` with defaults: `SmaCross(fast=5)` changes one.
 
-    Override the callbacks you need; each takes the Context first. `symbols` (optional) names what the strategy trades
+    Override the callbacks you need. Each takes the Context first. `symbols` (optional) names what the strategy trades
     in paper and live runs that name no symbols.
     """
 

@@ -306,3 +306,9 @@ def test_events_without_a_mapping_and_a_queue_model_of_ones_own_are_audited() ->
     table = run.audit()
     assert table["found"].notna().all()
     assert table.loc["queue", "detail"].count("fills with") == 4
+
+
+@pytest.mark.parametrize("column", [True, False], ids=["with a column symbol", "without"])
+def test_a_run_on_one_frame_of_candles_is_audited(column: bool) -> None:
+    bars = frame().assign(symbol="BTCUSDC") if column else frame()
+    assert found(backtest(with_mean(rolling)(), bars)) == []

@@ -50,16 +50,20 @@ class StopFlows:
     def stop_all(self, *, flatten: bool = False, vault_address: str | None = None) -> Flow[pd.DataFrame]:
         """End all parent orders, live runs and orders, with `flatten` close all positions, and return what happened.
 
-            session.stop_all(flatten=True)
-
         flatten: close the positions with reduce-only market orders, within the default slippage (default: False).
         vault_address: the vault whose orders and positions are meant (default: the account's).
 
         Columns: kind (parent order, run, order, position, request), id, symbol, side, quantity (base units, NaN where
-        there is none), outcome (ENDED, CANCELED, CLOSED, LEFT, UNKNOWN), message. LEFT is what is still there, UNKNOWN
-        what could not be found out: call again, or `resolve()`. Meanwhile only orders that reduce are let through;
-        afterwards the session trades on. `limits.stop(reason)` keeps it stopped. It never raises for a step that
-        failed: the row of that step says why.
+        there is none), outcome (ENDED, CANCELED, CLOSED, LEFT, UNKNOWN), message. LEFT is still there. UNKNOWN could
+            not be
+        found out: call again, or `resolve()`. During the call only orders that reduce are accepted. Afterwards you can
+            trade
+        again, unless `limits.stop(reason)` was called. A step that fails raises nothing: its row says why.
+
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.stop_all(flatten=True)[["kind", "symbol", "quantity", "outcome"]]
+               kind   symbol  quantity outcome
+        0  position  BTCUSDC      0.01  CLOSED
         """
         before = self._limits.switch(WORKING)
         found = yield from Stop(self, flatten, vault_address).run()
@@ -86,13 +90,11 @@ class LimitFlows(SessionPart):
 
     @flow
     def stop(self, reason: str) -> Flow[pd.DataFrame]:
-        """Pull the kill switch: end parent orders, live runs and orders, and refuse new ones until `resume()`.
+        """Switch trading off: end parent orders, live runs and orders, and refuse new ones until `resume()`.
 
-            session.limits.stop("lost the feed")
+        reason: why, in your words. Every refusal repeats it.
 
-        reason: why, in your words; every refusal repeats it.
-
-        Orders that only reduce still pass, so that positions can be closed. The switch is kept with the ledger. It
+        Orders that only reduce still pass, so that positions can be closed. The kill switch is kept with the ledger. It
         holds in every session of the same agent and ledger, and after a restart. Returns the table of `stop_all`.
         Raises InputError without a reason.
         """
@@ -104,7 +106,7 @@ class LimitFlows(SessionPart):
 
     @flow
     def resume(self) -> Flow[None]:
-        """Allow new orders again. What was ended stays ended."""
+        """Allow new orders again. Ended orders and runs stay ended."""
         yield from _blocking(partial(self._session._limits.switch, ""))
 
     def __repr__(self) -> str:

@@ -69,12 +69,13 @@ class PermissionFlows(ActingPart):
 
     @trading_flow
     def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
+        """End an agent's approval or a builder's authorisation, and return the last receipt. Signed by: Master.
 
-        Names are case-sensitive. An address that was approved under several names loses all of them, with one request
-        each, and the last receipt is returned.
+        who: name or address of the agent, or either address of the builder. Names are case-sensitive.
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
 
-        Signed by: Master. Raises InputError when no active agent or builder has that name or address.
+        An address that was approved under several names loses all of them, with one request each. Raises InputError
+        when no active agent or builder has that name or address.
         """
         table: pd.DataFrame = yield from subflow(self.__call__)
         active = [row for row in records(table) if row["status"] == "ACTIVE"]
@@ -102,10 +103,14 @@ class PermissionFlows(ActingPart):
         validity_seconds: int = 0,
         expiry_after: int | Unset | None = UNSET,
     ) -> Flow[Receipt]:
-        """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
+        """Let a builder's agent wallet place orders for this account. Signed by: Trader master.
 
-        `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
-        Source: docs/published.md, "Exchange API".
+        builder, agent: addresses of the builder and of its agent wallet.
+        max_fee_rate: largest fee, a ratio of each fill's value.
+        validity_seconds: seconds until it expires (default: 0, which is 7 days).
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
+
+        It replaces an earlier authorisation. Source: docs/published.md, "Exchange API".
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
         action = "approve_agent_to_builder"
@@ -113,7 +118,10 @@ class PermissionFlows(ActingPart):
 
     @trading_flow
     def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """End this account's active builder authorisation. Signed by: Trader master."""
+        """End this account's active builder authorisation. Signed by: Trader master.
+
+        `expiry_after` is the Unix ms after which the venue refuses it (default: in a minute, None: never).
+        """
         return (yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after))
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
@@ -170,14 +178,19 @@ class BuilderFlows(ActingPart):
 
     @trading_flow
     def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """Register this wallet's master as a builder, once. Signed by: Builder master."""
+        """Register this wallet's master as a builder, once. Signed by: Builder master.
+
+        `name` is its public name, and `expiry_after` the Unix ms after which the venue refuses it (default: in a
+        minute).
+        """
         return (yield from self._act("register_builder", name, expiry_after=expiry_after))
 
     @trading_flow
     def traders(self, *, ended: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the authorisations of this builder, newest first, one row per trader and agent.
 
-        `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
+        `ended` includes revoked and expired ones (default: False). `index` names the column that becomes the index
+        (default: none). Columns as in `help(session.info.builder_agents)`.
         """
         builder: str = yield from self._session._account()
         return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
@@ -192,10 +205,15 @@ class BuilderFlows(ActingPart):
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Check, sign and send an order, or a bracket, for the trader who authorised this wallet's agent.
+        """Check, sign and send an order for the trader who authorised this wallet's agent. Signed by: Builder agent.
 
-        `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's
-        master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
+        order: an Order or a Bracket of `toolkit.orders`.
+        fee_rate: fee that the trader pays to the builder, a ratio of each fill's value.
+        builder: address of the builder's master (default: this session's account).
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address: vault to trade for (default: the trader's account).
+
+        Raises as `session.place` does.
         """
         session = self._session
         session._check_orders([order])

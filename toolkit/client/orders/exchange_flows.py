@@ -21,6 +21,7 @@ from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting, bound
+from ...worked_examples import add_examples, examples_of
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
 from .delivery import Delivery
@@ -65,16 +66,22 @@ class ExchangeFlows(Suggesting):
     ) -> Flow[Receipt]:
         """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 
-        `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
+        payload: the action, a mapping with its `type`.
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute where the action carries it, None:
+            never).
+        vault_address: vault to act for (default: the account).
+
         Raises as the methods of the actions do.
         """
         return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
     @trading_flow
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
+        """Revoke the agent approved under a name: approveAgent with the zero address and validitySeconds 0.
 
-        Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md, "Signatures".
+        `agent_name` is that name (default: "toolkit"), and `expiry_after` the Unix ms after which the venue refuses it
+        (default: in a minute). Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md,
+        "Signatures".
         """
         values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
         return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
@@ -234,14 +241,17 @@ def _annotation(entry: Field, action: Action) -> str:
 def _docstring(action: Action, entries: list[Field]) -> str:
     lines = [action.summary, ""]
     for entry in entries:
-        lines.append(f"{python_name(entry.name)}: {_accepts(entry)}{'; ' + entry.note if entry.note else ''}")
+        known = _DEFAULTS.get(action.type, {}).get(entry.name)
+        words = [_accepts(entry), *([entry.note] if entry.note else [])]
+        default = "" if known is None else f" (default: {known!r})"
+        lines.append(f"{python_name(entry.name)}: {', '.join(words)}{default}")
         if isinstance(entry.rule, Items | Object):
             item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
             lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]
     if action.expiry:
-        lines.append("expiry_after: Unix ms after which the venue refuses it; default in a minute, None: never")
+        lines.append("expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never)")
     if action.vault:
-        lines.append("vault_address: act for this vault")
+        lines.append(f"vault_address: vault to act for{'' if action.vault_required else ' (default: the account)'}")
     signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
     lines += [
         "",
@@ -249,6 +259,7 @@ def _docstring(action: Action, entries: list[Field]) -> str:
         "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
         "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
         'Source: docs/published.md, "Exchange API".',
+        *examples_of("Exchange").get(action.method, ()),
     ]
     return "\n".join(lines)
 
@@ -265,5 +276,6 @@ def _needed(field: Field) -> str:
     return " (required)" if field.required else ""
 
 
+add_examples(ExchangeFlows, ExchangeFlows.__name__)
 for _action in ACTIONS.values():
     setattr(ExchangeFlows, _action.method, trading_flow(_method(_action)))

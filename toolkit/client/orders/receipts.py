@@ -13,6 +13,7 @@ from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
+from ...worked_examples import add_examples
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState
@@ -41,7 +42,10 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """One order or cancel of a request. `order_id` is None where the venue does not name it; `code` 0 is accepted."""
+    """One order or cancel of a request, by `cl_ord_id` and `order_id`, with the venue's `code` and `message`.
+
+    `order_id` is None where the venue does not name it. `code` 0 is accepted.
+    """
 
     cl_ord_id: int | None
     order_id: int | None
@@ -60,11 +64,11 @@ def _no_request(request: Fetch) -> Reply:
 
 @dataclass(repr=False)
 class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
-    """Outcome of one request, and a live handle of the order that it placed.
+    """Outcome of one request, and a live handle of the order that it placed. Made by `session.buy` and its like.
 
-    `state` is SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN; `code` and
-    `message` are the venue's (code None: no response came); `tx_hash` is the transaction; `results` has one entry per
-    order or cancel; `intent` is the id in `session.intents()`. It is true in a condition when the request was accepted.
+    `state` is SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN. `code` and
+    `message` are the venue's (code None: no response came). `tx_hash` is the transaction. `results` has one entry per
+    order or cancel. `intent` is the id in `session.intents()`. It is true in a condition when the request was accepted.
 
     `status`, `filled`, `remaining`, `average_price`, `fee` and `reason` are those of the order (of a bracket, its
     entry): each reads it from the venue, until it has ended. `orders` has a receipt for each order of a request.
@@ -203,13 +207,15 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     @flow
     def replace(self, new: Order, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """Replace the order by `new`, and return that request's receipt. Raises as session.replace."""
+        """Replace the order by `new`, and return that request's receipt. `expiry_after` and errors as in
+        `session.replace`.
+        """
         made: Receipt = yield from self._calls().replace(self, new, expiry_after, self.owner)
         return made
 
     @flow
     def events(self, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
-        """Return every event of the order, oldest first; columns as in `help(session.info.order_events)`."""
+        """Return every event of the order, oldest first. `exact`, `index` and columns as in `info.order_events`."""
         frame: pd.DataFrame = yield from self._calls().events(self, exact, index)
         return frame
 
@@ -272,7 +278,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
 
 class AsyncReceipt(Asynchronous, Receipt):
-    """The asynchronous twin of Receipt: methods are awaited; attributes show what `refresh` or `wait` read last."""
+    """The asynchronous twin of Receipt. Made by `session.aio`. Attributes show what `refresh` or `wait` read last."""
 
     _driver: Any
 
@@ -352,3 +358,6 @@ def parse_id(value: Any) -> int | None:
         return int(value) or None
     except (TypeError, ValueError):
         return None
+
+
+add_examples(Receipt, "Receipt")

@@ -76,7 +76,7 @@ class TradingFlows:
     def product(self, symbol: str | int) -> Flow[Product]:
         """Return a product by symbol or code, with its exact steps and limits.
 
-        The product list is kept for a minute, and fetched again before UnknownProduct is raised.
+        The product list is kept for a minute, and fetched again before UnknownProduct is raised for `symbol`.
         """
         return (yield from self._catalogue.find(symbol))
 
@@ -105,16 +105,29 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+        """Buy at a limit price, or at market without a price, and return the Receipt.
 
-        `value` takes the place of `quantity`: an amount in USDC at `price`, or at the last price. The quantity is
-        rounded down to a step, and the receipt's `note` says to what.
-        The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
-        prices (or orders) of a bracket; `slippage` limits a market order (ratio). Amounts are exact: text, whole
-        numbers or Decimal.
+        The order is checked first, then signed and sent. Amounts are exact: text, whole numbers or Decimal.
 
-        Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses,
-        OutcomeUnknown without a response (`resolve` settles it).
+        symbol: product, by symbol or code.
+        quantity: base units, a multiple of the step size. Give it or `value`.
+        price: limit price in USDC (default: none, a market order).
+        value: USDC to spend in place of `quantity`, rounded down to a step. The receipt's `note` says to what.
+        type: LIMIT or MARKET (default: LIMIT with a price, else MARKET).
+        tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+        reduce_only: True for an order that only reduces, TP_FROM_POSITION or SL_FROM_POSITION for an exit (default:
+            False).
+        cl_ord_id: your id of the order, a whole number (default: one is made).
+        slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
+        tp, sl: take-profit and stop-loss of a bracket, a mark price in USDC that triggers it, or an order (default:
+            none).
+        trigger_price: price in USDC that triggers such an exit (default: none).
+        trigger_by: price that triggers it: LAST_PRICE (default), MARK_PRICE or INDEX_PRICE.
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address: vault to trade for (default: the account).
+
+        Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses, and
+        OutcomeUnknown without a response, which `resolve` settles.
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
@@ -143,9 +156,17 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Sell `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+        """Sell at a limit price, or at market without a price, and return the Receipt. Errors are those of `buy`.
 
-        Arguments and errors are those of `buy`.
+        symbol, quantity: product, by symbol or code, and base units, a multiple of the step size. Give it or `value`.
+        price, value: limit price in USDC (default: none, a market order), and USDC to sell for in place of `quantity`.
+        type, tif: LIMIT or MARKET (default: by the price), and GTC, IOC, FOK or POST_ONLY (default: GTC, IOC at
+            market).
+        reduce_only, cl_ord_id: True for an order that only reduces (default: False), and your id (default: one is
+            made).
+        slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
+        tp, sl, trigger_price, trigger_by: exits, as in `buy` (default: none).
+        expiry_after, vault_address: as in `buy` (default: in a minute, and the account).
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
@@ -164,9 +185,13 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Check, sign and send orders made with `toolkit.orders`: one, several together, or one bracket.
 
-        Several orders are one request; the venue accepts or refuses each, and `receipt.results` has one entry per
-        order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
-        those of `buy`.
+        orders: an Order, a Bracket or a Ladder, or a list of orders and ladders.
+        expiry_after: Unix ms after which the venue refuses them (default: in a minute, None: never).
+        vault_address: vault to trade for (default: the account).
+
+        Several orders are one request. The venue accepts or refuses each, and `receipt.results` has one entry per
+        order. When any is refused, ActionRejected is raised with that receipt, and the accepted ones remain. Other
+        errors are those of `buy`.
         """
         return (yield from self._place(orders, expiry_after, vault_address))
 
@@ -235,9 +260,13 @@ class TradingFlows:
 
     @trading_flow
     def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
-        """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
+        """Return any order of the account as a receipt, a live handle.
 
-        `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
+        order: its id, its client id, a receipt, or a row of a table.
+        by: "order_id" or "cl_ord_id" where both exist (default: whichever is found).
+        vault_address: vault whose order it is (default: the account's).
+
+        Raises InputError for an order that the account does not have.
         """
         return (yield from self._calls.find(order, by, vault_address))
 
@@ -251,7 +280,13 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Replace an open order by `new`; it is given by its id, a receipt, a row of a table, or by `cl_ord_id`.
+        """Replace an open order by a new one, and return its Receipt.
+
+        existing: order to replace: its id, a receipt, or a row of a table. None with `cl_ord_id`.
+        new: the Order to place instead.
+        cl_ord_id: client id of the order to replace, in place of `existing` (default: None).
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address: vault to trade for (default: the account).
 
         It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
         InputError for a bracket, a receipt of several orders, or a second client id.
@@ -267,10 +302,14 @@ class TradingFlows:
         cl_ord_id: int | str | None = None,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Cancel orders, given by receipts, ids, rows of a table, a whole table, or `cl_ord_id`.
+        """Cancel orders, and return the Receipt of the request.
 
-        Ids are whole numbers or text. With `symbol` they need no query for their product. Raises ActionRejected when
-        an order can't be cancelled; the results of its receipt say which.
+        what: receipts, ids, rows of a table, or a whole table of orders.
+        symbol: product of the ids, which then need no query (default: found by a query).
+        cl_ord_id: client id of the order, in place of `what` (default: None).
+        vault_address: vault whose orders they are (default: the account's).
+
+        Raises ActionRejected when an order can't be cancelled, and the results of its receipt say which.
         """
         cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
         payload = {"type": "cancelOrder", "cancels": cancels}
@@ -280,12 +319,15 @@ class TradingFlows:
     def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
     ) -> Flow[Cancelled]:
-        """Cancel all open orders of a product (None: of every product), and return the receipts.
+        """Cancel all open orders of a product, or of every product, and return the receipts.
 
-        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
-        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
-        OutcomeUnknown when some stay open.
+        symbol: product, by symbol or code (default: every product).
+        conditional: True for waiting trigger orders only, False for the other orders only (default: both).
+        vault_address: vault whose orders they are (default: the account's).
+
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one that
+        triggers in between is found. The result's `triggered` and `filled` say what happened meanwhile. Parent orders
+        continue: see `stop_all`. Raises OutcomeUnknown when some orders stay open.
         """
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
@@ -301,9 +343,16 @@ class TradingFlows:
         tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Close the whole position of a product with reduce-only orders, at market or at `price`.
+        """Close the whole position of a product with reduce-only orders, and return the Receipt.
 
-        Raises InputError when there is none. In hedge mode both legs are closed. Errors are those of `buy`.
+        symbol: product, by symbol or code.
+        price: limit price in USDC (default: at market).
+        slippage: largest distance from the last price at market, a ratio (default: 0.03).
+        tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+        vault_address: vault whose position it is (default: the account's).
+
+        In hedge mode both legs are closed. Raises InputError when there is no position. Other errors are those of
+        `buy`.
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
@@ -320,11 +369,14 @@ class TradingFlows:
     def resolve(
         self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
     ) -> Flow[list[Receipt]]:
-        """Settle intents with an unknown outcome (None: all of them), and return the receipt of each, oldest first.
+        """Settle requests with an unknown outcome, and return the receipt of each, oldest first.
 
-        The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
-        identical bytes: by default only while that is safe (it expires, or is under a minute old), with
-        `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
+        intents: intents or receipts to settle (default: all that are unknown).
+        resend: whether to send again what the venue does not know, as the identical bytes (default: only while that is
+            safe, which means that it expires or is under a minute old).
+
+        The venue is queried for the orders' client ids, else for the nonce. Requests that can't be settled stay
+        UNKNOWN, and nothing is guessed.
         """
         ids: list[str] | None = None
         if intents is not None:
@@ -373,7 +425,7 @@ class IntentFlows(SessionPart):
 
     @no_keys
     def get(self, id: str) -> Intent:
-        """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
+        """Return one intent by the `id` that receipts and errors carry. Raises ToolkitError for an unknown id."""
         found: Intent = self._delivery.ledger.get(id)
         return found
 
@@ -385,10 +437,14 @@ class IntentFlows(SessionPart):
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Prepared]:
-        """Return what would be signed for orders (checked first) or for an action in wire names, without signing it.
+        """Return what would be signed for orders or for an action, without signing it.
 
-        `.explain()` of the result shows proto bytes, typed data and digest; `send` signs and sends exactly
-        that. Raises CheckFailed, InputError, WalletError.
+        what: orders as in `session.place`, which are checked first, or an action in wire names.
+        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address: vault to act for (default: the account).
+
+        `.explain()` of the result shows proto bytes, typed data and digest. `send` signs and sends exactly that. Raises
+        CheckFailed, InputError, WalletError.
         """
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
@@ -399,9 +455,10 @@ class IntentFlows(SessionPart):
 
     @trading_flow
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
-        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
+        """Sign and send what `prepare` returned, and return the Receipt. Errors are those of `buy` except CheckFailed.
 
-        Errors are those of `buy`, without CheckFailed.
+        prepared: the result of `prepare`.
+        confirmed: True when a person has just confirmed exactly this, on Mainnet (default: False).
         """
         receipt: Receipt = yield from self._session._calls.live(self._delivery.send(prepared, confirmed=confirmed))
         return receipt

@@ -14,6 +14,7 @@ from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
+from ...worked_examples import add_examples
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
 from ..reads.reading import Catalogue, columns
@@ -36,7 +37,7 @@ CHILD_COLUMNS = columns("string intent; time time; float64 quantity filled avera
 
 
 class ParentOrder:
-    """A live handle of a parent order; each attribute is read from the ledger.
+    """A live handle of a parent order. Each attribute is read from the ledger. Made by `session.twap`.
 
     `status` is RUNNING, INTERRUPTED (no session works on it, as after a restart: `resume()` or `cancel()`), CANCELED or
     FINISHED.
@@ -112,7 +113,7 @@ class ParentOrder:
         return self
 
     def children(self, *, index: str | None = "intent") -> pd.DataFrame:
-        """Return the child orders, oldest first, by `intent`, as in `session.intents()`.
+        """Return the child orders, oldest first, by `index` (default "intent"), as in `session.intents()`.
 
         Columns: time (UTC), quantity, filled (NaN while not known) and average_price (NaN without a fill), float64.
         """
@@ -162,15 +163,24 @@ class ParentOrderFlows:
         reduce_only: bool = False,
         vault_address: str | None = None,
     ) -> Flow[ParentOrder]:
-        """Trade `quantity` base units in equal child orders over `duration` ("30m", ms, timedelta); return the handle.
+        """Trade a quantity in equal child orders over a time, and return the handle of the parent order.
 
-        The first child order is placed immediately, the last one at the end. Each is IOC, at market or never worse than
-        `price`; what one leaves is added to the next, at most three times its size. Arguments as in `orders.twap`.
+        symbol: product, by symbol or code.
+        side: BUY or SELL, in hedge mode also BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE.
+        quantity: base units in all.
+        duration: span from the first child order to the last, such as "30m" or a timedelta.
+        slices: number of child orders (default: one each 30 s, or as many as the quantity can be divided into).
+        price: worst price of a child order in USDC (default: none, at market).
+        slippage: largest distance of a child order's price from the last price, a ratio (default: 0.03).
+        reduce_only: True for child orders that only reduce a position (default: False).
+        vault_address: vault to trade for (default: the account).
 
-        This session places them, by its clock, as long as it is open; each is an intent in the ledger. After a restart
-        `parent_orders()` shows it as INTERRUPTED, and its handle resumes or cancels it. A child order that the venue
-        refuses is left out; `message` says why. Without `slices` there is one each 30 s, or as many as the quantity can
-        be divided into. Raises InputError and CheckFailed before anything is recorded.
+        The first child order is placed immediately, and each is IOC. The rest of one is added to the next, which has at
+        most three times its size. A child order that the venue refuses is left out, and `message` says why.
+
+        This session places them, by its clock, as long as it is open. Each is an intent in the ledger. After a restart
+        `parent_orders()` shows the parent order as INTERRUPTED, and its handle resumes or cancels it. Raises InputError
+        and CheckFailed before anything is recorded.
         """
         made = twap(
             symbol, side, quantity, duration, slices=slices, price=price, slippage=slippage, reduce_only=reduce_only
@@ -225,7 +235,7 @@ class ParentOrderPartFlows(SessionPart):
     _path = "session.parent_orders"
 
     def get(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
+        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id."""
         self._session._parents.plan(id)
         return ParentOrder(self._session._parents, id)
 
@@ -254,12 +264,16 @@ class ParentOrderPartFlows(SessionPart):
 
     @flow
     def start_twap(self, made: Twap, first: Prepared) -> Flow[ParentOrder]:
-        """Start a TWAP whose first child order `intents.prepare` returned, and a person has just confirmed.
+        """Start a TWAP that a person has just confirmed, and return its handle. Errors are those of `twap`.
 
-        Errors are those of `twap`.
+        made: the TWAP, from `toolkit.orders.twap`.
+        first: its first child order, as `intents.prepare` returned it.
         """
         require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
         require(first, Prepared, "first", "what session.intents.prepare returned")
         made = yield from self._session._checked_twap(made, first.vault_address)
         parent: ParentOrder = yield from self._session._start(made, first.vault_address, first)
         return parent
+
+
+add_examples(ParentOrder, "ParentOrder")

@@ -15,6 +15,7 @@ from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
 from ...protocol.reads.info_queries import ENDPOINTS, FORMER_NAMES
 from ...suggestions import Suggesting, bound
+from ...worked_examples import examples_of
 from ..io.flow import Flow, flow
 from .reading import InfoSession, Reader
 
@@ -129,7 +130,7 @@ def _literal(names: Iterable[str]) -> str:
 
 def _accepts(param: Param) -> str:
     if param.kind == "time":
-        return "Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday'; UTC without a zone"
+        return "Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday', UTC without a zone"
     if param.kind in ("code", "symbol"):
         return "symbol or code"
     if param.name == "interval" and param.kind == "integer":
@@ -139,15 +140,22 @@ def _accepts(param: Param) -> str:
     return param.rule
 
 
+def _default_words(param: Param) -> str:
+    known = _default(param)
+    return f", default: {known}" if known is not None and param.kind != "flag" else ""
+
+
 def _docstring(endpoint: Endpoint) -> str:
     lines = [f"{endpoint.summary}, as a DataFrame.", ""]
-    lines += [f"{param.name}: {param.about} ({_accepts(param)})" for param in endpoint.params.values()]
-    lines.append("exact: amounts as Decimal instead of float64")
-    lines.append("index: the column that becomes the index; None: every column stays one")
+    lines += [
+        f"{param.name}: {param.about} ({_accepts(param)}{_default_words(param)})" for param in endpoint.params.values()
+    ]
+    lines.append("exact: True gives Decimal (default: False, float64)")
+    lines.append("index: column that becomes the index (default: none)")
     rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
     if endpoint.windowed:
-        lines.append("progress: a bar for a long read: True at once, False never, None when it takes long")
-        rows = f"Rows: all, oldest first; with `page` or `page_size` one page, {endpoint.order}. "
+        lines.append("progress: True shows a bar, False none (default: when the read takes long)")
+        rows = f"Rows: all, oldest first. With `page` or `page_size` one page, {endpoint.order}. "
     lines += ["", f"{rows}Columns (dtype; unit):"]
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""
@@ -156,10 +164,11 @@ def _docstring(endpoint: Endpoint) -> str:
             lines.append("    annualised (float64; ratio per year): the rate if every interval of 365 days settled it")
     lines += [
         "",
-        "Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.",
+        "Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.",
         "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
         "TransportError when no usable answer came.",
         f'Source: docs/published.md, "Info API": GET {endpoint.path}.',
+        *examples_of("Info").get(endpoint.name, ()),
     ]
     return "\n".join(lines)
 

@@ -51,8 +51,9 @@ class ProductFlows(SessionPart):
 
     @flow
     def __call__(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return all products by symbol; a row that can't be read is left out with a warning.
+        """Return all products by symbol. A row that can't be read is left out with a warning.
 
+        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
         Columns as in `help(session.info.products)`. `session.product(symbol)` returns one with exact steps and limits.
         """
         frame: pd.DataFrame = yield from self._session._reader.table("products", {}, exact, index)
@@ -62,8 +63,10 @@ class ProductFlows(SessionPart):
     def margin_tables(self, *, exact: bool = False, index: str | None = "table") -> Flow[pd.DataFrame]:
         """Return the venue's margin tables, one row per tier, by `table` (as in `session.products()["margin_table"]`).
 
+        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
+
         Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
-        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        the notional), max_leverage (float64). The functions of `toolkit.margin` take the rows.
         Source: docs/published.md, "Info API": ProductMeta.
         """
         frame: pd.DataFrame = yield from self._session._reader.meta("marginTables", exact, index)
@@ -71,7 +74,7 @@ class ProductFlows(SessionPart):
 
     @flow
     def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
-        """Return the venue's currencies, by `currency`.
+        """Return the venue's currencies, by the column that `index` names (default "currency", None: none).
 
         Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
         docs/published.md, "Info API": ProductMeta.
@@ -112,19 +115,29 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return candles that start in [start, end], oldest first, by `time` (UTC, start of the candle).
 
-        Several products (a list) are one long frame by `symbol` and `time`, one product after the other:
-        `session.klines(["BTCUSDC", "ETHUSDC"])["close"].unstack("symbol")` has a column for each.
-        `interval` is a span: "1m", "1h", "1d" or a timedelta. Times are Unix times (s, ms, µs or ns), ISO text,
-        datetimes, "now", "today", "yesterday", or "7d" for a week ago. `end` defaults to now; without `start` these are
-        the last `limit` candles, with `start=0` all there are. The last one may still be forming; `closed` leaves it
-        out. An interval without trades has no candle; `fill` adds flat ones at the last close. `cache` is a directory
-        (or CandleCache) that keeps closed candles as Parquet, so that repeated reads need no network (a local venue is
-        asked which market it is). `progress` shows a bar (True), shows none (False), or when the read takes long
-        (None). `exact` returns Decimal. `index` None keeps `time` as a column.
+        symbol: product, by symbol or code. A list gives one long frame by `symbol` and `time`, one product after the
+            other.
+        interval: length of a candle, a span: "1m", "1h" (default), "1d" or a timedelta.
+        start: first time: Unix time (s, ms, µs or ns), ISO text, a datetime, "today", "yesterday", or "7d" for a week
+            ago (default: the last `limit` candles, 0: all there are).
+        end: last time, as `start` (default: now).
+        limit: most candles without `start`, of each product (default: 500).
+        closed: True leaves out the last candle while it is still forming (default: False).
+        fill: True adds flat candles at the last close where an interval has no trades (default: False).
+        cache: directory, or CandleCache, that keeps closed candles as Parquet, so that repeated reads need no network
+            (default: none). A local venue is queried for which market it is.
+        progress: True shows a bar, False none (default: when the read takes long).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "time").
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
+
+        >>> session.klines(["BTCUSDC", "ETHUSDC"], "1h", limit=2, closed=True)["close"].unstack("symbol")
+        symbol                     BTCUSDC  ETHUSDC
+        time
+        2025-12-31 22:00:00+00:00  61387.8  2367.38
+        2025-12-31 23:00:00+00:00  62500.0  2450.00
         """
         from .candle_cache import CandleCache
         from .frames import indexed, joined
@@ -199,11 +212,14 @@ class TableFlows:
 
     @flow
     def ticker(self, symbol: Products, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return prices, open interest, funding and 24 h statistics of a product, or of several (a list), by `symbol`.
+        """Return prices, open interest, funding and 24 h statistics of products, by `symbol`.
+
+        symbol: product, by symbol or code, or a list of them.
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
 
         Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
-        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
-        keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
+        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed. `session.stream.ticker`
+        keeps it up to date. Raises UnknownProduct, and StaleData when the feed sends nothing in time.
         """
         from .frames import indexed, joined
 
@@ -211,8 +227,9 @@ class TableFlows:
 
     @flow
     def tickers(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return the tickers of all listed products, by `symbol`; columns and errors as in `ticker`.
+        """Return the tickers of all listed products, by `symbol`. Columns and errors as in `ticker`.
 
+        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
         It subscribes to the ticker of each product. `session.stream.tickers()` is one subscription, and has last price,
         mark price and volume only.
         """
@@ -228,10 +245,19 @@ class TableFlows:
     def order_book(
         self, symbol: str | int, depth: int = 20, *, exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:
-        """Return the order book, `depth` levels a side (1–200), bids first, best price first.
+        """Return the order book, bids first, best price first.
+
+        symbol: product, by symbol or code.
+        depth: levels of each side, 1 to 200 (default: 20).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
         Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
-        `ticker`; `session.stream.order_book` keeps it up to date.
+        `ticker`. `session.stream.order_book` keeps it up to date.
+
+        >>> session.order_book("BTCUSDC", depth=1)
+           side  level    price  quantity
+        0   BUY      1  62493.4     0.344
+        1  SELL      1  62506.6     0.359
         """
         from .frames import indexed
 
@@ -249,11 +275,16 @@ class TableFlows:
         exact: bool = False,
         index: str | None = None,
     ) -> Flow[pd.DataFrame]:
-        """Return the public trades in [start, end] of a product, or of several (a list), oldest first.
+        """Return the public trades in [start, end], oldest first.
+
+        symbol: product, by symbol or code, or a list of them.
+        start, end: first and last time, as in `klines` (default: all that the feed has sent).
+        limit: most trades of each product, the newest ones (default: no limit).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
         The exchange has no query for them, so these are the last ones that its feed has sent: at the local venue 100,
         and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the first one
-        causes a DataWarning. `limit` is the most to return of each product, the newest ones. Your own are `fills()`.
+        causes a DataWarning. Your own trades are `fills()`.
 
         Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Raises as
         `ticker` does.
@@ -275,8 +306,11 @@ class TableFlows:
     def fee_rates(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
         """Return the fee rates of the session's account for each product, by `symbol`.
 
-        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value; negative is received). The account's own
-        come from the feed; where it has none, and without an account, they are the product's standard rates.
+        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
+
+        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value, negative is received). The account's rates
+            come
+        from the feed. Where it has none, and without an account, they are the product's standard rates.
         """
         from .derived_columns import fee_rates
         from .frames import indexed
@@ -329,7 +363,10 @@ class TableFlows:
     def funding_rates(
         self, symbol: str | int | None = None, *, exact: bool = False, index: str | None = "symbol"
     ) -> Flow[pd.DataFrame]:
-        """Return the running funding rate of each product (or of one), by `symbol`.
+        """Return the running funding rate of each product, by `symbol`.
+
+        symbol: product, by symbol or code (default: all).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
 
         Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
         of a year settled it.
@@ -346,6 +383,9 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return balance, equity and available funds, one row per currency.
 
+        account: address to read (default: the session's account).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
+
         Columns as in `help(session.info.wallet_balances)`.
         """
         given = {"account": account, "include_zero": True}
@@ -360,15 +400,25 @@ class TableFlows:
         exact: bool = False,
         index: str | None = "symbol",
     ) -> Flow[pd.DataFrame]:
-        """Return open positions of all products, of one, or of several (a list), by `symbol`, with derived columns.
+        """Return open positions with derived columns, by `symbol`.
+
+        symbol: product, by symbol or code, or a list of them (default: all).
+        account: address to read (default: the session's account).
+        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
 
         There is one row per long or short side, so that in hedge mode a symbol may have two.
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
         margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
         where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
-        Amounts are USDC, float64 (Decimal with `exact`); names are string, times datetime64[ms, UTC]. A liquidation
-        price assumes that the marks of the other positions stay; formulas are those of `toolkit.margin`.
-        `session.info.positions()` returns the venue's own record.
+        Amounts are USDC, names are string, times datetime64[ms, UTC]. A liquidation price assumes that the marks of the
+        other positions stay. Formulas are those of `toolkit.margin`. `session.info.positions()` returns the venue's
+            record.
+
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.positions()[["side", "size", "entry_price", "leverage"]]
+                 side  size  entry_price  leverage
+        symbol
+        BTCUSDC  LONG  0.01      62506.6      20.0
         """
         from .derived_columns import legs
         from .frames import InfoAnswer, indexed
@@ -405,9 +455,21 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
-        `symbol` selects those of one product, or of several (a list). `open` selects those in the book or waiting for a
-        trigger; `status` ("open", "untriggered", "cancelled", …), `side` and `type` take names in any case.
-        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
+        symbol: product, by symbol or code, or a list of them (default: all).
+        start, end: first and last time of the change, as in `klines` (default: all).
+        open: True for those in the book or waiting for a trigger (default: False).
+        status: only this status: "open", "untriggered", "cancelled", … in any case (default: all).
+        side, type: only this side (BUY, …) or type (LIMIT, …), in any case (default: all).
+        account: address to read (default: the session's account).
+        progress: True shows a bar, False none (default: when the read takes long).
+        exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
+
+        Columns as in `help(session.info.order_states)`.
+
+        >>> _ = session.buy("BTCUSDC", "0.01", "50000")
+        >>> session.orders(open=True)[["symbol", "side", "price", "status"]]
+            symbol side    price status
+        0  BTCUSDC  BUY  50000.0    NEW
         """
         from .paging import oldest_first
 
@@ -444,10 +506,24 @@ class TableFlows:
         exact: bool = False,
         index: str | None = None,
     ) -> Flow[pd.DataFrame]:
-        """Return all fills in [start, end] of all products, of one, or of several (a list), oldest first.
+        """Return all fills in [start, end], oldest first.
+
+        symbol: product, by symbol or code, or a list of them (default: all).
+        start, end: first and last time, as in `klines` (default: all).
+        order_id: only fills of this order (default: all).
+        side: only this side, BUY or SELL (default: both).
+        role: only MAKER or TAKER (default: both).
+        account: address to read (default: the session's account).
+        progress: True shows a bar, False none (default: when the read takes long).
+        exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
         Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
+        all fees that the fill shows, negative is received).
+
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.fills()[["side", "quantity", "price", "fee"]]
+          side  quantity    price      fee
+        0  BUY      0.01  62506.6  0.37504
         """
         from .derived_columns import with_value_and_fee
         from .frames import indexed

@@ -21,6 +21,7 @@ from ...numerals import Timeout, wait_seconds
 from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.rows import Record
+from ...worked_examples import add_examples
 from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
 from .updates import LIVE, FeedEvent
@@ -361,7 +362,7 @@ class Live:
         return callback
 
     def off(self, callback: Callable[..., object]) -> None:
-        """Remove a callback."""
+        """Remove a `callback`; one that is not registered is ignored."""
         with self._client.condition:
             for callbacks in (self._callbacks, self._state_callbacks):
                 while callback in callbacks:
@@ -507,3 +508,6 @@ class Live:
 
     def _summary(self) -> str:
         return f"{len(self)} rows"
+
+
+add_examples(Live, "Live")

@@ -18,6 +18,7 @@ from ...guards import without_keys
 from ...numerals import Span, Timeout
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
+from ...worked_examples import add_examples
 from ..reads.conversion import seconds
 from .client import FeedClient, history_reader
 from .connections import HubConnection, SocketConnection
@@ -46,10 +47,10 @@ class SessionLike(Protocol):
 
 @without_keys
 class Stream(Suggesting):
-    """Live objects of one session.
+    """Live objects of one session, at which it is found. Made by `connect`.
 
-    `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
-    is the randomness of its back-off; `observe` is given every update; `speed` is that of the venue's time.
+    `settings` are the connection's time-outs and limits (see `Settings`). Set them before the first live object. `rng`
+    is the randomness of its back-off, `observe` is given every update, and `speed` is that of the venue's time.
     """
 
     _path = "session.stream"
@@ -71,15 +72,15 @@ class Stream(Suggesting):
         self._client: FeedClient | None = None
 
     def order_book(self, symbol: str, depth: int = 20) -> LiveBook:
-        """Return the live order book of a product, `depth` levels a side (1–200)."""
+        """Return the live order book of the product `symbol`, `depth` levels a side (1–200)."""
         return LiveBook(self._open(), wire.CHANNELS["orderBook"], {"symbol": symbol, "depth": depth})
 
     def trades(self, symbol: str) -> LiveLog:
-        """Return the public trades of a product as they happen, starting with the last ones."""
+        """Return the public trades of the product `symbol` as they happen, starting with the last ones."""
         return LiveLog(self._open(), wire.CHANNELS["trades"], {"symbol": symbol})
 
     def ticker(self, symbol: str) -> LiveValue:
-        """Return prices, open interest, funding and 24 h statistics of a product."""
+        """Return prices, open interest, funding and 24 h statistics of the product `symbol`."""
         return LiveValue(self._open(), wire.CHANNELS["ticker"], {"symbol": symbol})
 
     def tickers(self) -> LiveTable:
@@ -87,47 +88,49 @@ class Stream(Suggesting):
         return LiveTable(self._open(), wire.CHANNELS["allTickers"], {})
 
     def candles(self, symbol: str, interval: Span = "1m") -> LiveCandles:
-        """Return the candles of a product: the last ones and the one still forming.
+        """Return the candles of the product `symbol`: the last ones and the one still forming.
 
-        `interval` is a span such as "1m", "4h", "1d", or a timedelta.
+        `interval` is a span such as "1m" (default), "4h", "1d", or a timedelta.
         """
         fields = {"symbol": symbol, "interval": str(seconds(interval, wire.INTERVALS))}
         return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:
-        """Return the wallet of an account (by default the session's): balance, equity, available margin, fee rates."""
+        """Return the wallet at an `address` (default: the session's account): balance, equity, available margin, fee
+        rates.
+        """
         return self._part("accounts", address)
 
     def orders(self, address: str | None = None) -> LiveAccount:
-        """Return the open orders, including untriggered ones."""
+        """Return the open orders of the account at `address` (default: the session's), including untriggered ones."""
         return self._part("orders", address)
 
     def positions(self, address: str | None = None) -> LiveAccount:
-        """Return the positions, by symbol."""
+        """Return the positions of the account at `address` (default: the session's), by symbol."""
         return self._part("positions", address)
 
     def leverages(self, address: str | None = None) -> LiveAccount:
-        """Return the leverage settings, by symbol."""
+        """Return the leverage settings of the account at `address` (default: the session's), by symbol."""
         return self._part("settings", address)
 
     def fills(self, address: str | None = None) -> LiveLog:
-        """Return fills as they happen, starting with the last ones."""
+        """Return fills of the account at `address` (default: the session's) as they happen, and the last ones first."""
         return self._log("userFilled", address)
 
     def order_history(self, address: str | None = None) -> LiveLog:
-        """Return every status change of orders as it happens."""
+        """Return every status change of orders of the account at `address` (default: the session's) as it happens."""
         return self._log("orderHist", address)
 
     def closed_positions(self, address: str | None = None) -> LiveLog:
-        """Return closed positions as they happen."""
+        """Return closed positions of the account at `address` (default: the session's) as they happen."""
         return self._log("closedPosition", address)
 
     def funding(self, address: str | None = None) -> LiveLog:
-        """Return funding payments as they happen."""
+        """Return funding payments of the account at `address` (default: the session's) as they happen."""
         return self._log("userFunding", address)
 
     def events(self, address: str | None = None) -> LiveLog:
-        """Return the events of the account: orders, acknowledged actions, approvals, vault transfers."""
+        """Return events of the account at `address` (default: the session's): orders, actions, approvals, vaults."""
         return self._log("userEvent", address)
 
     def blocks(self) -> LiveLog:
@@ -159,7 +162,7 @@ class Stream(Suggesting):
         return StreamHealth(self._client)
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """As `health.assert_healthy`."""
+        """As `health.assert_healthy`, with `max_age_ms` (default: as long as the feed may be silent)."""
         self.health.assert_healthy(max_age_ms)
 
     def close(self) -> None:
@@ -389,3 +392,6 @@ LIVE_NAMES: tuple[str, ...] = tuple(
     if not name.startswith("_") and getattr(member, "__annotations__", {}).get("return", "").startswith("Live")
 )
 """Methods of Stream that return live objects."""
+
+
+add_examples(Stream, "Stream")

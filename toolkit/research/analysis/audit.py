@@ -115,7 +115,8 @@ def _stamp(time_ms: int) -> str:
 
 
 def _parts(data: Any) -> Mapping[str, Any]:
-    return data if isinstance(data, Mapping) else {getattr(data, "symbol", "") or "ASSET": data}
+    name = getattr(data, "symbol", "")  # of a frame of candles this is a column
+    return data if isinstance(data, Mapping) else {(name if isinstance(name, str) else "") or "ASSET": data}
 
 
 def _cut(data: Any, time_ms: int, events: bool) -> Any:

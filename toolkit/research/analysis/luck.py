@@ -26,6 +26,7 @@ import pandas as pd
 
 from ...errors import InputError
 from ...stored.databases import transaction
+from ...worked_examples import add_examples
 from .metrics import NAN, Curve, Values, ratio
 from .trial_file import in_memory, open_trials, project_file
 
@@ -35,7 +36,7 @@ _NORMAL = NormalDist()
 
 
 def moments(returns: Values) -> tuple[float, float, float]:
-    """Return Sharpe ratio, skewness and kurtosis of returns; NaN without variation."""
+    """Return Sharpe ratio, skewness and kurtosis of `returns`, NaN without variation."""
     sharpe = ratio(returns, float(returns.std(ddof=1)) if len(returns) > 1 else NAN)
     if math.isnan(sharpe):
         return NAN, NAN, NAN
@@ -52,6 +53,8 @@ def probabilistic_sharpe(
     sharpe: float, observations: int, skew: float = 0.0, kurtosis: float = 3.0, benchmark: float = 0.0
 ) -> float:
     """Return the probability that the true Sharpe ratio is above `benchmark`, PSR of [1].
+
+    `sharpe`, `skew` and `kurtosis` are those of so many `observations`, none of them scaled to a year.
 
     >>> round(probabilistic_sharpe(0.458, 24), 3), round(probabilistic_sharpe(0.458, 24, -2.448, 10.164), 3)
     (0.982, 0.913)
@@ -79,7 +82,10 @@ def expected_max_sharpe(trials: int, variance: float) -> float:
 def deflated_sharpe(
     sharpe: float, observations: int, trials: int, variance: float, skew: float = 0.0, kurtosis: float = 3.0
 ) -> float:
-    """Return the probability that the best of `trials` has a true Sharpe ratio above 0, DSR of [2].
+    """Return the probability that the best of several trials has a true Sharpe ratio above 0, DSR of [2].
+
+    sharpe, observations, skew, kurtosis: of the best trial, as in `probabilistic_sharpe`.
+    trials, variance: how many there were, and the variance of their Sharpe ratios, as in `expected_max_sharpe`.
 
     Counting correlated trials as independent makes it smaller than it need be, never larger.
 
@@ -94,8 +100,8 @@ def min_track_record(
 ) -> float:
     """Return how many periods show with `confidence` that the true Sharpe ratio is above `benchmark`, MinTRL of [1].
 
-    Infinite when the Sharpe ratio is not above it. In [1] a yearly ratio of 2 needs 2.73 years of daily returns to be
-    above 1, 2.83 of weekly and 3.24 of monthly ones:
+    Infinite when `sharpe` is not above it. `skew` and `kurtosis` as in `probabilistic_sharpe`. In [1] a yearly ratio of
+    2 needs 2.73 years of daily returns to be above 1, 2.83 of weekly and 3.24 of monthly ones:
 
     >>> [round(min_track_record(2 / n**0.5, benchmark=1 / n**0.5) / n, 2) for n in (250, 52, 12)]
     [2.73, 2.83, 3.24]
@@ -147,9 +153,9 @@ def _sharpes(sums: Values, squares: Values, count: int) -> Values:
 
 
 def bootstrap(returns: Values, *, draws: int = 1_000, block: float | None = None, seed: int = 7) -> Values:
-    """Return `draws` resampled series (one a row) by the stationary bootstrap of [4].
+    """Return `draws` resampled series of `returns` (one a row), from `seed`, by the stationary bootstrap of [4].
 
-    Blocks of random length keep what returns have to do with each other; their mean length is `block` periods
+    Blocks of random length keep how returns depend on each other. Their mean length is `block` periods
     (default: the cube root of the number of periods).
     """
     count = len(returns)
@@ -165,7 +171,7 @@ def bootstrap(returns: Values, *, draws: int = 1_000, block: float | None = None
 
 
 def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
-    """Return the middle `confidence` of values, as (low, high); NaN without any."""
+    """Return the middle `confidence` of `values`, as (low, high), NaN without any."""
     known = values[np.isfinite(values)]
     if not len(known):
         return NAN, NAN
@@ -174,7 +180,7 @@ def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
 
 
 def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> dict[str, Any]:
-    """Return how likely the result of a run is luck; see `Results.luck`."""
+    """Return how likely the result of a `curve` is luck. `trials`, `confidence` and `seed` as in `Results.luck`."""
     step = curve.sampling_ms
     _, returns, periods, _ = curve.sampled()
     count = len(returns)
@@ -298,3 +304,6 @@ ON CONFLICT (key) DO UPDATE SET sharpe = excluded.sharpe WHERE excluded.sharpe I
 """
 trials = project_trials = Trials()
 """The trials of the project."""
+
+
+add_examples(globals(), "luck")

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...worked_examples import add_examples
 from ..market_data import span_ms
 
 __all__ = [
@@ -149,13 +150,13 @@ Equity = pd.Series | Curve
 
 
 def total_return(equity: Equity) -> float:
-    """Return E_end / E_start − 1."""
+    """Return E_end / E_start − 1 of `equity`."""
     values = _curve(equity).equity
     return float(values[-1] / values[0] - 1) if len(values) and values[0] > 0 else NAN
 
 
 def annual_return(equity: Equity) -> float:
-    """Return the compound yearly growth (E_end / E_start) ^ (year / elapsed) − 1; −1 when nothing is left."""
+    """Return the compound yearly growth of `equity`: (E_end / E_start) ^ (year / elapsed) − 1, or −1 without a rest."""
     curve = _curve(equity)
     total = total_return(curve)
     if math.isnan(total) or curve.elapsed_ms <= 0:
@@ -167,36 +168,42 @@ def annual_return(equity: Equity) -> float:
 
 
 def sampling_period(equity: Equity) -> pd.Timedelta:
-    """Return the spacing at which risk is measured.
+    """Return the spacing at which the risk of `equity` is measured.
 
-    A day for runs of 30 days or more, an hour for 2 days or more, else that of the data; never finer than the data.
+    A day for runs of 30 days or more, an hour for 2 days or more, else that of the data. Never finer than the data.
     """
     return pd.Timedelta(_curve(equity).sampling_ms, unit="ms")
 
 
 def sampled_returns(equity: Equity, period: Period = None) -> pd.Series[float]:
-    """Return r_k = E_k / E_(k−1) − 1 with E sampled every `period` (the last value known at each edge).
+    """Return r_k = E_k / E_(k−1) − 1 of `equity` sampled every `period` (the last value known at each edge).
 
-    The first sample is the start itself. `period` defaults to `sampling_period(equity)`.
+    The first sample is the start itself. `period` is a span (default: `sampling_period(equity)`).
     """
     found = _curve(equity).sampled(period)
     return pd.Series(found.returns, index=pd.to_datetime(found.times, unit="ms", utc=True))
 
 
 def volatility(equity: Equity, period: Period = None) -> float:
-    """Return yearly volatility: std(r, ddof=1) · sqrt(periods per year)."""
+    """Return yearly volatility of `equity` sampled every `period`: std(r, ddof=1) · sqrt(periods per year)."""
     found = _curve(equity).sampled(period)
     return found.spread * math.sqrt(found.per_year)
 
 
 def sharpe(equity: Equity, period: Period = None, risk_free: float = 0.0) -> float:
-    """Return mean(r − f) / std(r, ddof=1) · sqrt(periods per year), with f = `risk_free` / periods per year."""
+    """Return mean(r − f) / std(r, ddof=1) · sqrt(periods per year) of `equity`, f = `risk_free` / periods per year.
+
+    `period` is the spacing of the returns, a span (default: `sampling_period(equity)`), `risk_free` a yearly rate.
+    """
     found = _curve(equity).sampled(period)
     return ratio(found.returns, found.spread, risk_free / found.per_year) * math.sqrt(found.per_year)
 
 
 def sortino(equity: Equity, period: Period = None, risk_free: float = 0.0) -> float:
-    """Return mean(r − f) / sqrt(mean(min(r − f, 0)²)) · sqrt(periods per year): only losses count as risk."""
+    """Return mean(r − f) / sqrt(mean(min(r − f, 0)²)) · sqrt(periods per year): only losses count as risk.
+
+    `equity`, `period` and `risk_free` as in `sharpe`.
+    """
     found = _curve(equity).sampled(period)
     excess = found.returns - risk_free / found.per_year
     if len(excess) < 2:
@@ -207,18 +214,18 @@ def sortino(equity: Equity, period: Period = None, risk_free: float = 0.0) -> fl
 
 
 def drawdown(equity: pd.Series[float]) -> pd.Series[float]:
-    """Return E_t / max(E_s, s ≤ t) − 1 for every t: 0 at a high, −0.2 at 20 % below the last one."""
+    """Return E_t / max(E_s, s ≤ t) − 1 of `equity` for every t: 0 at a high, −0.2 at 20 % below the last one."""
     return pd.Series(_curve(equity).depths, index=equity.index, name="drawdown")
 
 
 def max_drawdown(equity: Equity) -> float:
-    """Return the deepest drawdown, a number ≤ 0, on every point of the equity curve."""
+    """Return the deepest drawdown, a number ≤ 0, on every point of the curve `equity`."""
     depths = _curve(equity).depths
     return float(np.fmin.reduce(depths)) if len(depths) else NAN
 
 
 def longest_drawdown(equity: Equity) -> pd.Timedelta:
-    """Return the longest time from a high until it is reached again (or the end); 0 without a fall."""
+    """Return the longest time from a high of `equity` until it is reached again (or the end), 0 without a fall."""
     curve = _curve(equity)
     ends = np.flatnonzero(curve.equity >= curve.highs)
     fallen = len(ends) > 0 and ends[-1] != len(curve.equity) - 1
@@ -232,26 +239,26 @@ def longest_drawdown(equity: Equity) -> pd.Timedelta:
 
 
 def calmar(equity: Equity) -> float:
-    """Return annual return / |max drawdown|."""
+    """Return annual return / |max drawdown| of `equity`."""
     curve = _curve(equity)
     deepest = max_drawdown(curve)
     return annual_return(curve) / -deepest if deepest < 0 else NAN
 
 
 def turnover(fills: pd.DataFrame | Curve, equity: Equity) -> float:
-    """Return Σ |fill value| / time-weighted mean equity: how often the capital was traded."""
+    """Return Σ |value of `fills`| / time-weighted mean `equity`: how often the capital was traded."""
     traded = add(np.abs(fills.signed * fills.prices)) if isinstance(fills, Curve) else fills["value"].sum()
     mean = time_weighted(equity)
     return float(traded / mean) if mean > 0 else NAN
 
 
 def time_in_market(notional: pd.Series[float]) -> float:
-    """Return the share of time in which |notional| > 0; a point counts until the next one."""
+    """Return the share of time in which |`notional`| > 0. A point counts until the next one."""
     return time_weighted((notional.abs() > 0).astype("float64"))
 
 
 def time_weighted(values: Equity) -> float:
-    """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start); the plain mean where no time passes."""
+    """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start) of `values`, the plain mean where no time passes."""
     curve = _curve(values)
     return _mean(curve.equity, curve.lasting)
 
@@ -265,10 +272,10 @@ ROUND_TRIPS = {
 
 
 def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each position from flat to flat of each symbol; a flip ends one and begins another.
+    """Return one row of `fills` for each position from flat to flat of each symbol. A flip ends one and begins another.
 
     Columns: symbol, side (LONG or SHORT), opened, closed (UTC), quantity (total opened), entry_price, exit_price
-    (averages), gross (before fees), fees, net = gross − fees; USDC. A flip's fee is split by quantity. A
+    (averages), gross (before fees), fees, net = gross − fees. Amounts are USDC. A flip's fee is split by quantity. A
     position open at the end is left out, and so is funding, which belongs to time rather than to trades.
     """
     found = [np.zeros((9, 0))]
@@ -298,20 +305,20 @@ def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
 
 
 def hit_rate(trips: pd.DataFrame | Values) -> float:
-    """Return the share of round trips with net > 0."""
+    """Return the share of round `trips` with net > 0."""
     net = _net(trips)
     return int(np.count_nonzero(net > 0)) / len(net) if len(net) else NAN
 
 
 def profit_factor(trips: pd.DataFrame | Values) -> float:
-    """Return Σ net of winners / |Σ net of losers|; NaN without losers."""
+    """Return Σ net of winners / |Σ net of losers| of round `trips`. NaN without losers."""
     net = _net(trips)
     lost = -float(add(net[net < 0]))
     return float(add(net[net > 0])) / lost if lost > 0 else NAN
 
 
 def fee_share(net_profit: float, fees: float) -> float:
-    """Return fees / (net profit + fees); NaN without a profit before fees."""
+    """Return `fees` / (`net_profit` + fees), both in USDC. NaN without a profit before fees."""
     before = net_profit + fees
     return fees / before if before > 0 else NAN
 
@@ -325,10 +332,12 @@ def summary(
     period: Period = None,
     risk_free: float = 0.0,
 ) -> pd.Series[Any]:
-    """Return every measure of this module as one Series.
+    """Return every measure of this module as one Series. Amounts are USDC.
 
-    `notional` is the gross position notional (USDC ≥ 0) on the index of `equity`. Amounts are USDC; `funding` is
-    positive when received, negative when paid; `leverage_mean` and `leverage_max` are gross notional / equity.
+    equity, fills, period, risk_free: as in the measures above. The frames are those of `Results`.
+    funding: positive when received, negative when paid.
+    notional: gross position notional (≥ 0) on the index of `equity`. `leverage_mean` and `leverage_max` are it /
+        equity.
     """
     found = measure(curve_of(equity, fills, funding, notional), period, risk_free)
     return pd.Series(found, dtype="object", name="metrics")
@@ -517,3 +526,6 @@ def _over(values: Values, base: Values) -> Values:
 def _positive(values: Values) -> bool:
     """Return whether all are positive numbers, as of most runs, which saves the care for what is not."""
     return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)
+
+
+add_examples(globals(), "metrics")

@@ -19,6 +19,7 @@ from ...returns import CAPITAL_FLOWS, growth
 from ...stored.seals import FileKind, sealed
 from ...stored.tables import read_table, write_table
 from ...stored.writing import write_file
+from ...worked_examples import add_examples
 from ..market_data import time_index
 from . import metrics as formulas
 from .luck import assess, trials
@@ -130,7 +131,8 @@ class Results:
     """The results of a run: frames of floats with UTC times, whose columns are the schemas of this module.
 
     Attributes:
-        name: the strategy's name; `params`: its parameters; `settings`: settings of the run (models, seed, fees …).
+        name, params: the strategy's name and its parameters.
+        settings, recipe: settings of the run (models, seed, fees …), and how it can be made again.
         equity: index time, columns of EQUITY; the first row is the state before the first fill.
         positions: index as `equity`, one column a symbol: signed quantity.
         marks: index as `equity`, one column a symbol: its mark price.
@@ -184,7 +186,7 @@ class Results:
         return formulas.curve_of(self.growth, self.fills, self.funding, self.exposure["gross"])
 
     def keep_recipe(self, recipe: Recipe | PackedRecipe | NotRepeatable, described: Mapping[str, Any]) -> None:
-        """Keep how this run was made, and add the description of its arguments to `settings`."""
+        """Keep the `recipe` of this run, and add the arguments as `described` to `settings`."""
         object.__setattr__(self, "recipe", recipe)
         object.__setattr__(self, "settings", {**described, **self.settings})
         trials.add(self._trial())
@@ -196,10 +198,11 @@ class Results:
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
-        `run.rerun(fees=("0", "0"))` changes one argument of `backtest`. A live run, or one on a session of your own, is
-        made again as a backtest on the bars that it received; `rerun(data=events)` takes other data. A run that was
-        loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust. Warns where
-        the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing was kept.
+        `changes` are arguments of `backtest`, such as `run.rerun(fees=("0", "0"))`. A live run, or one on a session of
+        your own, is made again as a backtest on the bars that it received. `rerun(data=events)` takes other data. A run
+        that was loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust.
+        Warns where the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing
+        was kept.
         """
         made: Results = self.recipe.run(changes)
         if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
@@ -287,11 +290,17 @@ class Results:
         return table
 
     def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
-        """Return the measures as one Series; `toolkit.research.metrics` has their formulas."""
+        """Return the measures as one Series. `toolkit.research.metrics` has their formulas.
+
+        `period` is the spacing of returns, a span, and `risk_free` a yearly rate as a ratio, as in `metrics.sharpe`.
+        """
         return pd.Series(self.measures(period, risk_free), dtype="object", name="metrics")
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
-        """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
+        """Return what `metrics` does as a plain mapping. A sweep of many runs takes it, because it makes no frame.
+
+        `period` and `risk_free` are those of `metrics`.
+        """
         found = measure(self._curve(), period, risk_free)
         if period is None and not risk_free:
             trials.measured(self._trial, found["sharpe"])
@@ -330,12 +339,15 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        `path` ending in .html: an interactive page that needs no network: what came out and how far to trust it,
-        price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months, costs, round trips,
-        luck; `against` are runs to compare. Its figures need Plotly's script, which is written once into the folder;
-        `page().save(path, alone=True)` puts it into the page.
-        Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
-        attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
+        path: where to write. Ending in .html: an interactive page that needs no network, with the result and how far to
+            trust it, price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months, costs,
+            round trips and luck. Its figures need Plotly's script, which is written once into the folder, or with
+            `page().save(path, alone=True)` into the page. Ending in .png, .svg or .pdf: the picture. Without one: a
+            matplotlib Figure with equity, drawdown, exposure, attribution and measures.
+        against: runs to compare, in the page (default: none).
+        dark: True for dark colours of the picture (default: False).
+
+        Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
         """
         from .run_report import draw_page
 
@@ -348,7 +360,7 @@ class Results:
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
-        """Return the interactive report: a notebook shows it, `page().save(path)` writes it; see `report`."""
+        """Return the interactive report, which a notebook shows. `.save(path)` writes it. `against` as in `report`."""
         from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
@@ -419,7 +431,7 @@ FRAMES = tuple(item.name for item in fields(Results) if item.type == "pd.DataFra
 
 
 def compare(runs: Sequence[Results] | Mapping[str, Results]) -> pd.DataFrame:
-    """Return the measures of several runs side by side: one row a measure, one column a run.
+    """Return the measures of several `runs` side by side: one row a measure, one column a run.
 
     A sequence names its columns after the runs (name and parameters, numbered when they repeat).
     """
@@ -444,3 +456,6 @@ def _named(runs: Sequence[Results]) -> dict[str, Results]:
             label, number = f"{base} #{number}", number + 1
         named[label] = run
     return named
+
+
+add_examples(Results, "Results")

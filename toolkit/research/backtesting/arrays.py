@@ -51,23 +51,23 @@ def vectorised(
 ) -> Results:
     """Return the Results of holding `targets` on `data`.
 
-    Parameters:
-        data: bars of one or many symbols, in any shape `read_bars` accepts; all symbols at the same times.
-        targets: signed targets, one row a bar and one column a symbol (frame, Series, array, or a mapping symbol →
-            values); NaN keeps the position.
-            Times in their index must be those of the bars, names in their columns the symbols. A function of the bars
-            by symbol (frames) that returns them lets `audit` make the run again on less data.
-        sizing: the unit of a target: "quantity" (base units), "notional" (USDC at the close it was decided at) or
-            "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
-            the target itself changes, so price drift alone costs no fees.
-        fee: taker fee as a ratio of value. slippage: ratio by which each price is worse.
-        funding: as in `backtest`: "interest" (the venue's formula at a premium of 0), one rate for each interval of
-            4 h, a Series of rates over UTC times, a mapping symbol → any of these, or None. A settlement meets the
-            position held before trades of the same instant, valued at the open of its bar (in a gap between bars: at
-            the last close); longs pay a positive rate.
-        step: quantities are rounded towards zero to multiples of this (a number, or a mapping by symbol).
+    data: bars of one or many symbols, in any shape `read_bars` accepts, all symbols at the same times.
+    targets: signed targets, one row a bar and one column a symbol (frame, Series, array, or a mapping symbol → values).
+        NaN keeps the position. Times in their index must be those of the bars, names in their columns the symbols. A
+        function of the bars by symbol (frames) that returns them lets `audit` make the run again on less data.
+    sizing: the unit of a target: "quantity" (default, base units), "notional" (USDC at the close it was decided at) or
+        "equity" (multiples of equity at that close, which compounds). A notional or equity target trades only when the
+        target itself changes, so price drift alone costs no fees.
+    capital: USDC in the account at the start (default: 10,000).
+    fee: taker fee as a ratio of value (default: 0.0006).
+    slippage: ratio by which each price is worse (default: 0).
+    funding: as in `backtest`, a rate for each interval of 4 h. A settlement applies to the position before trades of
+        the same instant, valued at the open of its bar (in a gap between bars: at the last close). Longs pay a positive
+        rate.
+    step: quantities are rounded towards zero to multiples of this number, or of one by symbol (default: not rounded).
+    name, params: name and parameters of the Results (default: "vectorised", none).
 
-    Fills are TAKER at the open; equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
+    Fills are TAKER at the open. Equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
     shows how close it was. Raises InputError for shapes that don't match.
     """
     by_symbol = read_bars(data)
@@ -89,9 +89,10 @@ def vectorised_many(
 ) -> pd.DataFrame:
     """Return the measures of many target frames on the same bars: one row for each key, columns as `metrics()`.
 
-    `measures` chooses some of them. total_return, volatility, sharpe and max_drawdown are computed for many runs
-    together, which takes a fraction of the time. Options are those of `vectorised`. Memory is that of a few runs; for
-    several processes use `sweep`. Raises InputError for measures that are not known.
+    `data` are the bars, `targets` a mapping key → targets, both as in `vectorised`. `measures` chooses some measures
+    (default: all). total_return, volatility, sharpe and max_drawdown are computed for many runs together, which takes a
+    fraction of the time. `options` are those of `vectorised`. Memory is that of a few runs. For several processes use
+    `sweep`. Raises InputError for measures that are not known.
     """
     by_symbol = read_bars(data)
     names = list(measures or ())

@@ -66,31 +66,32 @@ def backtest(
 ) -> Results:
     """Run `strategy` on `data` and return its Results.
 
-    Parameters:
-        strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
-        data: bars of one or many symbols, in any shape `read_bars` accepts (`interval`: their length); or a mapping
-            symbol → Events of `data.load`, which call on_book, on_trade and on_timer, and on_bar with bars of their
-            trades (of `interval`, "1m"): see `backtest_events`.
-        capital: USDC in the account at the start.
-        products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
-        leverage: set for every symbol at the start (default: the venue's).
-        fees: (maker, taker) rates as ratios, in place of the venue's rates and volume tiers.
-        funding: "interest" (the venue's formula at a premium of 0), a rate for each interval, a Series of rates over
-            UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
-            Recorded rates take the place of "interest". A settlement meets the position held before orders of the same
-            instant; it is valued at the price of that instant.
-        path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency span ("200ms").
-        warm_up: number of first bars that the strategy receives without trading; the results begin after them.
-        every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
-        recorded: of runs on events; see `EventSettings`.
+    strategy: a Strategy, or a function on_bar(ctx, bar). It is copied, so running it twice gives the same.
+    data: bars of one or many symbols, in any shape `read_bars` accepts, or a mapping symbol → Events of `data.load`,
+        which call on_book, on_trade and on_timer, and on_bar with bars of their trades: see `backtest_events`.
+    capital: USDC in the account at the start (default: 10,000).
+    interval: length of the bars, a span (default: that of the data, "1m" of events).
+    products: symbol → Product or fields to change, such as tick_size (default: `listing`).
+    leverage: set for every symbol at the start (default: the venue's).
+    fees: (maker, taker) rates as ratios (default: the venue's rates and volume tiers).
+    funding: "interest" (default: the venue's formula at a premium of 0), a rate for each interval, a Series of rates
+        over UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
+        Recorded rates take the place of "interest". A settlement applies to the position before orders of the same
+        instant, at the price of that instant.
+    path, liquidity, slippage, latency: see `models`. A number is a slippage ratio, or a latency span ("200ms").
+    seed: whole number that makes the random numbers of the models (default: 7).
+    warm_up: number of first bars that the strategy receives without trading. The results begin after them (default: 0).
+    progress: True shows a progress bar (default: False).
+    every_point: True visits every point of every bar, also where nothing can happen: slower, the same results.
+    recorded: settings of runs on events, see `EventSettings`.
 
     Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at
-    the earliest, and trades at the price of that moment, never at one from before it was sent: in a gap of its symbol
-    it waits for the next price. Prices inside a bar move along `path`; resting orders, triggers and liquidations happen
-    at their prices on the way. Open positions stay open at the end, valued at the last close; orders still in flight
-    are dropped.
+    the earliest. It trades at the price of that moment, never at one from before it was sent. In a gap of its symbol
+    it waits for the next price. Prices inside a bar move along `path`. Resting orders, triggers and liquidations happen
+    at their prices on the way. Positions stay open at the end, valued at the last close. Orders still in flight are
+    dropped.
 
-    Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
+    Raises InputError for invalid data or settings. Errors of the strategy propagate with the time as a note.
     """
     common = RunSettings(capital, products, leverage, fees, to_pandas(funding, "funding"), seed)
     if recorded:

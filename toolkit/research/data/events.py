@@ -125,11 +125,11 @@ class Events(EventArray):
         return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode({**about, **grid})})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a Parquet file, which `load`, pandas, DuckDB and others read; an existing file is replaced."""
+        """Write a Parquet file to `path`, which `load`, pandas, DuckDB and others read. An existing one is replaced."""
         write_table(Path(path), self.arrow(), _KIND, row_group=ROW_GROUP)
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
-        """Return the `Tape` that a venue replays, in ticks and steps of its product."""
+        """Return the `Tape` that a venue replays, in ticks (`tick_size`) and steps (`step_size`) of its product."""
         from .replaying import Tape
 
         key = ("tape", tick_size, step_size)
@@ -139,7 +139,7 @@ class Events(EventArray):
         return tape
 
     def bars(self, interval: str = "1m") -> pd.DataFrame:
-        """Return OHLCV bars of the trades by exchange time; intervals without trades have none.
+        """Return OHLCV bars of the trades by exchange time, of an `interval`. Intervals without trades have none.
 
         Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
         """

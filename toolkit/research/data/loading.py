@@ -56,21 +56,20 @@ def load(
 ) -> Any:
     """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
 
-    Parameters:
-        path: a file (plain, .gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, a pattern
-            with *, or a list of these: files of one product become one, in the order of their local times (candles: of
-            their first times). A frame of candles or funding rates of any library that has the Arrow interface is read
-            as the table of a file would be.
-        format: "binance-usdm" (raw streams; the archives' trades, aggTrades, bookTicker and metrics), "tardis"
-            (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades),
-            "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
-            candles, trades, funding rates), "csv" and "parquet" (candles, rates, metrics; a Parquet file that
-            `Events.save` wrote are events), "recording" (of `record`); None guesses from the contents and prints it.
-        symbol: which product, where there are several; without it they come as a dict symbol → data (candles of
-            several as one frame). It names events that have no name.
-        columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
-        damaged: "skip" leaves damaged lines out and says so in `notes`.
-        progress: True shows a progress bar immediately, False never, None when reading takes long.
+    path: a file (plain, .gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, a pattern
+        with *, or a list of these: files of one product become one, in the order of their local times (candles: of
+        their first times). A frame of candles or funding rates of any library that has the Arrow interface is read
+        as the table of a file would be.
+    format: "binance-usdm" (raw streams; the archives' trades, aggTrades, bookTicker and metrics), "tardis"
+        (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades),
+        "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
+        candles, trades, funding rates), "csv" and "parquet" (candles, rates, metrics; a Parquet file that
+        `Events.save` wrote are events), "recording" (of `record`); None guesses from the contents and prints it.
+    symbol: which product, where there are several; without it they come as a dict symbol → data (candles of
+        several as one frame). It names events that have no name.
+    columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
+    damaged: "skip" leaves damaged lines out and says so in `notes`.
+    progress: True shows a progress bar immediately, False never, None when reading takes long.
 
     DataFrame of candles: time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
     (float64); of funding rates: time, symbol, rate; of metrics: time, symbol, and those of mark, index (USD),

@@ -61,16 +61,16 @@ class DataProblem(NamedTuple):
 
 
 def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
-    """Return what is wrong with events or candles, one row a finding; an empty frame for none.
+    """Return what is wrong with `data`, events or candles, one row a finding, and an empty frame for none.
 
     Problems of events: "gap" (a book update that does not follow the one before it, a book that begins again, or
     missing trade ids), "crossed" (a message leaves best bid ≥ best ask), "repeat" (an update or trade that was there
-    before), "backwards" (a time or id that runs back), "silence" (nothing received for longer than `silence`), "clock"
-    (events received before they happened), "delay" (books and trades received more than a minute after they happened),
-    "value" (a price or quantity that can't be), "note" (what the reader left out). Of candles: "gap", "repeat",
-    "backwards", "value".
+    before), "backwards" (a time or id that runs back), "silence" (nothing received for longer than the span `silence`),
+    "clock" (events received before they happened), "delay" (books and trades received more than a minute after they
+    happened), "value" (a price or quantity that can't be), "note" (what the reader left out). Of candles: "gap",
+    "repeat", "backwards", "value".
 
-    Columns: problem and stream (string), row (int64, the first one concerned), time and until (datetime64[ns, UTC], at
+    Columns: problem and stream (string), row (int64, the first one), time and until (datetime64[ns, UTC], at
     the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
     other, are one row.
     """

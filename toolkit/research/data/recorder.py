@@ -180,16 +180,20 @@ def record(
 ) -> Recorder:
     """Record the live feed of a session until the returned Recorder is closed.
 
-    `session` may be an `ExchangeMarket` too, which has no candles and no account. `channels` are names of its stream:
-    trades, order_book (`depth` levels a side), ticker, candles (of `interval`) for each of `symbols`; fills,
-    order_history, closed_positions, funding, positions, account for the session's account. Amounts are float64, or
-    decimal128(38, 12) when `exact`. A part is written when it has `rows_per_file` rows, or is `flush_ms` old when the
-    next update arrives; until then the journal has its rows.
+    session: a session, or an `ExchangeMarket`, which has no candles and no account.
+    path: directory to write to. It may hold a recording of the same market, which continues.
+    symbols: products to record, one or several.
+    channels: names of its stream (default: trades, order_book, ticker, candles). Of the session's account there are
+        fills, order_history, closed_positions, funding, positions, account.
+    depth: levels of each side of order_book (default: 20).
+    interval: length of the candles, a span (default: "1m").
+    exact: True writes amounts as decimal128(38, 12) (default: False, float64).
+    rows_per_file, flush_ms: a part is written when it has so many rows (default: 50,000), or is so many ms old when the
+        next update arrives (default: 300,000). Until then the journal has its rows.
 
     Each channel is a table: the columns of its live frame, then `received` (UTC), `sequence` and `kind` (snapshot or
     incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status`
     has each change of a subscription's state, with the reason, and "resumed" where this recording continues another.
-
     Where the disk is full, `repr` and `assert_healthy` say so and how many rows were lost, and `close` warns.
 
     Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to, and

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """A recording on disk, as `record` wrote it; it may still grow.
+    """A recording on disk at `path`, as `record` wrote it. It may still grow.
 
     Reading needs nothing of this class: each `channel=…` directory is a Parquet table partitioned by product and day.
     """
@@ -53,9 +53,10 @@ class Recording:
         end: str | datetime | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Return the rows of a channel in the order they came, from `start` on and before `end` (times are UTC).
+        """Return the rows of a `channel`, of a `symbol` or all, as they came, from `start` on and before `end` (UTC).
 
-        Columns as `record` says; the same ones when there are no rows. Raises InputError for an unknown channel.
+        `columns` chooses some of those that `record` names (default: all). They are the same ones when there are no
+        rows. Raises InputError for an unknown channel.
         """
         need("pyarrow")
         import pyarrow as pa
@@ -73,9 +74,9 @@ class Recording:
     def tops(
         self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> pd.DataFrame:
-        """Return the best prices after every update of the order book.
+        """Return the best prices of `symbol` after every update of the order book, from `start` on and before `end`.
 
-        Columns: time, bid, bid_quantity, ask, ask_quantity, mid (floats; NA while a side is empty).
+        Columns: time, bid, bid_quantity, ask, ask_quantity, mid (floats, NA while a side is empty).
         """
         found = self._table("order_book", symbol, start, end)
         names = ("sequence", "kind", "time", "side", "price", "quantity")
@@ -104,7 +105,9 @@ class Recording:
     def trades(
         self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> pd.DataFrame:
-        """Return the rows of the trades, without those of before the recording, with which a subscription begins."""
+        """Return the trades of `symbol` from `start` on and before `end`, without the ones with which a subscription
+        begins.
+        """
         found = self.frame("trades", symbol, start=start, end=end)
         made: pd.DataFrame = found[(found["kind"] != "snapshot") | (found["time"] > found["received"].min())]
         return made
@@ -117,10 +120,11 @@ class Recording:
         start: str | datetime | None = None,
         end: str | datetime | None = None,
     ) -> pd.DataFrame:
-        """Return OHLCV bars of the trades, as `Events.bars` does; without trades the recorded candles of `interval`.
+        """Return bars of `symbol`, of the length `interval` (default "1m"), that start at `start` or later and before
+        `end`.
 
         Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
-        The last bar holds what had happened when the recording ended; `end` leaves it out.
+        The last bar holds what had happened when the recording ended, and `end` leaves it out.
         """
 
         from .event_array import bars_of_trades

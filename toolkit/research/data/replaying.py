@@ -110,11 +110,10 @@ def replay(
 ) -> Replaying:
     """Make `data` the market of a local venue, from the venue's current time on.
 
-    Parameters:
-        venue: a LocalVenue, or a session that has one in this process.
-        data: a Recording (its bars of `interval`), its path, or bars in any shape `read_bars` accepts; symbols
-            must be products of the venue.
-        path: order of the prices inside a bar (default: `ExtremeOrder()`); linear between its points.
+    venue: a LocalVenue, or a session that has one in this process.
+    data: a Recording (its bars of `interval`), its path, or bars in any shape `read_bars` accepts; symbols
+        must be products of the venue.
+    path: order of the prices inside a bar (default: `ExtremeOrder()`); linear between its points.
 
     The first bar begins now: times of the data are shifted. Oracle prices follow the data every 3 s; the simulated
     makers quote around them and the simulated takers trade. Other products keep their simulated index. After the last

@@ -46,17 +46,18 @@ def paper(
 ) -> Results:
     """Run `strategy` on the local venue with its simulated market, and return the Results.
 
-    Parameters:
-        symbols: what it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC).
-        interval: length of its bars. duration: length of the run, by default "1h" or that of `replay`.
-        clock: "manual" runs immediately and deterministically, "real" in real time.
-        step: how far a manual clock advances between two polls (default: a bar).
-        replay: a recording that is the market in place of `market`: Events of `data.load`, or symbol → Events.
-        session: an existing session of a local venue; otherwise one is made with `seed` and `market` (as in `connect`),
-        which are saved with the run, and closed at the end.
-        warm_up: number of past bars that are delivered first, while orders are refused.
-
-    Other parameters are those of `live`.
+    strategy: as in `backtest`.
+    symbols: products it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC).
+    interval: length of its bars, a span (default: "1m").
+    duration: length of the run, a span (default: "1h", or that of `replay`).
+    clock: "manual" (default) runs immediately and deterministically, "real" in real time.
+    step: how far a manual clock advances between two polls, a span (default: a bar).
+    seed, market: of the venue, as in `connect` (default: 7 and "usual"). They are saved with the run.
+    replay: a recording that is the market in place of `market`: Events of `data.load`, or symbol → Events.
+    session: an existing session of a local venue (default: one is made, and closed at the end).
+    limits: checked before every order, see `toolkit.Limits` (default: none).
+    warm_up: number of past bars that are delivered first, while orders are refused (default: 0).
+    close_at_end: True closes the positions of its symbols at the end (default: False).
     """
     from ...session import connect
     from ...venue.local import LocalVenue
@@ -103,18 +104,23 @@ def live(
 ) -> Results | Runner:
     """Run `strategy` on the environment of `session` until `duration` is over, or a limit or you stop it.
 
-    Parameters:
-        limits: required, such as `Limits(max_notional=…, max_loss=…)`; a limit of None is not checked.
-        duration: None = until stopped. poll: time between two polls, of the venue's clock.
-        dry_run: check orders and note them in the events, but send none.
-        close_at_end: close the positions of its symbols however it ends.
-        background: return a Runner immediately; `kill()` stops it, `results()` returns its Results.
-        run: name of the run on its account, such as "grid-btc". It can run only once at a time. After a crash it
-        continues: it settles what it sent, delivers missed fills, and prints a table before its first order. Its
-        positions and orders are its own, whatever else trades on the account.
-        adopt: whether a continued run keeps its open orders (`ctx.orders()`), or cancels those that may open.
-        max_bar_age: orders of `on_bar` are refused while its bar closed longer ago, as after a sleep of the computer;
-        None is one interval, or one poll, and 3 s.
+    strategy, session: as in `backtest`, and a session whose agent may trade.
+    symbols: products it trades (default: `strategy.symbols`).
+    limits: required, such as `Limits(max_notional=…, max_loss=…)`. A limit of None is not checked.
+    interval: length of its bars, a span (default: "1m").
+    duration: length of the run, a span (default: until it is stopped).
+    dry_run: True checks orders and notes them in the events, but sends none (default: False).
+    close_at_end: True closes the positions of its symbols however the run ends (default: False).
+    poll: span between two polls, of the venue's clock (default: "1s").
+    warm_up: number of past bars that are delivered first, while orders are refused (default: 0).
+    background: True returns a Runner immediately: `kill()` stops it, `results()` returns its Results (default: False).
+    run: name of the run on its account, such as "grid-btc" (default: none). It can run only once at a time. After a
+        crash it continues: it settles what it sent, delivers missed fills, and prints a table before its first order.
+        It leaves positions and orders of others on the account alone.
+    adopt: True keeps the open orders of a continued run (`ctx.orders()`), False cancels those that may open (default:
+        True).
+    max_bar_age: span after which the orders of `on_bar` are refused because its bar closed too long ago, as after a
+        sleep of the computer (default: one interval, or one poll, and 3 s).
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
     ends it like that and returns the Results. An error of the strategy ends it like that and is raised.

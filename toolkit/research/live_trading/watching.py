@@ -26,13 +26,12 @@ def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s"
     the venue answers. Where that folder is shared, another computer can watch: that helps when the first one fails or
     sleeps. Exits stay: reduce-only orders, take-profits, stops, and orders that close a leg in hedge mode.
 
-    Parameters:
-        session: a session of the run's account with an agent key, such as
-            `toolkit.connect("testnet", wallet=toolkit.Wallet.from_env())`.
-        run: the name of the run, as in `live(…, run="grid-btc")`.
-        after: how long the lease may stand without a renewal.
-        every: time between two looks; each look also cancels what arrived since the one before.
-        duration: how long to watch; None is until it is interrupted.
+    session: a session of the run's account with an agent key, such as
+        `toolkit.connect("testnet", wallet=toolkit.Wallet.from_env())`.
+    run: the name of the run, as in `live(…, run="grid-btc")`.
+    after: how long the lease may stand without a renewal.
+    every: time between two looks; each look also cancels what arrived since the one before.
+    duration: how long to watch; None is until it is interrupted.
 
     Each cancellation is printed. An error of the venue is printed, and the next look tries again. Raises InputError for
     a name or a span that is none, and WalletError when the session's agent may not trade for its account.
@@ -64,9 +63,8 @@ def _seconds(span: Span, name: str) -> float:
 class Watcher:
     """Watches the lease of a run.
 
-    Parameters:
-        after: as in `watch`. It is measured on `elapsed` (seconds, never set back) from one renewal that is seen to the
-            next, so that the clocks of two machines may differ.
+    after: as in `watch`. It is measured on `elapsed` (seconds, never set back) from one renewal that is seen to the
+        next, so that the clocks of two machines may differ.
     """
 
     def __init__(

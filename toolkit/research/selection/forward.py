@@ -72,15 +72,19 @@ def walk_forward(
 ) -> list[Split] | WalkForward:
     """Return the splits of `data`, or run a strategy through them: `walk_forward(Strategy, space, data, …)`.
 
-    `walk_forward(data, train=, test=)` returns splits of bars (as `backtest` takes them) or a DatetimeIndex, oldest
-    first. Each test part begins where its training part and the `gap` (an embargo against labels that look ahead) end;
-    the next split begins `step` later (default: the length of the test, so that no row is tested twice). `anchored`
-    keeps the first row in every training part, which then grows. An incomplete last test part is left out. Sizes are
-    rows (int) or lengths of time. No test row is ever in or before its own training part.
+    data, space, bars: bars (as `backtest` takes them) or a DatetimeIndex to split. Or a strategy, its `space` as in
+        `optimise`, and bars: each training part is optimised on, and the best parameters run on the test part after it.
+    train, test: length of the parts, rows (int) or a span.
+    step: distance between the beginnings of two splits (default: the length of the test, so that no row is tested
+        twice).
+    gap: rows or span between a training part and its test, against labels that look ahead (default: 0).
+    anchored: True keeps the first row in every training part, which then grows (default: False).
+    warm_up: number of bars before each test that a Strategy receives without trading, for its indicators (default: 0).
+    progress: True shows a progress bar (default: True).
+    options: further options of `optimise` and `backtest`.
 
-    `walk_forward(strategy, space, data, train=, test=, …)` optimises on each training part, runs the best parameters on
-    the test part after it, and returns a WalkForward. `warm_up` is the number of bars before each test that a Strategy
-    receives without trading, for its indicators. Further options are those of `optimise` and `backtest`.
+    Splits are oldest first. An incomplete last test part is left out. No test row is ever in or before its own training
+    part. With a strategy the result is a WalkForward.
 
     >>> index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
     >>> [(s.train_start, s.train_end, s.test_start, s.test_end) for s in walk_forward(index, train=4, test=2)]

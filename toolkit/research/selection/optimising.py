@@ -136,17 +136,19 @@ def optimise(
 ) -> Optimisation:
     """Search `space` for the parameters with the highest `maximise`, and return an Optimisation.
 
-    Parameters:
-        strategy: a Strategy class, or a function that returns Results, as the task of `sweep`. `data`, `options`,
-            `workers`, `client`, `results` and `progress` are those of `sweep`: processes or a Dask cluster, resumed
-            from the file, with the time left.
-        space: name → values (a list, range or array); for "random" and "bayes" also (low, high), two numbers: whole
-            ones for whole numbers between them, both included.
-        maximise: a measure of `metrics()`, or a function of all of them. "-volatility" minimises; drawdowns
-            are below 0, so that "max_drawdown" finds the smallest.
-        constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
-        method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
-            tree-structured Parzen estimator from those before (extra `optimise`; as many as there are workers).
+    strategy: a Strategy class, or a function that returns Results, as the task of `sweep`.
+    space: name → values (a list, range or array). For "random" and "bayes" also (low, high), two numbers: whole ones
+        for whole numbers between them, both included.
+    data: as in `backtest`.
+    maximise: a measure of `metrics()` (default: "sharpe"), or a function of all of them. "-volatility" minimises.
+        Drawdowns are below 0, so that "max_drawdown" finds the smallest.
+    constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
+    method: "grid" (default) tries all of the space, "random" `points` of it. "bayes" chooses `points` by Optuna's
+        tree-structured Parzen estimator from those before (extra `optimise`, as many as there are workers).
+    points: number of points of "random" and "bayes" (default: 100).
+    seed: whole number that makes the draws of both (default: 7).
+    workers, client, results, progress, options: as in `sweep`: processes or a Dask cluster, resumed from the file, with
+        the time left.
 
     Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """

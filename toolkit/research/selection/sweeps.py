@@ -38,23 +38,28 @@ def sweep(
 ) -> pd.DataFrame:
     """Run `task` at every point of `grid` × `seeds` and return one row a point, in grid order.
 
-    Parameters:
-        task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
-            called as task(data, **params, seed=seed, **options), without data and seed unless given. It
-            returns Results, a mapping of values, a Series, or a number.
-        grid: name → values (their product is swept), or a list of parameter mappings.
-        workers: processes on this machine; 0 runs in this process. By default points run in this process, and in one
-            process for each other core as well once the time they take shows that this pays. Processes are kept for the
-            next sweep for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
-        client: a `distributed.Client`; the same points then run on its cluster.
-        results: a file of JSON lines to which each finished point is appended. Points found in it are not run again
-            (failed ones are, with `retry_failed`), so an interrupted or crashed sweep continues.
+    task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
+        called as task(data, **params, seed=seed, **options), without data and seed unless given. It returns Results, a
+        mapping of values, a Series, or a number.
+    grid: name → values (their product is swept), or a list of parameter mappings.
+    data: what `task` takes, as in `backtest` (default: nothing).
+    seeds: seeds that each point runs with (default: the task's).
+    workers: processes on this machine, 0 runs in this process. By default points run in this process, and in one
+        process for each other core as well once the time they take shows that this pays. Processes are kept for the
+        next sweep for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
+    client: a `distributed.Client`, on whose cluster the same points run (default: none).
+    results: a file of JSON lines to which each finished point is appended. Its points are not run again, so an
+        interrupted or crashed sweep continues (default: none).
+    retry_failed: True runs failed points of `results` again (default: False).
+    progress: True shows a progress bar (default: True).
+    options: further arguments of the task.
 
     Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
-    its row and its error; the traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
-    Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options, and by a hash
-    of the task's code with what it refers to and the versions of Python and this toolkit: those of other code are run
-    again, and a line says so.
+    its row and its error. The traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
+    Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options. A hash of the
+    task's code, with what it refers to and the versions of Python and this toolkit, counts too: points of other code
+        are
+    run again, and a line says so.
     """
     data = to_pandas(data) if is_strategy(task) else data
     points = make_points(task, combinations_of(grid), data, seeds, options)

@@ -1,0 +1,351 @@
+"""Examples of public functions and methods, one a line: `name: code → what it gives`. They become doctests, which run.
+
+A section is a class or a module. Words in braces stand for the lines of `_BEFORE`. A ` ; ` ends a line of code, a
+` ¶ ` one of output, and an indented line continues an entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from inspect import cleandoc
+from typing import Any
+
+_BEFORE = {
+    "trade": '_ = session.buy("BTCUSDC", "0.01")',
+    "done": 'receipt = session.buy("BTCUSDC", "0.01")',
+    "bracket": 'made = orders.bracket(orders.market("BTCUSDC", "BUY", "0.01"), stop_loss="60000")',
+    "invited": '{other} ; _ = other.exchange.bind_referral(session.info.referral_code()["code"].item())',
+    "twap": 'parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)',
+    "live": 'live = session.stream.trades("BTCUSDC") ; _ = live.frame()',
+    "rest": 'made = session.buy("BTCUSDC", "0.01", "50000")',
+    "vault": 'vault = session.exchange.vault_create("Fund", "500").data["vault"]',
+    "other": "other = toolkit.connect(venue=session.venue, account=1)",
+    "builder": '{other} ; _ = other.exchange.register_builder("builders")',
+    "allowed": "{builder} ; wallet, builder = other.wallet.agent, other.account"
+    ' ; _ = session.exchange.approve_agent_to_builder(wallet, builder, "0.0005")',
+}
+"""What examples begin with."""
+
+_EXAMPLES = """
+[session]
+connect: toolkit.connect(clock="manual", seed=3, market="calm")
+    → <Session local in this process, account 0xf39F…2266, signs as agent and master>
+[Session]
+what_if: _ = session.buy("BTCUSDC", "0.1") ;
+    session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round().tolist() → [-1.0, -1251.0]
+close: short = toolkit.connect(clock="manual") ; short.close() ; short.stream.health.state → 'idle'
+[Accessors]
+ticket: session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid → True
+dashboard: session.dashboard("BTCUSDC")
+    → <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
+[session_methods]
+SessionPermissions: session.permissions()[["kind", "name", "status"]].values.tolist()
+    → [['agent', 'toolkit', 'ACTIVE']]
+ParentOrders: {twap} ; session.parent_orders()[["status", "done", "slices"]].values.tolist() → [['RUNNING', 1, 5]]
+SessionLimits: session.limits → <SessionLimits trading, no limits>
+Intents: {trade} ; session.intents()[["action", "state"]].values.tolist()
+    → [['approveAgent', 'ACCEPTED'], ['placeOrder', 'ACCEPTED']]
+Products: session.products()["tick_size"].head(2).to_dict() → {'BTCUSDC': 0.1, 'ETHUSDC': 0.01}
+Builder: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
+[TradingFlows]
+product: session.product("BTCUSDC").tick_size → Decimal('0.1')
+buy: session.buy("BTCUSDC", "0.01") → <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>
+sell: session.sell("BTCUSDC", "0.01", "70000", tif="POST_ONLY").status → 'NEW'
+order: {rest} ; session.order(made.order_id).status → 'NEW'
+replace: {rest} ; session.replace(made, orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status → 'NEW'
+place: ladder = [orders.limit("BTCUSDC", "BUY", "0.01", price) for price in ("50000", "51000")] ;
+    [each.status for each in session.place(ladder).orders] → ['NEW', 'NEW']
+cancel: {rest} ; _ = session.cancel(made) ; made.status → 'CANCELED'
+cancel_all: {rest} ; _ = session.cancel_all("BTCUSDC") ; made.status → 'CANCELED'
+close_position: {trade} ; session.close_position("BTCUSDC").filled, len(session.positions()) → (Decimal('0.010'), 0)
+resolve: session.resolve()  # nothing is unknown → []
+[IntentFlows]
+get: session.intents.get(session.buy("BTCUSDC", "0.01").intent).state → <IntentState.ACCEPTED: 'ACCEPTED'>
+send: session.intents.send(session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))).status → 'FILLED'
+prepare: session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000")).payload["type"] → 'placeOrder'
+[LimitFlows]
+stop: _ = session.limits.stop("lost the feed") ; session.limits.stopped → 'lost the feed'
+resume: _ = session.limits.stop("lost the feed") ; session.limits.resume() ; session.limits.stopped → ''
+[ParentOrderFlows]
+twap: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; _ = session.venue.advance("10m") ;
+    made.status, made.filled → ('FINISHED', Decimal('0.050'))
+[ParentOrderPartFlows]
+get: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; session.parent_orders.get(made.id).status
+    → 'RUNNING'
+start_twap: made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ;
+    first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01")) ;
+    session.parent_orders.start_twap(made, first).describe()
+    → 'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
+[PermissionFlows]
+revoke: session.permissions.revoke("toolkit").status → 'ACCEPTED'
+allow_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
+    session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status → 'ACCEPTED'
+end_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
+    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
+    session.permissions.end_builder().status → 'ACCEPTED'
+[BuilderFlows]
+register: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
+traders: _ = toolkit.Builder(session).register("builders") ; len(toolkit.Builder(session).traders()) → 0
+place: {other} ; _ = toolkit.Builder(other).register("builders") ;
+    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
+    toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
+[ProductFlows]
+margin_tables: session.products.margin_tables().loc[1, "max_leverage"].tolist() → [40.0, 20.0]
+currencies: session.products.currencies().index.tolist() → ['USDC']
+[TableFlows]
+ticker: session.ticker("BTCUSDC")[["last", "mark_price", "funding_rate"]].values.tolist()
+    → [[62500.0, 62500.0, 5e-05]]
+trades: session.trades("BTCUSDC", limit=2)[["side", "price", "quantity"]].values.tolist()
+    → [['SELL', 62503.4, 0.009], ['SELL', 62500.0, 0.025]]
+wallet_balances: session.wallet_balances()[["currency", "balance"]].values.tolist() → [['USDC', 10000.0]]
+tickers: session.tickers()["mark_price"].idxmax() → 'BTCUSDC'
+fee_rates: session.fee_rates().loc["BTCUSDC"].to_dict() → {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
+funding_rates: session.funding_rates("BTCUSDC")["annualised"].item() → 0.1095
+[ExchangeFlows]
+send: session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status → 'ACCEPTED'
+revoke_agent: session.exchange.revoke_agent("toolkit").status → 'ACCEPTED'
+[Info]
+products: session.info.products()["symbol"].head(2).tolist() → ['BTCUSDC', 'ETHUSDC']
+product: session.info.product("BTCUSDC")["tick_size"].item() → 0.1
+wallet_balances: session.info.wallet_balances()[["currency", "balance"]].values.tolist() → [['USDC', 10000.0]]
+ledger: {trade} ; session.info.ledger()["kind"].tolist() → ['DEPOSIT', 'TRADING_FEE']
+agents: session.info.agents()["name"].tolist() → ['toolkit']
+agent: session.info.agent("toolkit")["status"].item() → 'ACTIVE'
+order_states: {rest} ; session.info.order_states(symbol="BTCUSDC")["status"].tolist() → ['NEW']
+order_events: {trade} ; session.info.order_events()["status"].tolist() → ['NEW', 'FILLED']
+positions: {trade} ; session.info.positions()[["symbol", "long_size"]].values.tolist() → [['BTCUSDC', 0.01]]
+fills: {trade} ; session.info.fills(role="TAKER")[["price", "quantity"]].values.tolist() → [[62506.6, 0.01]]
+klines_last: session.info.klines_last("BTCUSDC", "1h", limit=2)["close"].tolist() → [62500.0, 61387.8]
+klines_before: session.info.klines_before("BTCUSDC", "1h", limit=2)["close"].tolist() → [62500.0, 61387.8]
+klines: session.info.klines("BTCUSDC", "1h", "2025-12-31 20:00", "2025-12-31 22:00")["close"].tolist()
+    → [61929.3, 61563.4, 61387.8]
+funding_rates: session.info.funding_rates(symbol="BTCUSDC")["funding_rate"].item() → 5e-05
+funding_rate_history: session.info.funding_rate_history("BTCUSDC", start="1d")["funding_rate"].tolist()
+    → [5e-05, 5e-05, 5e-05, 5e-05, -3.45e-05, 5e-05]
+funding_payments: session.info.funding_payments(start="7d").columns[:4].tolist() → ['id', 'time', 'symbol', 'side']
+vault: {vault} ; session.info.vault(vault)["name"].item() → 'Fund'
+vaults: {vault} ; session.info.vaults()[["name", "status"]].values.tolist()
+    → [['LP vault', 'OPEN'], ['Fund', 'OPEN']]
+user_vaults: {vault} ; session.info.user_vaults()["shares"].tolist() → [500.0]
+vault_user: {vault} ; session.info.vault_user(vault)["shares"].item() → 500.0
+vault_history: {vault} ; session.info.vault_history(vault, kind="tvl")["value"].tolist() → [500.0]
+vault_events: {vault} ; session.info.vault_events(vault)["amount"].tolist() → [500.0]
+vault_depositors: {vault} ; session.info.vault_depositors(vault)["share"].tolist() → [1.0]
+referral_code: session.info.referral_code()["code"].item() → 'A46573D78C'
+referral_summary: {invited} ; int(session.info.referral_summary(period="7d")["invitees"].item()) → 1
+referrals: {invited} ; session.info.referrals(sort_by="volume")["volume"].tolist() → [0.0]
+referral_payouts: session.info.referral_payouts().columns.tolist()
+    → ['id', 'time', 'amount', 'tier', 'account', 'source', 'tx_hash']
+referral_tiers: session.info.referral_tiers()["reward_rate"].tolist() → [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]
+builder_agents: {allowed} ; session.info.builder_agents(builder=builder)["max_fee_rate"].tolist() → [0.0005]
+transactions: {trade} ; session.info.transactions()["action"].tolist() → ['placeOrder', 'approveAgent']
+transaction: {done} ; session.info.transaction(receipt.tx_hash)["action"].item() → 'placeOrder'
+block: {trade} ; session.info.block(1)["action"].tolist() → ['approveAgent', 'placeOrder']
+[Exchange]
+place_order: session.exchange.place_order(orders.market("BTCUSDC", "BUY", "0.01")).status → 'FILLED'
+replace_order: {rest} ;
+    better = {"ord_px": "51000", "ord_qty": "0.01", "ord_type": "LIMIT", "ord_side": "BUY", "time_in_force": "GTC"} ;
+    session.exchange.replace_order("BTCUSDC", **better, ord_id=made.order_id).status → 'NEW'
+place_bracket_order: {bracket} ; session.exchange.place_bracket_order(made).status → 'FILLED'
+cancel_order: {rest} ; session.exchange.cancel_order({"symbolCode": "BTCUSDC", "ordId": made.order_id}).status
+    → 'ACCEPTED'
+cancel_all: {rest} ; session.exchange.cancel_all("BTCUSDC").status → 'ACCEPTED'
+set_leverage: session.exchange.set_leverage("BTCUSDC", "5").status → 'ACCEPTED'
+set_margin_mode: session.exchange.set_margin_mode("BTCUSDC", "ISOLATED").status → 'ACCEPTED'
+assign_pos_margin: _ = session.exchange.set_margin_mode("BTCUSDC", "ISOLATED") ; {trade} ;
+    session.exchange.assign_pos_margin("BTCUSDC", "50").status → 'ACCEPTED'
+approve_agent: session.exchange.approve_agent(validity_seconds=86_400).status → 'ACCEPTED'
+withdraw: session.exchange.withdraw(session.account, "100").status → 'ACCEPTED'
+faucet_claim: session.exchange.faucet_claim().status → 'ACCEPTED'
+bind_referral: {other} ; session.exchange.bind_referral(other.info.referral_code()["code"].item()).status
+    → 'ACCEPTED'
+register_builder: session.exchange.register_builder("builders").status → 'ACCEPTED'
+approve_agent_to_builder: {allowed} ; session.permissions()["kind"].tolist() → ['agent', 'builder']
+revoke_agent_to_builder: {allowed} ; session.exchange.revoke_agent_to_builder().status → 'ACCEPTED'
+place_builder_order: {allowed} ;
+    other.exchange.place_builder_order(orders.market("BTCUSDC", "BUY", "0.01"), builder, "0.0005").status → 'FILLED'
+place_builder_bracket_order: {allowed} ; {bracket} ;
+    other.exchange.place_builder_bracket_order(made, builder, "0.0005").status → 'FILLED'
+vault_deposit: {vault} ; {other} ; other.exchange.vault_deposit(vault, "50").status → 'ACCEPTED'
+vault_withdraw: {vault} ; session.exchange.vault_withdraw(vault, "100").status → 'ACCEPTED'
+vault_create: session.exchange.vault_create("Fund", "500").status → 'ACCEPTED'
+vault_update_owner: {vault} ; {other} ;
+    session.exchange.vault_update_owner(other.account, vault_address=vault).status → 'ACCEPTED'
+vault_close: {vault} ; session.exchange.vault_close(vault_address=vault).status → 'ACCEPTED'
+vault_pre_withdraw: {vault} ; session.exchange.vault_pre_withdraw("100", vault_address=vault).status → 'ACCEPTED'
+vault_create_sub_vault: {vault} ; session.exchange.vault_create_sub_vault(vault_address=vault).status → 'ACCEPTED'
+vault_rebalance: {vault} ; sub = session.exchange.vault_create_sub_vault(vault_address=vault).data["vault"] ;
+    session.exchange.vault_rebalance(vault, sub, "100").status → 'ACCEPTED'
+[Stream]
+order_book: session.stream.order_book("BTCUSDC", depth=1).frame().values.tolist()
+    → [['BUY', 1, 62493.4, 0.344], ['SELL', 1, 62506.6, 0.359]]
+trades: session.stream.trades("BTCUSDC").frame()["price"].tail(2).tolist() → [62503.4, 62500.0]
+ticker: live = session.stream.ticker("BTCUSDC") ; _ = live.frame() ; live.value.last → Decimal('62500.0')
+tickers: session.stream.tickers().frame()["mark_price"].head(2).tolist() → [62500.0, 2450.0]
+candles: session.stream.candles("BTCUSDC", "1h").frame()["close"].tail(2).tolist() → [61387.8, 62500.0]
+account: session.stream.account().frame()["balance"].tolist() → [10000.0]
+orders: {rest} ; session.stream.orders().frame()["status"].tolist() → ['NEW']
+positions: {trade} ; session.stream.positions().frame()["long_size"].tolist() → [0.01]
+leverages: _ = session.exchange.set_leverage("BTCUSDC", "5") ;
+    session.stream.leverages().frame()["leverage"].tolist() → [5.0]
+fills: {trade} ; session.stream.fills().frame()["quantity"].tolist() → [0.01]
+order_history: {trade} ; session.stream.order_history().frame()["status"].tolist() → ['NEW', 'FILLED']
+closed_positions: live = session.stream.closed_positions() ; {trade} ; _ = session.close_position("BTCUSDC") ;
+    live.frame()["pnl"].tolist() → [-0.132]
+funding: session.stream.funding().frame().columns[:4].tolist() → ['time', 'symbol', 'side', 'size']
+events: live = session.stream.events() ; {trade} ; live.frame()["kind"].tolist()
+    → ['perpOrder', 'perpOrder', 'actionAck']
+blocks: live = session.stream.blocks() ; _ = session.venue.advance("2s") ; live.frame()["block"].tolist() → [1, 2]
+block_height: _ = session.venue.advance("2s") ; int(session.stream.block_height().frame()["block"].item()) → 2
+transactions: live = session.stream.transactions() ; {trade} ; live.frame()["action"].tolist() → ['placeOrder']
+assert_healthy: {live} ; session.stream.assert_healthy(max_age_ms=1_000) ; session.stream.health.state → 'open'
+close: {live} ; session.stream.close() ; live.state → 'closed'
+[Live]
+frame: session.stream.ticker("BTCUSDC").frame()[["last", "mark_price"]].values.tolist() → [[62500.0, 62500.0]]
+rows: {live} ; [row.price for row in live.rows(2)] → [Decimal('62503.4'), Decimal('62500.0')]
+wait: session.stream.ticker("BTCUSDC").wait(lambda live: live.value.last > 0).state → 'live'
+on_update: seen = [] ; {live} ; _ = live.on_update(seen.append) ; {trade} ; [each.kind for each in seen]
+    → ['incremental']
+on_state: seen = [] ; live = session.stream.trades("BTCUSDC") ; _ = live.on_state(seen.append) ;
+    _ = live.frame() ; [each.kind for each in seen] → []
+off: seen = [] ; {live} ; live.off(live.on_update(seen.append)) ; {trade} ; seen → []
+assert_healthy: {live} ; live.assert_healthy(max_age_ms=1_000) ; live.age_ms → 0
+close: {live} ; live.close() ; live.state → 'closed'
+[Receipt]
+refresh: {rest} ; _ = session.cancel_all() ; made.refresh() ; made.status → 'CANCELED'
+wait: session.buy("BTCUSDC", "0.01").wait("filled", timeout="5s").average_price → Decimal('62506.6')
+cancel: {rest} ; _ = made.cancel() ; made.status → 'CANCELED'
+replace: {rest} ; made.replace(orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status → 'NEW'
+events: {done} ; receipt.events()["status"].tolist() → ['NEW', 'FILLED']
+[ParentOrder]
+cancel: {twap} ; parent.cancel().status → 'CANCELED'
+resume: {twap} ; _ = session.venue.advance("5m") ; parent.resume().status → 'RUNNING'
+wait: {twap} ; _ = session.venue.advance("10m") ; parent.status → 'FINISHED'
+children: {twap} ; parent.children()[["quantity", "average_price"]].values.tolist() → [[0.01, 62506.6]]
+describe: {twap} ; parent.describe()
+    → 'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
+[orders]
+order: orders.order("BTCUSDC", "BUY", "0.01", "60000", tif="POST_ONLY")
+    → <Order BUY 0.01 BTCUSDC at 60000 POST_ONLY>
+buy: orders.buy("BTCUSDC", "0.01", "60000") → <Order BUY 0.01 BTCUSDC at 60000>
+sell: orders.sell("BTCUSDC", "0.01", "60000", tp="55000") → <Bracket SELL 0.01 BTCUSDC at 60000 | take profit 55000>
+limit: orders.limit("BTCUSDC", "BUY", "0.01", "60000") → <Order BUY 0.01 BTCUSDC at 60000>
+market: orders.market("BTCUSDC", "SELL", "0.01", slippage="0.01")
+    → <Order SELL 0.01 BTCUSDC at market slippage 0.01>
+stop: orders.stop("BTCUSDC", "SELL", "57000")
+    → <Order SELL all of BTCUSDC at market when mark reaches 57000 as stop-loss of the position>
+take_profit: orders.take_profit("BTCUSDC", "SELL", "66000", "0.01")
+    → <Order SELL 0.01 BTCUSDC at market when mark reaches 66000 as take-profit of the position>
+bracket: orders.bracket(orders.buy("BTCUSDC", "0.01"), take_profit="66000", stop_loss="57000")
+    → <Bracket BUY 0.01 BTCUSDC at market | take profit 66000 | stop loss 57000>
+close_position: orders.close_position("BTCUSDC", "-0.01") → <Order BUY 0.01 BTCUSDC at market reduce-only>
+scale: orders.scale(session.product("BTCUSDC"), "BUY", "0.03", first="60000", last="58000", count=3)
+    → [<Order BUY 0.010 BTCUSDC at 60000.0>, <Order BUY 0.010 BTCUSDC at 59000.0>, <Order BUY 0.010 BTCUSDC at 58000.0>]
+twap: orders.twap("BTCUSDC", "BUY", "1", "30m", slices=10)
+    → <Twap BUY 1 BTCUSDC at market in 10 orders over 0:30:00>
+[plots]
+candles: prices, volumes = plots.candles(bars) ; prices.get_ylabel() → 'price (USDC)'
+depth: plots.depth(session.order_book("BTCUSDC")).get_xlabel() → 'price (USDC)'
+equity: above, below = plots.equity(run.equity) ; above.get_ylabel() → 'equity (USDC)'
+funding: rates, total = plots.funding(session.info.funding_rate_history("BTCUSDC", start="1d")) ;
+    rates.get_ylabel() → 'funding (% an interval)'
+positions: {trade} ; plots.positions(session.fills()).get_ylabel() → 'size (base units, short below 0)'
+theme_named: plots.theme_named("dark").paper → '#14181f'
+use: plots.use("light").paper → '#ffffff'
+[report]
+account_frames: {trade} ; report.account_frames(session)["fills"][["side", "price", "fee"]].values.tolist()
+    → [['BUY', 62506.6, 0.37504]]
+account_day: {trade} ; [panel.get_ylabel() for panel in report.account_day(session).axes]
+    → ['USDC', '%', '', 'USDC']
+to_excel: {trade} ; report.to_excel({"fills": session.fills()}, "account.xlsx").name → 'account.xlsx'
+[metrics]
+total_return: round(metrics.total_return(run.growth), 4) → 0.0258
+annual_return: round(metrics.annual_return(run.growth), 4) → 2.051
+sampling_period: metrics.sampling_period(run.growth) → Timedelta('0 days 01:00:00')
+sampled_returns: metrics.sampled_returns(run.growth, "1D").round(4).tolist()[:3] → [-0.0067, 0.0185, 0.0049]
+volatility: round(metrics.volatility(run.growth), 3) → 0.287
+sharpe: round(metrics.sharpe(run.growth), 2) → 4.03
+sortino: round(metrics.sortino(run.growth), 2) → 5.93
+drawdown: metrics.drawdown(run.growth).round(4).tolist()[-3:] → [-0.0187, -0.0204, -0.0096]
+max_drawdown: round(metrics.max_drawdown(run.growth), 4) → -0.0204
+longest_drawdown: metrics.longest_drawdown(run.growth) → Timedelta('2 days 04:00:00')
+calmar: round(metrics.calmar(run.growth), 2) → 100.68
+turnover: round(metrics.turnover(run.fills, run.equity["equity"]), 2) → 15.69
+time_in_market: metrics.time_in_market(run.exposure["gross"]) → 0.895
+time_weighted: round(metrics.time_weighted(run.exposure["gross"]), 2) → 5589.85
+round_trips: metrics.round_trips(run.fills)["side"].value_counts().to_dict() → {'LONG': 6, 'SHORT': 6}
+hit_rate: round(metrics.hit_rate(run.round_trips), 3) → 0.583
+profit_factor: round(metrics.profit_factor(run.round_trips), 3) → 1.983
+fee_share: metrics.fee_share(net_profit=300.0, fees=100.0) → 0.25
+summary: metrics.summary(run.growth, run.fills, run.funding, run.exposure["gross"])["round_trips"] → 12
+[luck]
+moments: [round(each, 2) for each in luck.moments(run.fine_returns())] → [0.04, -0.08, 7.33]
+overfitting: round(luck.overfitting(luck.bootstrap(run.fine_returns(), draws=8).T), 3) → 0.862
+bootstrap: luck.bootstrap(run.fine_returns(), draws=100).shape → (100, 200)
+interval: [round(each, 5) for each in luck.interval(luck.bootstrap(run.fine_returns()).mean(axis=1))]
+    → [-0.00013, 0.00043]
+[research]
+backtest: research.backtest(Cross(fast=3), bars, fees=("0", "0"))
+    → Results('Cross', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 10,354.35 USDC (+3.54%), 9 fills)
+sweep: found = research.sweep(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False) ;
+    found[["fast", "sharpe"]].round(2).values.tolist() → [[3.0, 4.52], [5.0, 4.03]]
+optimise: found = research.optimise(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False) ; found.best
+    → {'fast': 3}
+paper: run = research.paper(Cross, ["BTCUSDC"], duration="30m")
+    → Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
+live: research.live(Cross, session, ["BTCUSDC"], limits=toolkit.Limits(max_notional=10_000), duration="10m")
+    → Results('Cross', 2026-01-01 00:00 to 2026-01-01 00:10, 10,000.00 → 10,000.00 USDC (+0.00%), 0 fills)
+watch: research.watch(session, "grid-btc", duration="10ms")
+    → watching run 'grid-btc' of 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+vectorised: research.vectorised(bars, (bars["close"].diff() > 0) * 0.1)
+    → Results('vectorised', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 9,663.75 USDC (-3.36%), 90 fills)
+vectorised_many: many = {days: (bars["close"].diff(days * 24) > 0) * 0.1 for days in (1, 2)} ;
+    research.vectorised_many(bars, many, measures=["sharpe"]).round(2)["sharpe"].tolist() → [-4.76, -8.54]
+record: recorder = research.record(session, "recorded", ["BTCUSDC"]) ; _ = session.venue.advance("5s") ;
+    recorder.close() ; research.Recording("recorded").channels → ['candles', 'order_book', 'ticker', 'trades']
+replay: research.replay(session, bars).symbols → ('BTCUSDC',)
+compare: other = run.rerun(strategy=Cross(fast=3)) ;
+    research.compare({"5": run, "3": other}).loc["sharpe"].astype(float).round(2).to_dict() → {'5': 4.03, '3': 4.52}
+[data]
+load: bars.to_csv("bars.csv") ; data.load("bars.csv", format="csv").shape → (200, 7)
+check: data.check(bars.drop(bars.index[5:8]).reset_index())[["problem", "count"]].values.tolist() → [['gap', 3]]
+[Results]
+rerun: float(run.rerun(fees=("0", "0")).fills["fee"].sum()) → 0.0
+audit: run.audit().loc["look-ahead", "detail"] → 'none at 11 orders'
+metrics: run.metrics()[["sharpe", "max_drawdown"]].astype(float).round(3).to_dict()
+    → {'sharpe': 4.03, 'max_drawdown': -0.02}
+measures: round(run.measures()["total_return"], 4) → 0.0258
+fine_returns: len(run.fine_returns()) → 200
+luck: run.luck(trials=10)[["probabilistic_sharpe", "observations"]].astype(float).round(3).to_dict()
+    → {'probabilistic_sharpe': 0.728, 'observations': 200.0}
+report: run.report().axes[0].get_title(loc="left") → 'Equity, USDC'
+page: run.page() → <Page 'Cross (fast = 5, slow = 20)'>
+save: run.save("my-run").name → 'my-run'
+load: _ = run.save("my-run") ; research.Results.load("my-run").name → 'Cross'
+"""
+
+
+@cache
+def examples_of(section: str) -> Mapping[str, list[str]]:
+    """Return the lines of the doctest of each function of a section, after an empty one."""
+    table = _EXAMPLES.partition(f"\n[{section}]\n")[2].partition("\n[")[0]
+    made = {}
+    for line in table.replace("\n    ", " ").splitlines():
+        name, _, rest = line.partition(": ")
+        code, _, gives = rest.partition(" → ")
+        while (filled := re.sub(r"\{(\w+)\}", lambda found: _BEFORE.get(found[1], found[0]), code)) != code:
+            code = filled
+        made[name] = ["", *(f">>> {one}" for one in code.split(" ; ")), *gives.split(" ¶ ")]
+    return made
+
+
+def add_examples(holder: type | Mapping[str, Any], section: str) -> None:
+    """Add the examples of a section to the docstrings of functions of a class, or of those of the names."""
+    for name, lines in examples_of(section).items():
+        found = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name)
+        if found is None:
+            continue
+        function = getattr(found, "generator", None) or getattr(found, "__func__", found)
+        function.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), *lines])
