@@ -29,7 +29,7 @@ _HOMES = {
     "wallet": ("Wallet",),
 }
 _LAZY = {name: module for module, names in _HOMES.items() for name in names}
-"""Public name → module that holds it; loaded on first use, so that importing the toolkit stays cheap."""
+"""Public name → module that holds it. Loaded on first use, so that importing the toolkit stays cheap."""
 
 _MODULES = frozenset(
     {"checks", "errors", "gym", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"}
@@ -94,7 +94,7 @@ else:  # a type checker would take a module-level `__getattr__` for "any name go
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Give a notebook the magics of `toolkit.magics`; called by `%load_ext toolkit`."""
+    """Give a notebook the magics of `toolkit.magics`, called by `%load_ext toolkit`."""
     from .magics import register
 
     register(ipython)

@@ -189,7 +189,7 @@ AOP_RECORDS: dict[str, Record] = {
 
 
 def reference_table() -> str:
-    """Return the channels, then the fields of their items, as Markdown; [L] marks what is not published."""
+    """Return the channels, then the fields of their items, as Markdown. [L] marks what is not published."""
     lines = [
         "| Channel | Subscription | Data | Published with | Applied | Slow reader | Holds |",
         "|---|---|---|---|---|---|---|",

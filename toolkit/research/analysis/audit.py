@@ -30,13 +30,13 @@ FEW, RIGHT = 20, 0.8
 """Market orders that are too few to judge, and the share of right ones that luck and skill do not reach."""
 QUEUES = ("risk-averse", "power:2", "log")
 APART = 0.1
-"""Part of the fills that may differ with another order of ties; a queue model may differ by twice as much."""
+"""Part of the fills that may differ with another order of ties. A queue model may differ by twice as much."""
 Finding = tuple[str, bool | None, str]
 """Name of the check, whether something was found (None: not known), and what."""
 
 
 def audit(run: Any) -> pd.DataFrame:
-    """Return the findings about a run; see `Results.audit`."""
+    """Return the findings about a run. See `Results.audit`."""
     rows = [rejected(run)]
     given = getattr(run.recipe, "arguments", None)
     with trials.paused():
@@ -97,7 +97,7 @@ def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
 
 
 def _asked(run: Any) -> list[tuple[Any, ...]]:
-    """Return what a run asked for, Unix ms first; without orders its trades."""
+    """Return what a run asked for, Unix ms first. Without orders its trades."""
     table = run.orders if len(run.orders) else run.fills.assign(price=0.0, trigger_price=0.0)
     table = table.assign(ms=pd.DatetimeIndex(table["time"]).as_unit("ms").asi8).fillna({"price": 0, "trigger_price": 0})
     names = ["ms", "symbol", "side", "type", "price", "trigger_price", "quantity"]

@@ -34,7 +34,7 @@ HEAT_MAPS = 6
 
 
 class Reported(Protocol):
-    """What the page shows of a run; `Results` has all of it."""
+    """What the page shows of a run. `Results` has all of it."""
 
     @property
     def name(self) -> str: ...
@@ -220,7 +220,7 @@ def with_funding(run: Reported) -> pd.DataFrame:
 
 
 def page_of(run: Reported, against: Mapping[str, Reported]) -> Page:
-    """Return the interactive page of a run; with `against` (name → run) these are compared with it.
+    """Return the interactive page of a run. With `against` (name → run) these are compared with it.
 
     Raises MissingPackage without Plotly.
     """
@@ -380,7 +380,7 @@ TABLE = (
     "", "fills", "round_trips", "hit_rate", "profit_factor", "mean_trip",
     "", "turnover", "time_in_market", "leverage_max", "fee_share",
 )  # fmt: skip
-"""Measures of the static page; "" is a rule between them."""
+"""Measures of the static page. "" is a rule between them."""
 
 
 def _draw_table(axes: Axes, run: Reported, theme: Theme) -> None:

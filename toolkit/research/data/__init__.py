@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...worked_examples import add_examples
 
 _LAZY = {"Events": "events", "Kind": "event_array", "check": "quality", "load": "loading"}
-"""Public name → module that holds it; loaded on first use, because they need pandas."""
+"""Public name → module that holds it. Loaded on first use, because they need pandas."""
 
 __all__ = sorted(_LAZY)
 

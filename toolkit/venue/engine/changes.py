@@ -1,6 +1,6 @@
 """Events that commands cause, in order, for the feed: `Core.events` after each command.
 
-Units as in `state`. Events are not part of the state; the shell clears them.
+Units as in `state`. Events are not part of the state, the shell clears them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class PriceTick(Event):
 
 
 class CandleChanged(Event):
-    """The open one-minute candle of a product changed; read it from the history."""
+    """The open one-minute candle of a product changed. Read it from the history."""
 
     product: int
     start: int

@@ -12,7 +12,7 @@ from ..engine.core import Core
 from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade, Transaction
 
 CHUNK = 500
-"""Items in one increment of an ``append`` channel at most; more are sent in several."""
+"""Items in one increment of an ``append`` channel at most. More are sent in several."""
 
 Data = dict[str, Any]
 Levels = list[tuple[int, int]]

@@ -1,7 +1,7 @@
 """The balance sheet of the venue, and what must hold of books, orders, margins and cash after every command.
 
 The sheet says where all money is, and who covered the losses of bankrupt accounts. Each invariant yields one sentence
-for every violation. `Core.check` runs them all; their cost grows with the state, so audits and tests run them. The core
+for every violation. `Core.check` runs them all. Their cost grows with the state, so audits and tests run them. The core
 itself verifies the records that each command adds.
 
 >>> from toolkit.venue.engine.core import Core
@@ -43,7 +43,7 @@ BOOK, NETTED, VAULT, COUNTERPARTY = "BOOK", "NETTED", "LP_VAULT", "ADL"
 
 @dataclass(frozen=True, slots=True)
 class Burden:
-    """A part of one account's loss that another account paid; `amount` in micro-USDC."""
+    """A part of one account's loss that another account paid, `amount` in micro-USDC."""
 
     time: int
     """Unix ms."""
@@ -70,7 +70,7 @@ class Audit:
 
     @property
     def difference(self) -> int:
-        """Holdings less deposits plus withdrawals; 0 when the books close."""
+        """Holdings less deposits plus withdrawals, 0 when the books close."""
         return sum(amount for _, amount in self.holdings) - self.deposits + self.withdrawals
 
     @property
@@ -279,7 +279,7 @@ def books(core: Core) -> Iterator[str]:
 
 @invariant()
 def shown_books(core: Core) -> Iterator[str]:
-    """The levels that are shown of a book are those that the next order meets; one folded book in turn is unfolded."""
+    """The levels that are shown of a book are those that the next order meets. One folded book in turn is unfolded."""
     turn = core.state.transactions % max(1, len(core.products))
     for code in [code for at, code in enumerate(core.products) if code in core.books or at == turn]:
         for side, best in zip((1, -1), core.books.top(code), strict=True):

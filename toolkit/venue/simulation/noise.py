@@ -1,7 +1,7 @@
 """Random integers by their place: word i of a seed at any time, alone or as an array, the same on every platform.
 
 SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). Arrays are of numpy's 64-bit
-integers; no floating-point number decides anything, so the same seed gives the same path everywhere.
+integers. No floating-point number decides anything, so the same seed gives the same path everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST = 5 << (LOG_BITS - _COARSE)
 
 
 def mix(*parts: int) -> int:
-    """Return one 64-bit seed from several numbers; every bit of each part matters."""
+    """Return one 64-bit seed from several numbers, every bit of each part matters."""
     state = 0
     for part in parts:
         state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)
@@ -39,7 +39,7 @@ def _scramble(word: int) -> int:
 
 
 class Rng(msgspec.Struct, gc=False):
-    """A stream of random integers; `state` is its whole state."""
+    """A stream of random integers. `state` is its whole state."""
 
     state: int = 0
 
@@ -49,12 +49,12 @@ class Rng(msgspec.Struct, gc=False):
         return _scramble(state)
 
     def below(self, bound: int) -> int:
-        """Return an integer from 0 to bound − 1 (bound ≤ 2**32; the bias is below 2**-32)."""
+        """Return an integer from 0 to bound − 1 (bound ≤ 2**32, the bias is below 2**-32)."""
         return (self.bits() >> 32) * bound >> 32
 
 
 def words(seed: Any, places: Any) -> Any:
-    """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64; also of a seed for each."""
+    """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64, also of a seed for each."""
     import numpy as np
 
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)

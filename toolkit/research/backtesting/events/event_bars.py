@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EventBars:
-    """The bars of a run on events; `interval_ms` is 0 where the strategy takes none and no `interval` is given.
+    """The bars of a run on events, `interval_ms` is 0 where the strategy takes none and no `interval` is given.
 
     They are received with the last of their trades, or `feed_ns` after they close.
     """
@@ -58,7 +58,7 @@ class EventBars:
             broker.schedule(max(closed * MS, last_ns), "bars", together)
 
     def deliver(self, broker: EventBroker, bars: Sequence[Bar]) -> None:
-        """Hand over the bars of a closing time; all are in the histories before the strategy sees the first."""
+        """Hand over the bars of a closing time, all are in the histories before the strategy sees the first."""
         ctx, strategy = broker.ctx, broker.strategy
         for bar in bars:
             self._latest[bar.symbol] = bar
@@ -75,7 +75,7 @@ class EventBars:
 
 
 def _bars(symbol: str, events: Events, interval_ms: int) -> list[Bar]:
-    """Return the complete bars from the first trade on; those without trades are flat, as in live runs."""
+    """Return the complete bars from the first trade on. Those without trades are flat, as in live runs."""
     traded = {
         int(row[0].timestamp() * 1000): row[2:] for row in events.bars(f"{interval_ms}ms").itertuples(index=False)
     }
