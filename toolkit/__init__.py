@@ -83,7 +83,7 @@ else:  # a type checker would take a module-level `__getattr__` for "any name go
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Give a notebook the magics of `toolkit.magics`; called by `%load_ext toolkit`."""
+    """Give a notebook the magics of `toolkit.magics`, called by `%load_ext toolkit`."""
     from .magics import register
 
     register(ipython)

@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser; only the chosen command's module is loaded, so that start-up stays quick."""
+    """Return the parser. Only the chosen command's module is loaded, so that start-up stays quick."""
     parser = argparse.ArgumentParser(
         prog="toolkit",
         description="Research and trade a perpetual-futures exchange, with a whole local exchange inside.",

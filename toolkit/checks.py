@@ -1,9 +1,9 @@
 """Pre-trade rules that need no account: one implementation for the order ticket, the client and the venue.
 
-`check_order` takes reference prices as Decimal and returns the failures; `read_order` applies the same rules in
+`check_order` takes reference prices as Decimal and returns the failures. `read_order` applies the same rules in
 integers and also returns the parsed order, which the venue uses. Each failure names the field, the rule, the value,
 the limit and the nearest values that would pass.
-Sources: docs/published.md, "Exchange API" and "Trading rules"; docs/assumptions.md, "Orders".
+Sources: docs/published.md, "Exchange API" and "Trading rules", docs/assumptions.md, "Orders".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SLIPPAGE_UNIT = 100_000_000
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
 MIN_DEPOSIT = Decimal(10)
-"""Smallest Mainnet deposit, USDC (docs/published.md, "Trading rules"). It is made on chain; no action carries one."""
+"""Smallest Mainnet deposit, USDC (docs/published.md, "Trading rules"). It is made on chain. No action carries one."""
 MIN_WITHDRAWAL = Decimal(2)
 """Smallest withdrawal, USDC: published for Mainnet (docs/published.md, "Trading rules"), and used everywhere."""
 _EXACT = Context(prec=100)
@@ -133,11 +133,11 @@ def check_order(
     builder: bool = False,
     triggered: bool = False,
 ) -> list[Failure]:
-    """Return every pre-trade rule that an order item (in wire names) breaks; an empty list means that it passes.
+    """Return every pre-trade rule that an order item (in wire names) breaks. An empty list means that it passes.
 
     A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit
-    price for the TP/SL orders of a bracket; `cover` is the size of the position that the order would close, which is
-    exempt from minOrderValue as a whole; `builder` allows the types of builder orders; `triggered` skips the trigger
+    price for the TP/SL orders of a bracket. `cover` is the size of the position that the order would close, which is
+    exempt from minOrderValue as a whole. `builder` allows the types of builder orders. `triggered` skips the trigger
     fields, for an item that replaces an order whose trigger was met.
     """
 
@@ -157,7 +157,7 @@ def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal:
 
 
 def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
-    """Return why a leverage can't be set with a position and orders of `notional` USDC; an empty list if it can."""
+    """Return why a leverage can't be set with a position and orders of `notional` USDC, an empty list if it can."""
     limit = leverage_limit(product, notional)
     if leverage <= limit:
         return []
@@ -168,7 +168,7 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
 
 
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
-    """Return why an amount of USDC is too small to be withdrawn; an empty list if it is not."""
+    """Return why an amount of USDC is too small to be withdrawn, an empty list if it is not."""
     if amount >= minimum:
         return []
     value, least = plain_text(amount), plain_text(minimum)
@@ -194,8 +194,8 @@ def read_order(
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
 
     `cover_steps` is the size of the position that the order would close. An item that replaces an order has
-    `filled_steps` of it filled; `triggered` skips the trigger fields when that order's trigger has been met.
-    Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
+    `filled_steps` of it filled. `triggered` skips the trigger fields when that order's trigger has been met.
+    Fields that could not be read, or are beyond 64 bits, are 0 in the result. Use it only when `failures` is None.
     """
     reduce_name = item.get("reduceOnlyOption")
     if reduce_name is None:
@@ -304,7 +304,7 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
 
 
 def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, mark_ticks: int, market: bool) -> int:
-    """Report the rule that a price in ticks breaks; return the price as the order keeps it."""
+    """Report the rule that a price in ticks breaks. Return the price as the order keeps it."""
     if market:
         if price_ticks != 0:
             message = f"price of a market order must be 0, got {text}"
@@ -344,7 +344,7 @@ def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: 
 
 
 def _check_quantity(spec: Spec, product: Product, text: object, quantity_steps: int, may_be_0: bool) -> int:
-    """Report the rule that a quantity in steps breaks; return the quantity as the order keeps it.
+    """Report the rule that a quantity in steps breaks. Return the quantity as the order keeps it.
 
     Only a take-profit or stop-loss may be 0, which means the whole position.
     """

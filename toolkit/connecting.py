@@ -46,7 +46,7 @@ KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
 """Names a file of `toolkit venue --keys-file`, whose accounts are then found by number and name."""
 ACCOUNTS_PATH = "/accounts"
 _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
-"""A name of an account; shorter than any key, and never the beginning of an address."""
+"""A name of an account, shorter than any key, and never the beginning of an address."""
 NOBODY = "0x" + "0" * 40
 """The account of a session that only reads public data."""
 
@@ -74,15 +74,15 @@ class Sending(TypedDict, total=False):
     """How a session sends requests: keywords of `connect` that most programs leave at their defaults."""
 
     ws_url: str | None
-    """Address of the feed; with `base_url` of a local venue it follows from that (default: the environment's)."""
+    """Address of the feed. With `base_url` of a local venue it follows from that (default: the environment's)."""
     timeout: Any
     """Seconds, or a span, without an answer after which a request has failed (default: 10)."""
     intents: Ledger | str | os.PathLike[str] | None
-    """SQLite file of the ledger of orders (default: one an account in the user's data folder; none in process)."""
+    """SQLite file of the ledger of orders (default: one an account in the user's data folder, none in process)."""
     confirm: Confirm
     """Needed to write on Mainnet: True, or a function that confirms each request, such as `ask` (default: None)."""
     rates: Mapping[str, Rate] | Rate | None
-    """Limits of requests by action, kept on this side (default: those of the published API; in process none)."""
+    """Limits of requests by action, kept on this side (default: those of the published API, in process none)."""
     retry: Retry
     """How often and when a failed query is repeated (default: `RETRY`)."""
     expiry_ms: int
@@ -131,7 +131,7 @@ def sending_with_defaults(given: Sending) -> Sending:
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
     """Return whether the venue is in this process: it was given, or nothing names another one.
 
-    `given` is what `env` was made of; `addressed` says that an address or a transport was given with it.
+    `given` is what `env` was made of. `addressed` says that an address or a transport was given with it.
     """
     if venue is None:
         # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served there.
@@ -151,7 +151,7 @@ def keys_and_account(
 ) -> tuple[Wallet | None, str | None]:
     """Return the wallet, locally by default a development one, and the master's address where it was given.
 
-    `listed` returns the accounts of a venue that is served elsewhere; it is asked for a name only. Raises InputError
+    `listed` returns the accounts of a venue that is served elsewhere. It is asked for a name only. Raises InputError
     for a number or name away from the local venue, and for an address that is not the wallet's master.
     """
     address = account if isinstance(account, str) and is_address(account) else None
@@ -172,7 +172,7 @@ def keys_and_account(
 def _local_keys(
     account: str | int, venue: LocalVenue | None, listed: Callable[[], list[dict[str, Any]]] | None
 ) -> tuple[Wallet | None, str | None]:
-    """Return the keys of a local account by number or name: from the keys file, else the public ones; or its address.
+    """Return the keys of a local account by number or name: from the keys file, else the public ones, or its address.
 
     An account whose keys are not public is read-only without the file.
     """
@@ -241,14 +241,14 @@ def runtime_of(venue: LocalVenue | None, clock: str | Clock) -> Runtime:
 
 
 def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> RateLimiter:
-    """Return the limiter of requests; a venue in this process (`local`) needs none unless `rates` asks for it."""
+    """Return the limiter of requests. A venue in this process (`local`) needs none unless `rates` asks for it."""
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
 
 
 def venue_in_process(source: object) -> LocalVenue | None:
-    """Return the venue in this process that is given, or that a session is on; None for any other."""
+    """Return the venue in this process that is given, or that a session is on, None for any other."""
     from .venue.local import LocalVenue
 
     venue = getattr(source, "venue", source)
@@ -288,7 +288,7 @@ def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
 
 
 def prepared(session: S, approve: bool, fork: str | None) -> S:
-    """Approve a session's agent if it has both keys, and give its account a copy of another; return the session.
+    """Approve a session's agent if it has both keys, and give its account a copy of another. Return the session.
 
     Raises WaitTimeout where the approval is not executed a few seconds after the venue's `settle_delay`.
     """
@@ -308,7 +308,7 @@ def prepared(session: S, approve: bool, fork: str | None) -> S:
 
 
 def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, shock: float | str) -> pd.DataFrame:
-    """Return an account's figures as they are and under a shock; see `Session.what_if`."""
+    """Return an account's figures as they are and under a shock. See `Session.what_if`."""
     if venue is None or account is None:
         advice = 'connect("local", follow=…, fork="0x…") copies an account into one'
         raise InputError(f"what_if needs a venue in this process: {advice}", field="venue", rule="local")

@@ -1,6 +1,6 @@
 """Environments: where an exchange is and which chain its signatures belong to.
 
-An environment is a frozen value; nothing is inferred from a URL. Its addresses can be overridden by arguments, or by
+An environment is a frozen value. Nothing is inferred from a URL. Its addresses can be overridden by arguments, or by
 the variables TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
 """
 
@@ -38,7 +38,7 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 class Environment:
     """One venue: its name, chain and addresses. Source: docs/published.md, "Environments".
 
-    `venue` tells local venues apart, of which there can be many; "" for the others.
+    `venue` tells local venues apart, of which there can be many, "" for the others.
     """
 
     name: str
@@ -111,7 +111,7 @@ def environment(
 
 
 def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
-    """Return an address as http(s) or ws(s), without the paths of the venue; "" stays "".
+    """Return an address as http(s) or ws(s), without the paths of the venue. "" stays "".
 
     Raises InputError for a text that is no such address.
     """

@@ -78,7 +78,7 @@ class ToolkitError(Exception):
 
 
 class InputError(ToolkitError, ValueError):
-    """An argument is wrong; nothing was signed or sent.
+    """An argument is wrong. Nothing was signed or sent.
 
     Attributes: `field` (path of the field, or ""), `rule`, `value` (as given), `nearest` (values that would pass).
     """
@@ -105,7 +105,7 @@ class MalformedRequest(InputError):
 
 
 class UnknownKeyword(InputError, TypeError):
-    """A function does not take this keyword; the message says which one is meant."""
+    """A function does not take this keyword. The message says which one is meant."""
 
 
 class UnknownAction(MalformedRequest):
@@ -121,7 +121,7 @@ class BadSignature(InputError):
 
 
 class CheckFailed(InputError):
-    """An order breaks pre-trade rules. `failures` has every broken rule; the first one is the message."""
+    """An order breaks pre-trade rules. `failures` has every broken rule. The first one is the message."""
 
     def __init__(self, failures: Sequence[Any]) -> None:
         first = failures[0]
@@ -132,7 +132,7 @@ class CheckFailed(InputError):
 
 
 class StoredFileError(InputError):
-    """A stored file is damaged, or of another kind, version or market; nothing of it was used. `value` is its path."""
+    """A stored file is damaged, or of another kind, version or market. Nothing of it was used. `value` is its path."""
 
 
 class UnknownProduct(InputError):
@@ -175,7 +175,7 @@ class ExchangeError(ToolkitError):
 
 
 class BadRequest(ExchangeError, code=40003):
-    """The venue rejected the request as malformed; `message` names the field."""
+    """The venue rejected the request as malformed. `message` names the field."""
 
 
 class LocationNotSupported(ExchangeError, code=40006):
@@ -205,7 +205,7 @@ class RateLimited(ExchangeError, code=40220):
 
 
 class ActionRejected(ExchangeError, code=40230):
-    """A business rule rejected the action; `message` is the venue's reason, `data["txCode"]` its code."""
+    """A business rule rejected the action. `message` is the venue's reason, `data["txCode"]` its code."""
 
 
 class BroadcastFailed(ExchangeError, code=40231):
@@ -221,7 +221,7 @@ class AddressBanned(ExchangeError, code=40281):
 
 
 class UnknownCode(ExchangeError):
-    """An undocumented code; number and message are kept."""
+    """An undocumented code. Number and message are kept."""
 
 
 EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {
@@ -245,7 +245,7 @@ class TransportError(ToolkitError):
 
 
 class NotSent(TransportError):
-    """The request certainly did not leave this machine; sending it again is safe."""
+    """The request certainly did not leave this machine. Sending it again is safe."""
 
     sent = False
 
@@ -277,11 +277,11 @@ class BadAnswer(TransportError):
 
 
 class DataWarning(UserWarning):
-    """Something of an answer, message or file is missing or unfit, and is left out; the text says what and how much."""
+    """Something of an answer, message or file is missing or unfit, and is left out. The text says what and how much."""
 
 
 class MissingPackage(ToolkitError, ImportError):
-    """An optional package is not installed; the message has the command that installs it. `name` is the package."""
+    """An optional package is not installed. The message has the command that installs it. `name` is the package."""
 
     def __init__(self, message: str, *, name: str = "") -> None:
         super().__init__(message)
@@ -289,11 +289,11 @@ class MissingPackage(ToolkitError, ImportError):
 
 
 class SessionClosed(ToolkitError):
-    """A closed session was asked to trade; nothing was signed or sent."""
+    """A closed session was asked to trade. Nothing was signed or sent."""
 
 
 class OutcomeUnknown(ToolkitError):
-    """The result of a write is unknown. `intent` is the recorded intent; `session.resolve()` finds out its result."""
+    """The result of a write is unknown. `intent` is the recorded intent. `session.resolve()` finds out its result."""
 
     def __init__(self, message: str, *, intent: Any = None, receipt: Any = None) -> None:
         super().__init__(message)
@@ -310,7 +310,7 @@ class WaitFailed(ToolkitError):
 
 
 class WaitTimeout(WaitFailed, TimeoutError):
-    """What was waited for did not happen in time; it still may. `receipt` is the order's handle."""
+    """What was waited for did not happen in time. It still may. `receipt` is the order's handle."""
 
 
 class FeedError(ToolkitError):
@@ -322,7 +322,7 @@ class StaleData(FeedError):
 
 
 class SubscriptionRefused(FeedError):
-    """The venue refused a subscription; `code` is the venue's."""
+    """The venue refused a subscription. `code` is the venue's."""
 
     def __init__(self, message: str, *, code: int = 0) -> None:
         super().__init__(message)
@@ -342,7 +342,7 @@ class VenueError(ToolkitError):
 
 
 def require(value: object, kinds: Any, field: str, wanted: str) -> None:
-    """Raise InputError unless an argument is of one of these types; `wanted` says what would pass."""
+    """Raise InputError unless an argument is of one of these types. `wanted` says what would pass."""
     if not isinstance(value, kinds):
         message = f"{field} is {reprlib.repr(safe(value))}; give {wanted}"
         raise InputError(message, field=field, rule="type", value=value)

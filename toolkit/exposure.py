@@ -1,7 +1,7 @@
 """What an order needs of its account: one rule for the venue that checks it and the ticket that previews it.
 
 Integers: values in micro-USDC, sizes in steps, prices in ticks, leverage in hundredths. Sides are +1 (buys) and −1
-(sells). Requirements are rounded up. Source: docs/assumptions.md, "Money on the venue"; docs/assumptions.md.
+(sells). Requirements are rounded up. Source: docs/assumptions.md, "Money on the venue", docs/assumptions.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def required(value: int, leverage: int) -> int:
 def exposed(longs: int, shorts: int, buys: int, sells: int, hedge: bool) -> int:
     """Return the notional that needs margin: the position with whichever of its orders could fill.
 
-    One-way: the larger of what all buys or all sells would leave; hedge: both legs and all opening orders.
+    One-way: the larger of what all buys or all sells would leave. Hedge: both legs and all opening orders.
     """
     if hedge:
         return longs + shorts + buys + sells
@@ -52,10 +52,10 @@ class Standing(NamedTuple):
     """One account in one product, at one mark price."""
 
     longs: int
-    """Steps of the long; `shorts` likewise."""
+    """Steps of the long, `shorts` likewise."""
     shorts: int
     buys: int
-    """Value of the resting buys that may open a position; `sells` likewise."""
+    """Value of the resting buys that may open a position, `sells` likewise."""
     sells: int
     step_value: int
     """Value of one step at mark."""
@@ -104,7 +104,7 @@ class Need(NamedTuple):
     freed: int
     """Equity of an isolated position that the order closes before it opens the other side."""
     loss: int
-    """What it loses against mark as far as it trades immediately; fees come on top."""
+    """What it loses against mark as far as it trades immediately. Fees come on top."""
 
 
 def need_of(
@@ -113,8 +113,8 @@ def need_of(
     """Return what an order needs that its position does not cover.
 
     It is judged as if it had closed the position, and the resting orders that lose their cover by that (worth
-    `uncovered`) were gone. `price` is its limit or a market order's bound; `taken` and `paid` (ticks × steps) are what
-    it trades immediately; `unit` is the value of a tick times a step. What trades below mark counts at mark. What would
+    `uncovered`) were gone. `price` is its limit or a market order's bound. `taken` and `paid` (ticks × steps) are what
+    it trades immediately. `unit` is the value of a tick times a step. What trades below mark counts at mark. What would
     close but waits above mark holds the difference, as a resting order does.
     """
     cover = standing.cover(side)
@@ -147,7 +147,7 @@ RATE = 100_000_000
 def bearable(side: int, steps: int, price: int, mark: int, unit: int, rate: int, equity: int) -> int:
     """Return how many of so many steps trade at a price without a debt: equity at mark, less fees, stays at 0 or above.
 
-    A fill that costs nothing against mark always does. `unit` is the value of a tick times a step; `rate` is that of
+    A fill that costs nothing against mark always does. `unit` is the value of a tick times a step. `rate` is that of
     all its fees, in parts of RATE.
     """
     cost = (side * (price - mark) * RATE + price * rate) * unit
@@ -157,7 +157,7 @@ def bearable(side: int, steps: int, price: int, mark: int, unit: int, rate: int,
 def shared(steps: Sequence[int], most: Sequence[int], amount: int) -> list[int]:
     """Return what each pays for a step so that all together pay an amount, each at most its own limit.
 
-    All pay the same, rounded up; what some can't pay, the others do as far as they can.
+    All pay the same, rounded up. What some can't pay, the others do as far as they can.
     """
     paid, left, left_steps = [0] * len(steps), amount, sum(steps)
     for at in sorted(range(len(steps)), key=most.__getitem__):
@@ -169,6 +169,6 @@ def shared(steps: Sequence[int], most: Sequence[int], amount: int) -> list[int]:
 def bankruptcy_ticks(side: int, steps: int, mark: int, unit: int, equity: int) -> int:
     """Return the worst price in ticks at which an order of `side` may trade so many steps before equity is used up.
 
-    That is `margin.bankruptcy_price`, seen from mark, rounded away from the trader; it may lie below 1.
+    That is `margin.bankruptcy_price`, seen from mark, rounded away from the trader. It may lie below 1.
     """
     return mark + side * (max(equity, 0) // (steps * unit))

@@ -1,6 +1,6 @@
 """Following: a local venue whose prices, books and trades are another venue's, read from its public feed.
 
-Orders, positions, funding and liquidation happen here; nothing is ever sent to the other venue but queries.
+Orders, positions, funding and liquidation happen here. Nothing is ever sent to the other venue but queries.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class HasAccount(Protocol):
 
 
 class FollowingVenue(LocalVenue):
-    """A local venue that follows another one; `following` says how that goes."""
+    """A local venue that follows another one. `following` says how that goes."""
 
     following: Following
 
@@ -71,7 +71,7 @@ class FollowingVenue(LocalVenue):
         until: str | int | datetime | None = None,
         progress: bool | None = None,
     ) -> int:
-        """Let time pass, see `LocalVenue.advance`; also on the other venue, where both have one clock in this process.
+        """Let time pass, see `LocalVenue.advance`. Also on the other venue, where both have one clock in this process.
 
         Both continue by a second in turn, so that each message of the other venue arrives here at its time.
         """
@@ -103,10 +103,10 @@ def follow(
 ) -> FollowingVenue:
     """Return a local venue whose market is another venue's, once its books and prices are there.
 
-    upstream: a session of the other venue, which only reads; it is closed with the venue.
+    upstream: a session of the other venue, which only reads. It is closed with the venue.
     symbols: products to follow (default: all).
     when_stale: "pause" trading while the feed is lost, or "continue" at the last known book.
-    accounts: funded development accounts; `options` are further ones of LocalVenue (journal, wire …).
+    accounts: funded development accounts. `options` are further ones of LocalVenue (journal, wire …).
     timeout: seconds to wait for the first books.
 
     Raises InputError for unknown symbols, TransportError and StaleData when the other venue does not answer.
@@ -183,7 +183,7 @@ class Following:
         live.on_update(lambda update: self._on_update(what, product, update), begin=True)
 
     def _on_update(self, what: str, product: Product, update: Update) -> None:
-        """Apply an update of the other venue here; the past trades that a subscription begins with are left out."""
+        """Apply an update of the other venue here. The past trades that a subscription begins with are left out."""
         if what == "ticker":
             prices = [
                 (kind, item.get(column))
@@ -206,7 +206,7 @@ class Following:
             self._check_state()
 
     def _check_state(self, changed: Live | None = None) -> None:
-        """Note whether the feed is live, once all is there; without it trading pauses, if so set, and continues."""
+        """Note whether the feed is live, once all is there. Without it trading pauses, if so set, and continues."""
         if not self._ready.is_set():
             return
         with self._lock:
@@ -287,7 +287,7 @@ class Following:
                 self.notes.append(f"the order {text} was not copied: {refusal}")
 
     def close(self) -> None:
-        """Stop following; the venue stays as it is."""
+        """Stop following. The venue stays as it is."""
         for live in self._lives:
             live.close()
         self.upstream.close()

@@ -1,4 +1,4 @@
-"""Formulas of mark price and funding: impact prices, premium, interest and the funding rate; pure and exact.
+"""Formulas of mark price and funding: impact prices, premium, interest and the funding rate, pure and exact.
 
 `toolkit.margin` has these names too, and says what numbers are accepted and how results are rounded.
 """
@@ -46,9 +46,9 @@ def mark_price(
 ) -> Decimal:
     """Return the mark price: the median of up to three prices.
 
-    P1 = oracle + `basis_average` (150 s average of mid − oracle; None counts as 0) · P2 = median of best bid, best
+    P1 = oracle + `basis_average` (150 s average of mid − oracle, None counts as 0) · P2 = median of best bid, best
     ask and last price · P3 = `external`, the mid price of other venues' perpetuals. If exactly two of them exist,
-    `book_average` (30 s average of P2) is the third; if only one exists it is the mark price. The median of two is
+    `book_average` (30 s average of P2) is the third. If only one exists it is the mark price. The median of two is
     their mean. None, or NaN as in frames, means that a price does not exist. Raises InputError when no price exists.
 
     >>> mark_price(oracle=60_000, basis_average=5, bid=60_010, ask=60_020, last=60_012)
@@ -142,7 +142,7 @@ def funding_rate(
     """Return the funding rate of one interval: {P + clamp(I − P, ±clamp)} / (8/N), limited to ±cap.
 
     `premium` is the time-weighted mean premium P over the interval of N = `interval_hours` hours, `interest` the rate I
-    for 8 hours; all are ratios ("0.0001" is 0.01 %). `cap=None` leaves the rate uncapped.
+    for 8 hours. All are ratios ("0.0001" is 0.01 %). `cap=None` leaves the rate uncapped.
 
     >>> funding_rate("0.0008")
     Decimal('0.0003')

@@ -50,7 +50,7 @@ class Ladder:
         return price.quantize(product.tick_size)  # exact: only the number of decimals changes
 
     def _shares(self, product: Product) -> list[Decimal]:
-        """Split whole steps by weight; the steps left over go, one each, to those with the largest remainders."""
+        """Split whole steps by weight, the steps left over go, one each, to those with the largest remainders."""
         total = exact(self.quantity, "quantity") / product.step_size
         weights = (1,) * self.count if self.weights is None else self.weights
         parts = [exact(weight, "weights") for weight in weights]

@@ -28,7 +28,7 @@ class Limits:
 
         session = toolkit.connect(limits=Limits(max_notional=5_000, max_daily_loss=200, symbols=("BTCUSDC",)))
 
-    Amounts in USDC; None is no limit. Positions are counted with the open orders filled, those whose outcome is unknown
+    Amounts in USDC. None is no limit. Positions are counted with the open orders filled, those whose outcome is unknown
     too, at the last price: in one-way mode those of one side of each symbol, in hedge mode both legs together. Orders
     that only reduce pass every limit except `max_orders_per_minute`.
 

@@ -19,8 +19,8 @@ def register(ipython: Any) -> None:
     def sandbox(line: str, cell: str) -> None:
         """Run a cell, then restore the local venue, its clock included.
 
-        `%%sandbox` finds the only session or venue of the notebook; `%%sandbox NAME` names one. Variables keep the
-        values the cell gave them; after an error the venue is restored too, and the error is raised.
+        `%%sandbox` finds the only session or venue of the notebook. `%%sandbox NAME` names one. Variables keep the
+        values the cell gave them. After an error the venue is restored too, and the error is raised.
         """
         with _venue(line.strip(), ipython.user_ns).host.sandbox():
             _run(cell, ipython)
@@ -55,7 +55,7 @@ def _of(value: Any) -> LocalVenue | None:
 
 
 def _run(cell: str, ipython: Any) -> None:
-    """Run a cell's code in the notebook's names; show the value of its last line, as a cell does."""
+    """Run a cell's code in the notebook's names. Show the value of its last line, as a cell does."""
     tree = ast.parse(ipython.transform_cell(cell), NAME)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, NAME, "exec"), ipython.user_ns)

@@ -1,9 +1,9 @@
-"""Formulas of margin, liquidation, bankruptcy, auto-deleveraging, mark price and funding; pure and exact.
+"""Formulas of margin, liquidation, bankruptcy, auto-deleveraging, mark price and funding, pure and exact.
 
 Every function returns `Decimal`. Numbers may be given as `Decimal`, `int` or `str`. A `float` (NumPy's too) is taken
 as the text it prints as, and refused when that text has more than 15 digits, because then it was computed, not written
 (0.1 + 0.2). A fraction is accepted where it has a finite decimal. Other than 0, a number lies between 1e-300 and
-1e300. Sides are +1 (long) and −1 (short); sizes and prices are positive. Results carry 28 significant digits and are
+1e300. Sides are +1 (long) and −1 (short). Sizes and prices are positive. Results carry 28 significant digits and are
 not rounded to ticks or cents.
 
 Tiers are rows `(floor, mmr, max_leverage)` sorted by `floor`, the first one at 0: notional in USDC from which the row
@@ -126,9 +126,9 @@ def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Num
 
 @exactly
 def margin_ratio(maintenance: Number, equity: Number) -> Decimal:
-    """Return maintenance margin / equity, both in USDC; liquidation begins at 1.
+    """Return maintenance margin / equity, both in USDC. Liquidation begins at 1.
 
-    Without maintenance margin (no position) the ratio is 0; with some and no equity left it is Infinity.
+    Without maintenance margin (no position) the ratio is 0. With some and no equity left it is Infinity.
 
     >>> margin_ratio(1_250, 5_000)
     Decimal('0.25')
@@ -145,7 +145,7 @@ def liquidation_price(
 ) -> Decimal | None:
     """Return the mark price at which equity equals maintenance margin: (s·q·P0 − m − d) / (q·(s − MMR)).
 
-    `margin` is the margin m in USDC that backs the position: the assigned margin of an isolated one; for a cross one
+    `margin` is the margin m in USDC that backs the position: the assigned margin of an isolated one. For a cross one
     the balance + unrealised PnL of the other positions − their maintenance margin (it may be negative). Maintenance
     margin is taken at mark value, with the MMR and deduction d of the tier of the notional at that price, which may
     differ from the tier at entry.
@@ -168,7 +168,7 @@ def liquidation_price_hedged(
 ) -> Decimal | None:
     """Return the liquidation price that a long and a short of one product share in hedge mode (cross margin).
 
-    Equity is margin + PnL of both legs; each leg needs the maintenance margin of its own tier at mark value. `margin`
+    Equity is margin + PnL of both legs. Each leg needs the maintenance margin of its own tier at mark value. `margin`
     in USDC as in `liquidation_price`. When both a falling and a rising price liquidate (legs of nearly equal size),
     the result is the lower price for a net long and the upper one otherwise. None where no positive mark price
     liquidates. The entry price of a leg of size 0 is ignored.
@@ -255,10 +255,10 @@ def adl_order(
 
     `positions` are those opposite to the liquidated one: tuples `(account, size, score)`, or mappings or objects with
     `size` and `score`. Instead of `score` they may have the arguments of `adl_score` (`side`, `entry_price`, and
-    `bankruptcy_price` or `margin`); then `mark_price` is needed. Without an `account` a position is named by its index.
+    `bankruptcy_price` or `margin`). Then `mark_price` is needed. Without an `account` a position is named by its index.
     Equal scores keep the order in which they were given.
 
-    `size` is the quantity of the liquidated position to close; None closes everything, which shows the whole order.
+    `size` is the quantity of the liquidated position to close. None closes everything, which shows the whole order.
     If the positions do not hold that much, the quantities add up to less than `size`. With `side` (of the liquidated
     position) positions of the same side are skipped. Positions of size 0 are always skipped.
 

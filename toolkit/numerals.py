@@ -1,6 +1,6 @@
 """Exact numbers: reading the arguments of formulas, computing with them, and writing integers as decimal text.
 
-A value that can't be read raises InputError, which names the argument, its value and what would pass; no other error.
+A value that can't be read raises InputError, which names the argument, its value and what would pass, no other error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Number = Decimal | int | str | float
 """What an argument of a formula may be."""
 
 FLOAT_DIGITS = 15
-"""A decimal of up to 15 digits is unchanged by a binary float; a float with more was computed, not written."""
+"""A decimal of up to 15 digits is unchanged by a binary float. A float with more was computed, not written."""
 MAX_DIGITS = 40
 """Longest decimal text, in characters: wider than any price, quantity or amount, and cheap to compare."""
 plain_match = re.compile(rf"(?=.{{1,{MAX_DIGITS}}}\Z)[0-9]+(?:\.[0-9]+)?", re.DOTALL).fullmatch
@@ -70,7 +70,7 @@ def read_side(value: Any) -> int:
 
 
 def read_price(value: Any, field: str) -> Decimal | None:
-    """Return a price above 0; None for a missing one (None, or NaN as in frames)."""
+    """Return a price above 0, None for a missing one (None, or NaN as in frames)."""
     return None if is_missing(value) else read_positive(value, field)
 
 
@@ -126,7 +126,7 @@ def read_decimal(value: Any, field: str) -> Decimal:
 
 
 def plain_decimal(text: object) -> Decimal | None:
-    """Return the number of an unsigned decimal text that may be signed as it stands; None for anything else.
+    """Return the number of an unsigned decimal text that may be signed as it stands, None for anything else.
 
     >>> plain_decimal("60000.5"), plain_decimal("60000."), plain_decimal("1e3")
     (Decimal('60000.5'), None, None)
@@ -135,9 +135,9 @@ def plain_decimal(text: object) -> Decimal | None:
 
 
 def meanings(text: str) -> tuple[str, ...]:
-    """Return the plain decimals that a number with separators may mean; none for text that is no such number.
+    """Return the plain decimals that a number with separators may mean. None for text that is no such number.
 
-    A separator groups digits only where groups of three follow it; otherwise it is the decimal mark. A plus sign, a
+    A separator groups digits only where groups of three follow it. Otherwise it is the decimal mark. A plus sign, a
     dollar sign and the name of a currency are left out, and a power of ten is written out.
 
     >>> meanings("0,03"), meanings("60.000,50"), meanings("60000."), meanings("1,23,4")
@@ -205,7 +205,7 @@ def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
 
 
 def not_a(value: Any, field: str, wanted: str) -> InputError:
-    """Return the error for a value of the wrong kind; `wanted` describes the right one."""
+    """Return the error for a value of the wrong kind, `wanted` describes the right one."""
     return InputError(f"{field} is {shown(value)}; {wanted}", field=field, value=value)
 
 
@@ -268,7 +268,7 @@ def shown(value: Any) -> str:
 
 
 Span = str | timedelta
-"""A length of time, as `span_ns` reads it; numpy's timedelta64 and pandas' offsets are read as well."""
+"""A length of time, as `span_ns` reads it. Numpy's timedelta64 and pandas' offsets are read as well."""
 Timeout = float | Span
 """A longest wait: a number is seconds, see `wait_seconds`."""
 _UNIT_NS = {
@@ -291,7 +291,7 @@ def milliseconds(span: Any, name: str = "span") -> int:
 
 
 def wait_seconds(timeout: Any, name: str = "timeout") -> float:
-    """Return a timeout in seconds: a bare number is seconds, as in all of Python; else a span, see `span_ns`."""
+    """Return a timeout in seconds: a bare number is seconds, as in all of Python. Else a span, see `span_ns`."""
     number: Any = -1 if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) else timeout
     return float(number) if number >= 0 else span_ns(timeout, name) / 1e9
 
@@ -299,7 +299,7 @@ def wait_seconds(timeout: Any, name: str = "timeout") -> float:
 def span_ns(span: Any, name: str = "span") -> int:
     """Return a length of time in ns, from 0 on.
 
-    `span` is text with units ("30m", "1d 12h", "1.5h", "30D"; "D" is "1D"), a timedelta of Python, numpy or pandas, or
+    `span` is text with units ("30m", "1d 12h", "1.5h", "30D", "D" is "1D"), a timedelta of Python, numpy or pandas, or
     an offset of pandas. Raises InputError for anything else. A bare number other than 0 is refused, because it could be
     seconds or milliseconds.
     """
@@ -348,14 +348,14 @@ def _without_unit(span: Any, number: Decimal, name: str) -> InputError:
 
 
 When = str | int | float | date | datetime | timedelta
-"""A time, as `moment` reads it; numpy's and pandas' are read as well."""
+"""A time, as `moment` reads it. Numpy's and pandas' are read as well."""
 _DAY_MS = 86_400_000
 _DAY_TEXT = re.compile(r"(19|20)\d\d[01]\d[0-3]\d")
 _DIGITS = re.compile(r"-?\d{1,30}(\.\d+)?")
 
 
 def epoch_ns(number: int) -> int:
-    """Return a number since 1970 in ns; s, ms, µs and ns are told apart by size.
+    """Return a number since 1970 in ns. S, ms, µs and ns are told apart by size.
 
     Raises ValueError for a time before 1973 or after 2262.
     """
@@ -373,7 +373,7 @@ def moment(when: Any, name: str = "time", now_ms: int | None = None) -> int:
 def moment_ns(when: Any, name: str = "time", now_ms: int | None = None) -> int:
     """Return a time in ns since 1970.
 
-    `when` is a number since 1970 (s, ms, µs or ns, told apart by size; ms up to a day after 1970), ISO text, a date or
+    `when` is a number since 1970 (s, ms, µs or ns, told apart by size, ms up to a day after 1970), ISO text, a date or
     a datetime of Python, numpy or pandas (UTC without a zone), and where `now_ms` is known "now", "today", "yesterday"
     (their midnight, UTC), or a span before now: "7d", "1d 12h" or a timedelta. Raises MalformedRequest, which names
     the argument, for anything else: negative numbers, None, NaN and NaT too.

@@ -4,7 +4,7 @@
     bracket(buy("BTCUSDC", "0.01"), take_profit="66000", stop_loss="57000")
     session.place([...])
 
-Amounts are exact: text, whole numbers, Decimal, or floats that are exact as written. Nothing is rounded; use
+Amounts are exact: text, whole numbers, Decimal, or floats that are exact as written. Nothing is rounded. Use
 `Product.round_price` and `Product.round_quantity` to round.
 """
 
@@ -113,12 +113,12 @@ class Order(Shape):
 
     @property
     def entry(self) -> Order:
-        """The order itself; of a bracket, the order that opens."""
+        """The order itself. Of a bracket, the order that opens."""
         return self
 
     @property
     def legs(self) -> tuple[Order, ...]:
-        """The order itself; of a bracket, all its orders."""
+        """The order itself. Of a bracket, all its orders."""
         return (self,)
 
     def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
@@ -202,7 +202,7 @@ class Bracket(Shape):
         return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that one of its orders breaks; empty if it passes."""
+        """Return every pre-trade rule that one of its orders breaks, empty if it passes."""
         # The triggers are compared with the price at which the entry opens the position.
         price = None if self.entry.price is None else exact(self.entry.price, "price")
         found = self.entry.failures(product)

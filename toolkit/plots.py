@@ -2,7 +2,7 @@
 
 Each function takes a frame as the session gives it, of pandas or of any library with the Arrow interface. It returns
 the Axes it drew on (two of them where it says so). The colours are those of Okabe and Ito, which are distinguishable
-with colour blindness; rising candles are also hollow and falling ones filled. `theme` is "light", "dark" or a `Theme`;
+with colour blindness. Rising candles are also hollow and falling ones filled. `theme` is "light", "dark" or a `Theme`.
 `EAST_ASIAN` shows a rise in red, `use` sets the default.
 
 >>> LIGHT.up, EAST_ASIAN.up

@@ -22,7 +22,7 @@ from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
-"""A price or quantity as users write it; a float must be exact as written (see `exact`)."""
+"""A price or quantity as users write it. A float must be exact as written (see `exact`)."""
 
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -37,7 +37,7 @@ MAX_PRICE = Decimal(999_999)
 # Prices and quantities of a market repeat, and every order is parsed by the client and by the venue.
 @lru_cache(maxsize=1 << 14)
 def whole_units(text: str, places: int, size: int) -> int:
-    """Return a plain decimal text as a multiple of `size` × 10^−places; −1 if it is not plain, or not a multiple.
+    """Return a plain decimal text as a multiple of `size` × 10^−places. −1 if it is not plain, or not a multiple.
 
     Plain means as `numerals.plain_decimal`: what may be signed.
     """
@@ -78,7 +78,7 @@ class MarginTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Product:
-    """One listed market. Fields follow ProductMeta (docs/published.md, "Info API"); rates are ratios, amounts USDC."""
+    """One listed market. Fields follow ProductMeta (docs/published.md, "Info API"). Rates are ratios, amounts USDC."""
 
     code: int
     symbol: str
@@ -196,7 +196,7 @@ class Product:
         return cls(**values, tiers=tuple(found))
 
     def to_row(self, margin_tables: MarginTables) -> dict[str, Any]:
-        """Return the ProductMeta row of this product, for a venue that lists it; adds its table to `margin_tables`.
+        """Return the ProductMeta row of this product, for a venue that lists it. Adds its table to `margin_tables`.
 
         The table gets its own number, since products of one venue may share a number and differ elsewhere.
         """
@@ -290,7 +290,7 @@ def identifier(value: object, name: str) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy or pandas as Python's; anything else as it is."""
+    """Return a number of NumPy or pandas as Python's. Anything else as it is."""
     if isinstance(value, int | str | Decimal | float):
         return value
     try:
@@ -324,7 +324,7 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
 
 
 class ProductTable(Mapping[str, Product]):
-    """The listed products by symbol; `find` also takes codes. `checksum` is the venue's md5Checksum of the list."""
+    """The listed products by symbol. `find` also takes codes. `checksum` is the venue's md5Checksum of the list."""
 
     def __init__(self, products: Sequence[Product], checksum: str = "") -> None:
         self._by_symbol = {product.symbol: product for product in products}

@@ -36,7 +36,7 @@ class Progress:
         return cls("", shown=False)
 
     def expect(self, total: int | None) -> None:
-        """Set the expected number of rows; None keeps it."""
+        """Set the expected number of rows. None keeps it."""
         if total is not None:
             self._total = total
             if self._bar is not None:

@@ -50,15 +50,15 @@ _SYSTEM: dict[int, str] = {kind: kind.name for kind in (OrderType.ADL, OrderType
 def account_frames(source: Source, account: str | None = None, *, day: Any = None) -> dict[str, pd.DataFrame]:
     """Return what `account_day` draws, as frames by name, each indexed by `time` (UTC).
 
-    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation; 0 without a position), deposits (deposits
+    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation, 0 without a position), deposits (deposits
     less withdrawals since the frame's start, transfers to and from vaults included, USDC). It spans from the start of
     the day, or the account's first deposit, to the end of the day or now: a row a minute while a position is open, and
     a row for every change of the balance while there is none (two rows of one time where it jumps). The last equity
-    less the first is the day's change; less `deposits` it is the profit or loss.
+    less the first is the day's change. Less `deposits` it is the profit or loss.
     `fills`: symbol, side (BUY, SELL), price, quantity, value, pnl, fee (USDC), kind ("", LIQUIDATION, ADL).
     `funding`: symbol, rate, amount (USDC, negative = paid).
 
-    `source` is a session on the local venue, the venue, or its core; `account` an address (default: the session's);
+    `source` is a session on the local venue, the venue, or its core, `account` an address (default: the session's).
     `day` is anything pandas reads as a time, in UTC (default: the venue's current day). Raises InputError for a session
     that is not on the local venue in this process, and for an account that the venue does not know.
     """

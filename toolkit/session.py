@@ -1,6 +1,6 @@
 """`connect()` and Session: one wallet in one environment, its clients and, locally, its venue.
 
-A session is synchronous, for cells and scripts; `session.aio` is its asynchronous twin with the same names. Connecting
+A session is synchronous, for cells and scripts. `session.aio` is its asynchronous twin with the same names. Connecting
 opens nothing: the network is touched by the first call that needs it.
 """
 
@@ -150,7 +150,7 @@ class Session(session_methods.SessionMethods):
     """One wallet in one environment. Made by `connect`.
 
     Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, in this process or
-    served; None elsewhere), `exchange` (the interface's actions), `info` (queries as DataFrames), `stream` (live
+    served, None elsewhere), `exchange` (the interface's actions), `info` (queries as DataFrames), `stream` (live
     objects), `aio` (the asynchronous twin). A context manager: leaving it closes what it opened.
     """
 
@@ -180,7 +180,7 @@ class Session(session_methods.SessionMethods):
         """The venue in this process, None for any other."""
         self._owns_venue = owns_venue
         self._panels: WeakSet[Any] = WeakSet()
-        """Widgets that follow this session; closing it stops them."""
+        """Widgets that follow this session. Closing it stops them."""
         self._transport = transport
         self._timeout = sending["timeout"]
         # A venue in this process is asked for its time; that of any other is known from its answers.
@@ -197,7 +197,7 @@ class Session(session_methods.SessionMethods):
         self._catalogue = Catalogue()
         self._checks = PreTradeChecks(self._catalogue, self._account, sending["retry"])
         self._runs: WeakSet[Any] = WeakSet()
-        """Runs of strategies on this session; `stop_all` ends them."""
+        """Runs of strategies on this session. `stop_all` ends them."""
         ledger = self._ledger(sending["intents"])
         name = f"{environment.label} {self._signer}"
         self._limits = OrderLimits(limits, name, ledger, self._checks, lambda: self._reader)
@@ -247,12 +247,12 @@ class Session(session_methods.SessionMethods):
             self._runtime.pause(seconds)
 
     def _settle_venue(self) -> None:
-        """Let a manual clock's time pass until every action that was answered is executed; see `settle_delay`."""
+        """Let a manual clock's time pass until every action that was answered is executed. See `settle_delay`."""
         if (venue := self._local) is not None and (due := venue.host.settled_ms()) > venue.host.now_ms():
             venue.advance(until=due)
 
     def _is_manual(self) -> bool:
-        """Return whether time only moves by `advance`; a wait would never end then, so waits are skipped."""
+        """Return whether time only moves by `advance`. A wait would never end then, so waits are skipped."""
         return self._local is not None and not self._local.host.clock.runs
 
     @cached_property
@@ -438,7 +438,7 @@ class AsyncSession(session_methods.AsyncSessionMethods):
 
     @property
     def clock(self) -> SessionClock:
-        """As Session.clock; nothing to await."""
+        """As Session.clock, nothing to await."""
         return self._session.clock
 
     def _find_account(self) -> None:

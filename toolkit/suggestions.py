@@ -127,7 +127,7 @@ _SET_ELSEWHERE = {
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """Return ", did you mean …?" for a word that is none of `known`: our word for it, else the nearest; "" for neither.
+    """Return ", did you mean …?" for a word that is none of `known`: our word for it, else the nearest, "" for neither.
 
     >>> meant("LONG", ["BUY", "SELL"]), meant("stop", ["tp", "sl"]), meant("GTCC", ["GTC", "IOC"]), meant(5, ["GTC"])
     ("; did you mean 'BUY'?", "; did you mean 'sl'?", "; did you mean 'GTC'?", '')
@@ -228,7 +228,7 @@ class Suggesting:
     """Mixin: a missing attribute is reported with the name that was probably meant.
 
     `_parts` names attributes whose own members are looked up as well, so that `session.place_order` leads to
-    `session.exchange.place_order`; `_path` is how users reach the object. Attributes that exist are found without any
+    `session.exchange.place_order`. `_path` is how users reach the object. Attributes that exist are found without any
     of this.
     """
 

@@ -19,7 +19,7 @@ def folder() -> Path:
 
 
 def copy(target: Path, *, overwrite: bool = False, solutions: bool = True) -> list[Path]:
-    """Copy every walkthrough into `target` (made if missing) and return the new files; `solutions` can be left out.
+    """Copy every walkthrough into `target` (made if missing) and return the new files. `solutions` can be left out.
 
     An existing file is kept unless `overwrite`, because it may hold the user's work.
     """

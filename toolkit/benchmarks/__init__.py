@@ -1,4 +1,4 @@
-"""Benchmarks: each measures something against a peer in the same run; `toolkit bench` prints them all.
+"""Benchmarks: each measures something against a peer in the same run, `toolkit bench` prints them all.
 
 Machines are noisy, so a target is a ratio to a peer or a rate that leaves room.
 """
@@ -28,7 +28,7 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measurement. `ratio` is value over peer; `target` is what `measure` ("value" or "ratio") must reach."""
+    """One measurement. `ratio` is value over peer. `target` is what `measure` ("value" or "ratio") must reach."""
 
     name: str
     value: float
@@ -50,7 +50,7 @@ class Measurement:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is reached; None where there is none."""
+        """Whether the target is reached, None where there is none."""
         if self.target is None:
             return None
         if self.most is not None and self.measured > self.most:
@@ -59,7 +59,7 @@ class Measurement:
 
     @property
     def distance(self) -> float | None:
-        """How far from the target, as a factor: below 1 is short of it; None where that is 0 or a range."""
+        """How far from the target, as a factor: below 1 is short of it, None where that is 0 or a range."""
         if not self.target or not self.measured or self.most is not None:
             return None
         return self.measured / self.target if self.better == "higher" else self.target / self.measured

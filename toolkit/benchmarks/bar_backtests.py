@@ -92,7 +92,7 @@ GRID = {"fast": list(range(5, 15)), "slow": [30, 60]}
 
 
 def vectorbt_columns(data: Any, fast: Sequence[int], slow: Sequence[int]) -> Any:
-    """Run SMA crosses as columns of one portfolio of vectorbt, with fees; return its table of all measures."""
+    """Run SMA crosses as columns of one portfolio of vectorbt, with fees. Return its table of all measures."""
     import vectorbt
 
     short, long = vectorbt.MA.run(data["Close"], list(fast)), vectorbt.MA.run(data["Close"], list(slow))

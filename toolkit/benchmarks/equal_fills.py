@@ -29,7 +29,7 @@ Rows = list[tuple[int, int, int]]
 
 
 class Quoting(NamedTuple):
-    """What the strategy does. Distances in ticks; `market` 0: no market orders; with `inside` it only bids."""
+    """What the strategy does. Distances in ticks. `market` 0: no market orders, with `inside` it only bids."""
 
     levels: int = 1
     spacing: int = 1
@@ -247,7 +247,7 @@ def _quoting(tick: float, step: float, end_ms: int) -> Callable[..., int]:
 
     @numba.njit  # type: ignore[untyped-decorator]
     def look(run: Any, found: Any, known: int, filled: Any) -> tuple[int, float]:
-        """Keep what was filled since the last look; their own position has only the last part of an order."""
+        """Keep what was filled since the last look. Their own position has only the last part of an order."""
         values, change = run.orders(0).values(), 0.0
         while values.has_next():
             order = values.get()

@@ -44,7 +44,7 @@ class Tape(NamedTuple):
     order_values: Any
 
     def at(self, times: Any, *, before: bool = False) -> Any:
-        """Return the places of what is shown at times; `before` leaves out what changes at that instant."""
+        """Return the places of what is shown at times. `before` leaves out what changes at that instant."""
         return np.maximum(np.searchsorted(self.times, times, side="left" if before else "right") - 1, 0)
 
     @property

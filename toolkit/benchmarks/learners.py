@@ -43,7 +43,7 @@ def _steps(env: Any, actions: list[float]) -> None:
 
 
 def _steps_by_frames(session: Any, actions: list[float]) -> float:
-    """Do the same by a session's public calls and their tables; return the last equity."""
+    """Do the same by a session's public calls and their tables. Return the last equity."""
     equity = math.nan
     for action in actions:
         book, held = session.order_book("BTCUSDC", depth=DEPTH), session.positions()

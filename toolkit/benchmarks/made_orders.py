@@ -1,6 +1,6 @@
 """A made stream of single orders (level 3): a book on which it is known who was ahead of whom.
 
-Orders come, are cancelled, or are taken, around a value that wanders; some takers know that value, and many makers
+Orders come, are cancelled, or are taken, around a value that wanders. Some takers know that value, and many makers
 cancel what has become cheap. Spreads are mostly one tick, as in the books of large products.
 """
 

@@ -1,7 +1,7 @@
 """The simulated market next to real ones: what a strategy prototyped on the local venue learns from.
 
 The targets are what two recordings of perpetuals show: 345 s of a large venue's raw feed (BTC, 8 August 2024) and
-45,031 minute bars (BTC, January 2022). Sizes may be those of a small venue; signs, shapes and clocks may not differ.
+45,031 minute bars (BTC, January 2022). Sizes may be those of a small venue. Signs, shapes and clocks may not differ.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Observed(NamedTuple):
 def measure_market(seeds: Sequence[int] = (), recording: str | None = None) -> list[Measurement]:
     """Measure the default market over days and seeds, and a recording of a real one by the same functions.
 
-    `seeds` are three or more; without them they are drawn. `recording` is a path that `data.load` reads.
+    `seeds` are three or more. Without them they are drawn. `recording` is a path that `data.load` reads.
     """
     draw = random.Random()
     seeds = list(seeds) or [draw.randrange(1, 1_000_000) for _ in range(SEEDS)]

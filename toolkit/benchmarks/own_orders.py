@@ -30,7 +30,7 @@ HOURS = 1
 SIZE_USDC = 800
 LIMIT_USDC = 8_000
 AFTER_S = (0, 1, 5, 15, 60)
-"""Seconds after a fill at which it is valued; 0 is the next full second."""
+"""Seconds after a fill at which it is valued. 0 is the next full second."""
 ADDRESS = "0x" + "7" * 40
 BTC = 1
 """Code of the product that is traded."""
@@ -145,7 +145,7 @@ class Sight(NamedTuple):
 
 
 Quote = Callable[[Sight], tuple[int, int]]
-"""Returns a bid and an ask in ticks, 0 for none; neither may trade immediately."""
+"""Returns a bid and an ask in ticks, 0 for none. Neither may trade immediately."""
 
 
 def naive(sight: Sight) -> tuple[int, int]:
@@ -203,7 +203,7 @@ class Earned(NamedTuple):
     volume_usdc: float
     fills: int
     from_takers: float
-    """Part of what was filled that simulated takers took; the rest the makers would have."""
+    """Part of what was filled that simulated takers took. The rest the makers would have."""
     after_bp: tuple[float, ...]
     """What the fills were worth after AFTER_S: the distance of their prices from the mid then, a gain above 0."""
 
@@ -249,7 +249,7 @@ def run(quote: Quote, seed: int, hours: float, every_ms: int) -> Earned:
 
 
 def _after(events: Sequence[OrderEvent], mids: list[int], start: int) -> tuple[float, ...]:
-    """Return what the fills were worth after AFTER_S, by value; `mids` are doubled, one a second from `start` on."""
+    """Return what the fills were worth after AFTER_S, by value. `mids` are doubled, one a second from `start` on."""
     weights = sum(event.fill_price * event.fill_quantity for event in events)
     worth = [0.0] * len(AFTER_S)
     for event in events:

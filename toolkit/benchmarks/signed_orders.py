@@ -70,9 +70,9 @@ def _order_signer(key: signing.PrivateKey) -> Callable[[], bytes]:
 
 
 def measure_venue() -> list[Measurement]:
-    """Measure signed limit orders, half of which trade, in turns with recovering their signers; in processor time.
+    """Measure signed limit orders, half of which trade, in turns with recovering their signers, in processor time.
 
-    The venue parses, verifies, checks, matches and answers in this process; each round has a fresh one.
+    The venue parses, verifies, checks, matches and answers in this process. Each round has a fresh one.
     """
     bodies, every = _bodies(1_000), _bodies(ORDERS)
     requests = [envelope.parse(body) for body in bodies]
@@ -118,7 +118,7 @@ def _bodies(count: int) -> list[bytes]:
 
 
 def order_item(side: int, price: str, quantity: str = "0.001", **more: Any) -> dict[str, Any]:
-    """Return the item of a limit order in BTCUSDC; `more` replaces its fields."""
+    """Return the item of a limit order in BTCUSDC. `more` replaces its fields."""
     item = {"symbolCode": 1, "ordPx": price, "ordQty": quantity, "ordType": "LIMIT"}
     return {**item, "ordSide": "BUY" if side > 0 else "SELL", "timeInForce": "GTC", **more}
 

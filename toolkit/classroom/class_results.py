@@ -37,9 +37,9 @@ COLUMNS = {
     "trades": "int64",
     "left_out": "float64",
 }
-"""Columns of the leaderboard: equity, fees and left_out in USDC; return (time-weighted) and drawdown as ratios."""
+"""Columns of the leaderboard: equity, fees and left_out in USDC. Return (time-weighted) and drawdown as ratios."""
 OTHER_INCOME = {ledger.BUILDER_FEE, ledger.REFERRAL_REBATE, ledger.VAULT_FEE, ledger.VAULT_LEADER_SHARE}
-"""What others pay to an account without a trade of its own; the return leaves it out."""
+"""What others pay to an account without a trade of its own. The return leaves it out."""
 
 
 class Beginning(NamedTuple):
@@ -92,7 +92,7 @@ def _trading(core: Core, student: Student) -> tuple[list[CurvePoint], list[int]]
 
 
 def _earned_otherwise(core: Core, account: VenueAccount) -> list[tuple[int, int]]:
-    """Return times and sums so far of what an account was paid by others, not by trading; (0, 0) first."""
+    """Return times and sums so far of what an account was paid by others, not by trading, (0, 0) first."""
     sums = [(0, 0)]
     for entry in ledger.entries(core, account.address):
         if entry.kind in OTHER_INCOME and entry.amount > 0:
@@ -116,13 +116,13 @@ TABLES: dict[str, Callable[[Session], pd.DataFrame]] = {
     "ledger": lambda session: session.info.ledger(),
     "funding": lambda session: session.info.funding_payments(),
 }
-"""File → the table of one student; each gets the column `student`."""
+"""File → the table of one student. Each gets the column `student`."""
 
 
 def write_tables(
     roster: Roster, venues: Mapping[int, LocalVenue], summaries: Mapping[str, pd.DataFrame], folder: Path
 ) -> list[str]:
-    """Write TABLES of all students, and `summaries`, into a folder, made if missing; return the paths.
+    """Write TABLES of all students, and `summaries`, into a folder, made if missing. Return the paths.
 
     `venues` maps a student's number to the venue. Raises InputError for a folder that can't be written.
     """

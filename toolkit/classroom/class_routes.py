@@ -1,7 +1,7 @@
 """The pages of a class over HTTP: joining, the leaderboard, the teacher's page.
 
 The calls of the teacher are controls like the venue's others (POST /control/<name>), behind the same token. The pages
-themselves hold nothing secret; the teacher's asks for the token, or takes it from the part of the address behind `#`,
+themselves hold nothing secret. The teacher's asks for the token, or takes it from the part of the address behind `#`,
 which a browser never sends.
 """
 
@@ -90,7 +90,7 @@ def _page(page: str, **values: str) -> Answer:
 def serving(
     lesson: Lesson, port: int, *, host: str = "127.0.0.1", allow_remote: bool = False, settings: ServeSettings
 ) -> Iterator[Served]:
-    """Serve a class while a `with` block runs; separate venues get a port each, chosen by the system.
+    """Serve a class while a `with` block runs. Separate venues get a port each, chosen by the system.
 
     Yields the addresses of the teacher's venue, where the pages are and the students join.
     """

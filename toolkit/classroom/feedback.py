@@ -19,7 +19,7 @@ _FORMULA = re.compile(r"^(?=[=+@\t\r-])")
 
 
 def student_of(notebook: str) -> tuple[str, str]:
-    """Return name and number of a student from the name that Canvas or Moodle gave a file; else its folder, and ""."""
+    """Return name and number of a student from the name that Canvas or Moodle gave a file, else its folder, and ""."""
     found = _MOODLE.fullmatch(notebook) or _CANVAS.fullmatch(notebook)
     if found:
         return found["name"], found["id"]
@@ -51,7 +51,7 @@ def write_points(table: pd.DataFrame, path: Path, form: str, title: str) -> None
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as .csv, or .parquet; in CSV no text of a student begins as a formula of a spreadsheet does.
+    """Write a table as .csv, or .parquet. In CSV no text of a student begins as a formula of a spreadsheet does.
 
     Raises InputError for a file that can't be written.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Work", "checks_of", "grade", "marks", "run"]
 
 SECONDS, MEMORY_MB, SEED = 120.0, 2_048, 7
-"""Limits of one notebook unless others are given: wall time, and memory; and the seed of the class."""
+"""Limits of one notebook unless others are given: wall time, and memory, and the seed of the class."""
 CHECK_SECONDS, CHECK_MEMORY_MB = 60.0, 4_096
 """Limits of all checks of one notebook: its values may lead them astray."""
 GRACE_SECONDS = 30.0
@@ -90,7 +90,7 @@ def grade(
     student may read of it, cell is the number of the first cell that failed. Without `checks` there is one: that the
     notebook runs to its end. A notebook that fails, or is stopped at a limit, is checked on what it left before.
 
-    It runs in a jail of the operating system, or in a container of the image `container`; `trust_students` runs it as
+    It runs in a jail of the operating system, or in a container of the image `container`. `trust_students` runs it as
     you. `toolkit.join` gives it a venue of its own with `seed`. `feedback` is a folder for a page for each student.
     Raises InputError for a folder or checks that can't be used, and where there is no jail.
     """
@@ -152,7 +152,7 @@ def run(
     names: Sequence[str] | None = None,
     jail: Jail | None = None,
 ) -> Work:
-    """Run one notebook within limits; return what it left in the variables `names` (None: in all).
+    """Run one notebook within limits. Return what it left in the variables `names` (None: in all).
 
     Raises InputError where there is no jail.
     """

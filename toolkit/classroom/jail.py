@@ -73,7 +73,7 @@ _FAMILIES = (1, 2, 10, 16)
 
 
 class Stopped(Exception):
-    """A process was ended, or ended itself without its message; the text says why."""
+    """A process was ended, or ended itself without its message. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Jail:
 
     @classmethod
     def choose(cls, container: str = "", *, trust_students: bool = False) -> Jail:
-        """Return the jail of this system; `container` names an image that has the toolkit with its extra `class`.
+        """Return the jail of this system. `container` names an image that has the toolkit with its extra `class`.
 
         Raises InputError where there is none, unless students are trusted.
         """
@@ -210,7 +210,7 @@ def _watch(process: subprocess.Popen[bytes], reader: threading.Thread, deadline:
 
 
 def use(process: int, *, itself: bool = True) -> tuple[int, float]:
-    """Return the number and memory (MB) of all processes below one; `itself` counts that one as well."""
+    """Return the number and memory (MB) of all processes below one. `itself` counts that one as well."""
     import psutil
 
     used = []
@@ -250,7 +250,7 @@ def _file(content: bytes) -> Iterator[IO[bytes]]:
 
 
 def _read(stream: IO[bytes], kept: bytearray, last: bool) -> None:
-    """Read a stream to its end, or to LARGEST_MESSAGE; of one that only its `last` part counts of, all is read."""
+    """Read a stream to its end, or to LARGEST_MESSAGE. Of one that only its `last` part counts of, all is read."""
     with stream:
         while len(kept) <= LARGEST_MESSAGE and (part := os.read(stream.fileno(), 1 << 16)):
             kept += part

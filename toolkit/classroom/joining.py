@@ -20,7 +20,7 @@ from .notebook_worker import GRADED_SEED_VARIABLE
 def join(link: str | Secret, **options: Any) -> Session:
     """Return a session on the venue of a class, ready to trade: account, agent and funds are set up.
 
-    `link` is the student's own (`http://…/join/…`); it gives the keys of the account, so keep it to yourself. Joining
+    `link` is the student's own (`http://…/join/…`). It gives the keys of the account, so keep it to yourself. Joining
     again, also elsewhere, continues with the same account. `options` are those of `connect`. In a notebook that is
     graded, the session has a venue of its own, with the seed of the class, funded and ready. Raises InputError for a
     text that is no such link, ToolkitError for one that the class does not know, TransportError when it is not running.

@@ -22,7 +22,7 @@ from . import class_results as results
 from .roster import Roster, Student
 
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
-"""Actions that are switched off while trading is frozen; orders can still be cancelled."""
+"""Actions that are switched off while trading is frozen. Orders can still be cancelled."""
 PROGRAMS = {
     "faucet": ("faucetClaim",),
     "builders": ("registerBuilder", "approveAgentToBuilder", "placeBuilderOrder", "placeBuilderBracketOrder"),
@@ -64,7 +64,7 @@ class ClassRules(Hooks):
 
 
 class Lesson:
-    """A class. `venues` maps each student's number to its venue; without `separate` all have the same one.
+    """A class. `venues` maps each student's number to its venue. Without `separate` all have the same one.
 
     The methods without an underscore of TEACHER are what the teacher's page and session can call.
     """
@@ -107,7 +107,7 @@ class Lesson:
         opened: Iterable[str] = (),
         **venue: Any,
     ) -> Lesson:
-        """Make the venue of a class, or one for each student; `venue` are arguments of LocalVenue.
+        """Make the venue of a class, or one for each student. `venue` are arguments of LocalVenue.
 
         All have the same seed, so also separate ones begin with the same market. `opened` are those of PROGRAMS that
         students may use. Raises as LocalVenue, and InputError for an unknown program.
@@ -173,7 +173,7 @@ class Lesson:
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return rank, name, equity, return, drawdown, fees, trades and left_out, best return first.
 
-        The return counts trading only, since the beginning or the student's last reset; left_out is in USDC what it
+        The return counts trading only, since the beginning or the student's last reset. left_out is in USDC what it
         leaves out: fees of a builder, rebates, and shares of a vault's leader.
         It is at most a second old, or as old as twenty times the time to compute it.
         """
@@ -194,7 +194,7 @@ class Lesson:
             self._lock.release()
 
     def _standings(self) -> list[dict[str, Any]]:
-        """Return the leaderboard as it is now; orders are answered between two students."""
+        """Return the leaderboard as it is now. Orders are answered between two students."""
         students = self.roster.students
         since = [self._begun.get(each.number, results.Beginning()) for each in students]
         rows = [
@@ -205,7 +205,7 @@ class Lesson:
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
     def hold_time(self) -> None:
-        """Stop the clock of the class; orders are still answered, prices stand still."""
+        """Stop the clock of the class. Orders are still answered, prices stand still."""
         self._held_speed = self.status()["speed"] or self._held_speed
         self.set_speed(0)
 
@@ -241,7 +241,7 @@ class Lesson:
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
-        """Move the price of a product by `percent` in one step, and publish `text` with it; returns the price.
+        """Move the price of a product by `percent` in one step, and publish `text` with it. Returns the price.
 
         The market continues from there, in every venue of the class.
         """
@@ -251,7 +251,7 @@ class Lesson:
         return {"product": product, "price": moved[0]["oracle"]}
 
     def fund_student(self, student: str, amount: ExactAmount) -> dict[str, dict[str, Any]]:
-        """Deposit `amount` USDC into the account of a student, or of each (""); returns each one's balance."""
+        """Deposit `amount` USDC into the account of a student, or of each (""). Returns each one's balance."""
         return {one.name: self.venue_of(one).control.fund(one.address, amount) for one in self._chosen(student)}
 
     def _chosen(self, student: str) -> list[Student]:
@@ -260,7 +260,7 @@ class Lesson:
     def reset(self, student: str = "") -> list[str]:
         """Cancel the orders of a student, or of all, close the positions at market, and restore the starting balance.
 
-        The leaderboard counts from there. Returns the names of those for whom that worked; a position that found no
+        The leaderboard counts from there. Returns the names of those for whom that worked. A position that found no
         taker stays open. Raises VenueError for a student who was named and could not be reset, with the reason.
         """
         chosen = self._chosen(student)
@@ -325,7 +325,7 @@ class Lesson:
         self._board = (0.0, [])
 
     def export(self, folder: str) -> list[str]:
-        """Write everything of the class to a folder on the teacher's machine, as parquet; returns the files."""
+        """Write everything of the class to a folder on the teacher's machine, as parquet. Returns the files."""
         import pandas as pd
 
         summaries = {"leaderboard": results.frame(self._standings()), "students": pd.DataFrame(self.who())}

@@ -39,7 +39,7 @@ _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one notebook left. `error` is "" or says what failed first; `output` is what it printed."""
+    """What one notebook left. `error` is "" or says what failed first. `output` is what it printed."""
 
     path: Path
     error: str
@@ -167,7 +167,7 @@ def judge(work: Work, check: Check) -> Mark:
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """Return a text without what moves a terminal's cursor or hides what is written; `lines` keeps line breaks."""
+    """Return a text without what moves a terminal's cursor or hides what is written. `lines` keeps line breaks."""
     kept = "\n\t" if lines else ""
     text = _COLOURS.sub("", text) if lines else " ".join(_COLOURS.sub("", text).split())
     return "".join(

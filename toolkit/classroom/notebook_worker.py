@@ -25,7 +25,7 @@ from . import jail
 
 LARGEST_VALUE = 1_000_000
 LARGEST_VALUES = 8_000_000
-"""Longest JSON text of one variable, and of all, in characters; longer ones are left out."""
+"""Longest JSON text of one variable, and of all, in characters. Longer ones are left out."""
 LARGEST_OUTPUT = 20_000
 MOST_CELLS = 1_000
 START_SECONDS, READ_SECONDS, INTERRUPT_SECONDS = 60.0, 10.0, 2.0
@@ -74,7 +74,7 @@ class Notebook(msgspec.Struct):
 
 
 class Ended(Exception):
-    """The kernel is gone; the text says why."""
+    """The kernel is gone. The text says why."""
 
 
 class Kernel:
@@ -157,7 +157,7 @@ class Kernel:
                 continue  # nothing came, or what the notebook itself sent in the kernel's name
 
     def _keep(self, values: Any) -> None:
-        """Keep what was found; what an earlier cell left and is not found any more stays."""
+        """Keep what was found. What an earlier cell left and is not found any more stays."""
         found = {_clean(name): _clean(text) for name, text in msgspec.convert(values, dict[str, str]).items()}
         found = self.report.values | found
         if sum(map(len, found.values())) <= LARGEST_VALUES:
@@ -209,7 +209,7 @@ def _clean(text: str) -> str:
 
 
 def leave(names: list[str] | None) -> None:
-    """Show the variables of the notebook to the worker; called in the kernel."""
+    """Show the variables of the notebook to the worker, called in the kernel."""
     from IPython.core.interactiveshell import InteractiveShell
 
     shell: Any = InteractiveShell.instance()

@@ -43,9 +43,9 @@ def class_room(
 
     `names` are those of the students, each with new keys and `balance` USDC. `separate` gives each a venue, with the
     same seed. `opened` are the programs that students may use ("faucet", "builders", "referrals", "vaults",
-    "withdrawals"); none by default. `held` stops the clock at `start` (default: 2026-01-01T00:00:00Z) until
-    `room.go_on()`. `port` 0 takes a free one; all hosts but loopback need `allow_remote`. `venue` are arguments of
-    `LocalVenue`, such as `seed`, `speed` and `market`; with `journal` the class is kept in a file.
+    "withdrawals"), none by default. `held` stops the clock at `start` (default: 2026-01-01T00:00:00Z) until
+    `room.go_on()`. `port` 0 takes a free one. All hosts but loopback need `allow_remote`. `venue` are arguments of
+    `LocalVenue`, such as `seed`, `speed` and `market`. With `journal` the class is kept in a file.
 
     Raises InputError for names, programs and places that can't be.
     """
@@ -77,17 +77,17 @@ class Room(AbstractContextManager["Room"]):
 
     @property
     def links(self) -> dict[str, str]:
-        """The link of each student by name; each is as secret as a key."""
+        """The link of each student by name. Each is as secret as a key."""
         return {each.name: f"{self.base_url}{JOIN_PATH}{each.code}" for each in self.lesson.roster.students}
 
     def join(self, student: str, **options: Any) -> Session:
-        """Return the session of a student, by name or number, as `toolkit.join`; it closes with the class."""
+        """Return the session of a student, by name or number, as `toolkit.join`. It closes with the class."""
         link = self.links[self.lesson.roster.named(student).name]
         return self._stack.enter_context(join(link, **options))
 
     @cached_property
     def teacher(self) -> Session:
-        """A session of the teacher, with `venue.control`; it closes with the class."""
+        """A session of the teacher, with `venue.control`. It closes with the class."""
         session = connect("local", base_url=self.base_url, control_token=self.control_token)
         return self._stack.enter_context(session)
 
@@ -100,7 +100,7 @@ class Room(AbstractContextManager["Room"]):
         return table.assign(**times)
 
     def leaderboard(self) -> pd.DataFrame:
-        """Return the leaderboard, best return first; columns as `class_results.COLUMNS`."""
+        """Return the leaderboard, best return first, columns as `class_results.COLUMNS`."""
         found: pd.DataFrame = frame(self.lesson.leaderboard())
         return found
 

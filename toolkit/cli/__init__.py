@@ -25,7 +25,7 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
 def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
     """Answer each line of standard input with one line of JSON before the next is read. Blank lines are skipped.
 
-    A line that can't be answered gives {"error": …, "field": …}; the others still go through. Returns the exit code:
+    A line that can't be answered gives {"error": …, "field": …}, the others still go through. Returns the exit code:
     1 if there was such a line, else 0.
     """
     failed = False
@@ -49,7 +49,7 @@ def _lines() -> Iterator[bytes]:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
-    """Return rows of cells as lines with columns; those marked in `right` are aligned to the right."""
+    """Return rows of cells as lines with columns. Those marked in `right` are aligned to the right."""
     columns = []
     for cells, numeric in zip(zip(*rows, strict=True), right or [False] * len(rows[0]), strict=True):
         width = max(map(len, cells))

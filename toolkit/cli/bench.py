@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print; the exit code is 1 when a target is missed."""
+    """Measure and print. The exit code is 1 when a target is missed."""
     if unknown := sorted(set(args.only) - set(MODULES)):
         raise InputError(f"no benchmark named {', '.join(unknown)}; there are {', '.join(MODULES)}", field="only")
     measured: list[Measurement] = []

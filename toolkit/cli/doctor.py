@@ -54,7 +54,7 @@ _ACTIVE = (str(int(AgentStatus.ACTIVE)), AgentStatus.ACTIVE.name)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One result: `state` is ok, note, warn or fail; `advice` says what to do about it."""
+    """One result: `state` is ok, note, warn or fail. `advice` says what to do about it."""
 
     name: str
     state: str
@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the findings; return 0 when nothing is broken, 1 otherwise."""
+    """Print the findings. Return 0 when nothing is broken, 1 otherwise."""
     findings = []
     for finding in _look(args):
         mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
@@ -203,7 +203,7 @@ def folders() -> Iterator[Finding]:
 
 
 def keys(agent: str, master: str, account: str | None, variables: Mapping[str, str]) -> tuple[Wallet | None, Finding]:
-    """Look for keys in the environment variables of these names; addresses are shown, keys never."""
+    """Look for keys in the environment variables of these names. Addresses are shown, keys never."""
     from ..wallet import Wallet
 
     if not variables.get(agent) and not variables.get(master):
@@ -222,7 +222,7 @@ def keys(agent: str, master: str, account: str | None, variables: Mapping[str, s
 
 
 def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> tuple[Wallet | None, Finding]:
-    """Read the agent key from an encrypted file or the keyring; the address is shown, the key never."""
+    """Read the agent key from an encrypted file or the keyring. The address is shown, the key never."""
     from ..wallet import Wallet
 
     try:
@@ -331,7 +331,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
 
 
 def _further_address(session: Session) -> Iterator[Finding]:
-    """Try the second address that is published for a preset; say so where it answers."""
+    """Try the second address that is published for a preset. Say so where it answers."""
     base_url, ws_url = FURTHER_ADDRESSES.get(session.environment.base_url, ("", ""))
     if not base_url:
         return

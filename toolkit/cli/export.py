@@ -1,7 +1,7 @@
 """`toolkit export`: writes a notebook as one HTML page that shows its widgets' last state, without scripts or network.
 
 A widget is shown as it was when the notebook was saved with its widgets' state, otherwise as it was when its cell
-displayed it; the page says as of when.
+displayed it. The page says as of when.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..stored.writing import write_file
 
 VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
 _ACTIVE = ("<script", "javascript:", "<iframe", "<link", "@import", 'src="http', "src='http", "onerror=", "onload=")
-"""Marks of an output that runs or loads something; its plain text is shown instead."""
+"""Marks of an output that runs or loads something. Its plain text is shown instead."""
 _SCRIPT = re.compile(r"<(script|iframe|object)\b.*?</\1\s*>|<link\b[^>]*>|\son\w+=(\"[^\"]*\"|'[^']*')", re.S | re.I)
 _REMOTE = re.compile(r"\ssrc=[\"'](?=(https?:)?//)", re.I)
 """Pictures of a text that would be loaded from the network."""

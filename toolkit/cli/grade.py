@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the points of each notebook; return 0 when all were graded."""
+    """Print the points of each notebook. Return 0 when all were graded."""
     options = {
         name: getattr(args, name) for name in ("seconds", "jobs", "seed", "container", "trust_students", "feedback")
     }

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the first trade and print it; return 0, or 1 when the figure can't be written."""
+    """Run the first trade and print it. Return 0, or 1 when the figure can't be written."""
     from ..session import connect
     from ..venue.local import LocalVenue
 
@@ -110,7 +110,7 @@ def _order_that_waits(session: Session) -> None:
 
 
 def _trade(session: Session) -> pd.Series[Any]:
-    """Open, hold and close a position; return the equity by time."""
+    """Open, hold and close a position. Return the equity by time."""
     assert session.venue is not None
     call = f'session.buy("{SYMBOL}", "0.02")'
     _step(7, "Buy at market", call)
@@ -207,7 +207,7 @@ def _table(frame: pd.DataFrame, columns: list[str]) -> None:
 
 
 def _cells(column: pd.Series[Any]) -> list[str]:
-    """Return a column as text; numbers with as many decimals as the longest one needs, six at most."""
+    """Return a column as text. Numbers with as many decimals as the longest one needs, six at most."""
     import pandas as pd
 
     if column.dtype.kind == "f":

@@ -234,7 +234,7 @@ def open_session(url: str, ws_url: str | None = None) -> Session:
 
 
 def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
-    """Wait until a venue that is served has caught up with the time at its start; requests are answered meanwhile."""
+    """Wait until a venue that is served has caught up with the time at its start. Requests are answered meanwhile."""
     target = venue.host.now_ms()
     behind = target - venue.host.core.state.time
     if behind <= NOTICE_MS or venue.host.journal is None:
@@ -254,7 +254,7 @@ class StoppedAtStart(KeyboardInterrupt):
 
 
 class StopSignals:
-    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart; a second one exits."""
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart, a second one exits."""
 
     def __init__(self, *, starting: bool = True) -> None:
         self.event = threading.Event()

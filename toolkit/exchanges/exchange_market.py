@@ -35,18 +35,18 @@ T = TypeVar("T")
 WATCHED = {"order_book": "watchOrderBook", "trades": "watchTrades", "ticker": "watchTicker"}
 """Channel → what an exchange must have in ccxt."""
 PAGE = 1_000
-"""Candles or funding rates that are asked for at once; an exchange may give fewer."""
+"""Candles or funding rates that are asked for at once. An exchange may give fewer."""
 
 
 class ExchangeMarket:
     """One market of an exchange that ccxt knows. It reads public data only, and needs no key.
 
     exchange: ccxt's name of the exchange ("binance"), or an object of `ccxt.pro` that is not used elsewhere.
-    symbol: ccxt's symbol ("BTC/USDT:USDT"; linear contracts and spot).
+    symbol: ccxt's symbol ("BTC/USDT:USDT", linear contracts and spot).
     as_symbol: product of the local venue as which it is followed (default: the one of its base currency).
     timeout: seconds that an answer is waited for (30).
 
-    Give it to `connect("local", follow=…)`; the text "binance:BTC/USDT:USDT" makes one there. `close` ends its thread
+    Give it to `connect("local", follow=…)`. The text "binance:BTC/USDT:USDT" makes one there. `close` ends its thread
     and connections. Raises InputError for a name that ccxt does not know.
     """
 
@@ -164,7 +164,7 @@ class ExchangeMarket:
         return self._view("trades", symbol, self._client.watch_trades, read)
 
     def ticker(self, symbol: str) -> View:
-        """Return mark and index price, where the exchange sends them; else the venue's follow from its book."""
+        """Return mark and index price, where the exchange sends them. Else the venue's follow from its book."""
         client = self._client
 
         def read(got: Any, whole: bool) -> Reading:
@@ -202,9 +202,9 @@ class ExchangeMarket:
         return View(feed)
 
     def klines(self, interval: Span = "1h", start: Any = None, end: Any = None) -> pd.DataFrame:
-        """Return candles of the exchange, in the frame of `session.klines`; turnover and trades are missing.
+        """Return candles of the exchange, in the frame of `session.klines`. Turnover and trades are missing.
 
-        `interval` is one that the exchange has; `start` and `end` as in `session.klines` (default: the last 1,000).
+        `interval` is one that the exchange has, `start` and `end` as in `session.klines` (default: the last 1,000).
         """
         length, client = seconds(interval), self._client
         names = {client.parse_timeframe(name): name for name in client.timeframes or ()}
@@ -217,7 +217,7 @@ class ExchangeMarket:
         return frames.from_rows(KLINE, rows)[list(KLINE.columns)].set_index("time")
 
     def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
-        """Return past funding rates, in the frame of `session.info.funding_rate_history`; prices are missing."""
+        """Return past funding rates, in the frame of `session.info.funding_rate_history`. Prices are missing."""
         hours = 8 * 3_600_000  # only says where the default of `start` is
         pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
         rows = [readings.funding_row(entry, self._product.code) for entry in pages]

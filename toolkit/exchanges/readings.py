@@ -45,7 +45,7 @@ def product_of(market: Mapping[str, Any], precision_mode: int, as_symbol: str | 
 
 
 def _size(precision: Any, mode: int) -> Decimal | None:
-    """Return the size of a tick or step; None where the exchange has none that is the same at all prices."""
+    """Return the size of a tick or step, None where the exchange has none that is the same at all prices."""
     if precision is None or mode == SIGNIFICANT_DIGITS:
         return None
     return Decimal(str(precision)) if mode == TICK_SIZE else Decimal(1).scaleb(-int(precision))
@@ -79,7 +79,7 @@ def changes_of(before: Levels, now: Levels) -> list[dict[str, Any]]:
 
 
 def trades_of(trades: Iterable[Mapping[str, Any]], symbol: str, size: Decimal, now_ms: int) -> list[dict[str, Any]]:
-    """Return public trades as items; one whose taker's side the exchange does not say is left out."""
+    """Return public trades as items. One whose taker's side the exchange does not say is left out."""
     return [
         {
             "time": time_of(trade.get("timestamp"), now_ms),
@@ -104,7 +104,7 @@ def _exact(value: Any) -> Decimal:
 
 
 def kline_row(candle: Iterable[Any], symbol: str, seconds: int, size: Decimal) -> dict[str, Any]:
-    """Return one of ccxt's candles as a row on the wire; they have no turnover and no number of trades."""
+    """Return one of ccxt's candles as a row on the wire. They have no turnover and no number of trades."""
     time_ms, *prices, volume = candle
     names = ("open", "high", "low", "close", "volume")
     values = dict(zip(names, [*(_exact(price) for price in prices), _exact(volume or 0) * size], strict=True))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
 """Pauses between two attempts to reach an exchange again: each is twice as long as the one before."""
 SILENCE_S = 60.0
-"""A feed that is not quiet counts as lost when nothing has come for so long; ccxt may not notice it."""
+"""A feed that is not quiet counts as lost when nothing has come for so long. Ccxt may not notice it."""
 Reading = tuple[str, list[dict[str, Any]], datetime | None]
 """Kind of an update ("snapshot" or "incremental"), its items, and the exchange's time."""
 
@@ -66,8 +66,8 @@ class LoopThread:
 class Feed:
     """One channel of an exchange: awaits it again and again, and passes on what came.
 
-    `state` is connecting, live, reconnecting (the connection was lost; ccxt opens it again), resyncing (an update was
-    missing; the book is read anew), failed (what came can't be read, and no more is read) or closed; `reason` says why.
+    `state` is connecting, live, reconnecting (the connection was lost, ccxt opens it again), resyncing (an update was
+    missing, the book is read anew), failed (what came can't be read, and no more is read) or closed. `reason` says why.
     `begin` returns what a view that comes later begins with. A channel in which nothing may come for long, such as
     trades, is `quiet`: it counts as live at first, and after a break with the next update of the feed that has it among
     its `quiet_feeds`.

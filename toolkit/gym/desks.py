@@ -60,7 +60,7 @@ class VenueDesk:
         return Standing(equity, held.long.size - held.short.size, held.fees / MICRO, held.funding / MICRO)
 
     def trade(self, order: Order) -> str:
-        """Place an order; return why it was refused, "" where it was not."""
+        """Place an order. Return why it was refused, "" where it was not."""
         action = {"type": "placeOrder", "orders": [order.to_item(self.product)]}
         done = self._venue.control.act(self._address, action)
         return str(done["message"]) if done["code"] else ""
@@ -95,7 +95,7 @@ class SessionDesk:
         return Standing(float(self._wallet.value["equity"]), round(net / float(self.product.step_size)))
 
     def trade(self, order: Order) -> str:
-        """Place an order; return why it was refused, or that its outcome is unknown, "" where it was accepted."""
+        """Place an order. Return why it was refused, or that its outcome is unknown, "" where it was accepted."""
         try:
             self._session.place(order)
         except OutcomeUnknown as unknown:
@@ -105,6 +105,6 @@ class SessionDesk:
         return ""
 
     def close(self) -> None:
-        """End its live objects; the session stays."""
+        """End its live objects. The session stays."""
         for live in (self._book, self._wallet, self._positions):
             live.close()

@@ -27,14 +27,14 @@ class TradingEnv(Floor, gymnasium.Env):
 
     symbol: product ("BTCUSDC").
     replay: a recording as the market (`toolkit.research.data.load(…)`), else a simulated one.
-    session: trade the account of a session instead, in its market and its time; reset() closes its position.
+    session: trade the account of a session instead, in its market and its time. reset() closes its position.
     market: regime of the simulated market ("usual", "calm", "stressed") or a Market.
     step: span that passes with each step ("1s"). episode: steps of an episode (3,600).
     depth: levels a side that are observed (5). balance: USDC at the beginning ("10000").
     max_position: base units that an action of 1 means (default: what the balance buys at the first reset).
     ruin: the episode is lost at this part of its first equity (0.5).
 
-    An action is the wanted part of `max_position`; the difference is bought or sold at market. `Observer` explains the
+    An action is the wanted part of `max_position`. The difference is bought or sold at market. `Observer` explains the
     observation. The reward is the change of equity at the mark price, net of fees and funding, in bp of the episode's
     first equity. `info` has equity, profit, fees (paid so far), funding (received), position, and why an order was
     refused. `reset(seed=…)` decides about all that follows. Its option `snapshot` continues from `env.snapshot()`, the
@@ -92,7 +92,7 @@ class TradersEnv(Floor, ParallelEnv):  # type: ignore[misc]
         return {name: one.observation for name, one in results.items()}, {n: one.info for n, one in results.items()}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        """Set the positions, let time pass; return observations, rewards, terminations, truncations, infos."""
+        """Set the positions, let time pass. Return observations, rewards, terminations, truncations, infos."""
         given = {self.possible_agents.index(name): action for name, action in actions.items() if name in self.agents}
         done = self.let_act(given, self._random.permutation(sorted(given)).tolist())
         results = {self.possible_agents[number]: done[number] for number in sorted(done)}

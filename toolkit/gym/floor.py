@@ -32,7 +32,7 @@ BP = 10_000
 
 @dataclass(frozen=True)
 class FloorSettings:
-    """What the environments' constructors take; `TradingEnv` explains each."""
+    """What the environments' constructors take, `TradingEnv` explains each."""
 
     symbol: str = "BTCUSDC"
     traders: int = 1
@@ -80,7 +80,7 @@ class Floor:
             raise InputError("a session has its own market and one account: leave out replay, traders", field="session")
         self.observers = [Observer(settings.depth) for _ in range(settings.traders)]
         self.most_steps = 0
-        """The largest position, in steps; known once a venue is there."""
+        """The largest position, in steps. Known once a venue is there."""
         self._passed, self._end_ms = 0, 1 << 62
         self._venue: LocalVenue | None = None
         self._desks: Sequence[VenueDesk | SessionDesk] = ()
@@ -138,7 +138,7 @@ class Floor:
             self._pass_time()
 
     def _join(self, session: Session) -> None:
-        """Stand behind a session, without orders and position; its market continues as it is."""
+        """Stand behind a session, without orders and position. Its market continues as it is."""
         if not self._desks:
             self._venue = venue_in_process(session)
             self._desks = [SessionDesk(session, self.settings.symbol, self.settings.depth)]

@@ -46,7 +46,7 @@ class Observer:
         ]
         self.names = (*sided, *(f"return_{lag}" for lag in LAGS), "position")
         self.mids: deque[float] = deque(maxlen=LAGS[-1] + 1)
-        """Mid prices of the latest steps, oldest first; they are all that an observer remembers."""
+        """Mid prices of the latest steps, oldest first. They are all that an observer remembers."""
 
     def observe(self, bids: Side, asks: Side, part: float) -> NDArray[np.float32]:
         """Return the observation of a step: the book, the returns up to now, and the part of the largest position."""
@@ -77,7 +77,7 @@ def action_of(policy: Any, observation: NDArray[np.float32]) -> Any:
 def order_of(action: Any, product: Product, most_steps: int, held_steps: int, price: float) -> Order | None:
     """Return the market order that an action asks for, None where it keeps the position.
 
-    The action is one number from −1 to 1: the wanted part of the largest position; outside of that it counts as the
+    The action is one number from −1 to 1: the wanted part of the largest position. Outside of that it counts as the
     nearest bound. A change below the product's smallest value is left out, unless it closes the position.
     Raises InputError for an action that is not one finite number.
     """
@@ -99,8 +99,8 @@ class PolicyStrategy(Strategy):
     """A policy as a strategy: the object that was trained in an environment, in `backtest`, `paper` and `live`.
 
     Parameters: `policy` (a function of the observation, or a model with `predict`), `symbol`, `max_position` (base
-    units; what an action of 1 means), `step` (span between two actions, "1s"), `depth` (levels a side, 5). They must be
-    those of the environment; `env.strategy(policy)` takes them from it. Backtests need recordings, which have books.
+    units, what an action of 1 means), `step` (span between two actions, "1s"), `depth` (levels a side, 5). They must be
+    those of the environment. `env.strategy(policy)` takes them from it. Backtests need recordings, which have books.
     """
 
     policy: Any = None

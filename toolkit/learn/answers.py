@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InputError
 
 Judge = Callable[..., str]
-"""Takes the answer, and by name what it is compared with; returns what is off, "" for a right answer."""
+"""Takes the answer, and by name what it is compared with. Returns what is off, "" for a right answer."""
 
 DIGITS = 40
 """No answer has more digits before or after its point."""
@@ -26,9 +26,9 @@ DIGITS = 40
 class Question:
     """One exercise. Of `digest`, `truth` and `judge` it has exactly one.
 
-    Attributes: `hint` (for a wrong answer); `digest` (from `learn.digest`, of an answer that is always the same);
-    `truth` (a function that returns the right answer, given by name what `check` was given); `judge` (as `Judge`);
-    `step` (numbers: what an answer may be rounded to, in its own unit; "0" for an exact one).
+    Attributes: `hint` (for a wrong answer), `digest` (from `learn.digest`, of an answer that is always the same),
+    `truth` (a function that returns the right answer, given by name what `check` was given), `judge` (as `Judge`),
+    `step` (numbers: what an answer may be rounded to, in its own unit, "0" for an exact one).
     """
 
     hint: str
@@ -98,7 +98,7 @@ def _is_right(name: str, question: Question, truth: Any, answer: Any) -> bool:
 
 
 def as_number(value: Any) -> Decimal | None:
-    """Return a value as an exact number, also one that is written as text; None for anything else."""
+    """Return a value as an exact number, also one that is written as text, None for anything else."""
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return None
     try:

@@ -19,7 +19,7 @@ def add(name: str, question: Question) -> None:
 
 
 def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None:
-    """Say whether the answer to an exercise is right; print what is off and a hint where it is not.
+    """Say whether the answer to an exercise is right. Print what is off and a hint where it is not.
 
     `answer` None waits. `given` is what the answer is compared with, by the names that the question wants: a session,
     the results of a backtest. `strict` raises AssertionError in place of printing, for an answer that is missing or not

@@ -18,7 +18,7 @@ CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "p
 MOST_POINTS = 2_400
 """A line is thinned to about this many points, extremes kept."""
 MOST_MARKS = 800
-"""So many marks of a kind are drawn at most, extremes kept; their name says how many there are."""
+"""So many marks of a kind are drawn at most, extremes kept. Their name says how many there are."""
 SHAPES = {"up": "triangle-up", "down": "triangle-down", "cross": "x", "diamond": "diamond", "star": "star"}
 
 STYLE = """
@@ -50,11 +50,11 @@ const fit = (width) => plots().forEach((plot) => Plotly.relayout(plot, { width, 
 addEventListener('beforeprint', () => fit(680));
 addEventListener('afterprint', () => fit(null));
 """
-"""Figures keep the width of the screen when a page is printed; this gives them that of the paper."""
+"""Figures keep the width of the screen when a page is printed. This gives them that of the paper."""
 
 
 class Page:
-    """An interactive report. In a notebook it is shown in the cell; `save(path)` writes it as one file."""
+    """An interactive report. In a notebook it is shown in the cell. `save(path)` writes it as one file."""
 
     def __init__(self, title: str, parts: Sequence[str]) -> None:
         self.title = title
@@ -75,7 +75,7 @@ class Page:
         )
 
     def save(self, path: str | Path, *, alone: bool = False) -> Path:
-        """Write the page to a file and return its path; folders are made.
+        """Write the page to a file and return its path. Folders are made.
 
         Plotly's script, 5 MB, is written once into the folder, as `plotly-VERSION.min.js`: the page needs it next to
         itself for its figures. `alone` puts it into the page instead, for a file that is sent to somebody.
@@ -195,7 +195,7 @@ def heat(table: pd.DataFrame, title: str, *, shows: str, diverging: Theme | None
 
 
 def parallel(table: pd.DataFrame, names: Sequence[str], value: str) -> graph.Figure:
-    """Return parallel coordinates of the parameters and a column, coloured by it; text has its place in a list."""
+    """Return parallel coordinates of the parameters and a column, coloured by it. Text has its place in a list."""
     axes = []
     for name in [*names, value]:
         column = table[name]
@@ -238,7 +238,7 @@ def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[s
 
 
 def figure_html(figure: graph.Figure, name: str) -> str:
-    """Return a figure as a part of a page; `name` is its id."""
+    """Return a figure as a part of a page. `name` is its id."""
     clear = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
     figure.update_layout(
         template="plotly_white", **clear, margin={"l": 60, "r": 60, "t": 90, "b": 30}, font={"size": 12}

@@ -100,7 +100,7 @@ class Columns:
     values: pd.Series[Any]
     width: float
     rising: Any = None
-    """Which have the colour of gain; by default those that are not below 0."""
+    """Which have the colour of gain. By default those that are not below 0."""
     opacity: float = 0.85
 
 
@@ -125,8 +125,8 @@ class HorizontalLine:
 class Pane:
     """One picture over time.
 
-    Attributes: `parts` in the order in which they are drawn; `unit` of the values; `share` of the height; `note`, a
-    text with its role, above the right end; `limits` of the values; `lanes`, names of values; `percent`: ratios;
+    Attributes: `parts` in the order in which they are drawn, `unit` of the values, `share` of the height, `note`, a
+    text with its role, above the right end, `limits` of the values, `lanes`, names of values, `percent`: ratios,
     `plain`: numbers without powers of ten, even small ones.
     """
 
@@ -142,7 +142,7 @@ class Pane:
 
 
 def spacing_days(index: pd.Index[Any]) -> float:
-    """Return the usual distance between two times, in days; an hour where there are fewer than two."""
+    """Return the usual distance between two times, in days. An hour where there are fewer than two."""
     return float(np.median(np.diff(index.as_unit("ms").asi8))) / 86_400_000 if len(index) > 1 else 1 / 24  # type: ignore[attr-defined]
 
 

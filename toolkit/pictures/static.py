@@ -26,7 +26,7 @@ SHAPES = {"up": "^", "down": "v", "cross": "X", "diamond": "D", "star": "*", "ri
 
 @contextmanager
 def styled(theme: Theme) -> Iterator[None]:
-    """Draw with the fonts and colours of a theme inside a `with` block; the user's own settings come back after it."""
+    """Draw with the fonts and colours of a theme inside a `with` block. The user's own settings come back after it."""
     need("matplotlib")
     import matplotlib as mpl
 
@@ -41,7 +41,7 @@ def styled(theme: Theme) -> Iterator[None]:
 
 
 def figure_of(theme: Theme, *, height: float) -> Figure:
-    """Return an empty figure; in a notebook it shows at the end of its cell."""
+    """Return an empty figure. In a notebook it shows at the end of its cell."""
     from matplotlib import pyplot, rcParams, rcParamsDefault
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -55,7 +55,7 @@ def figure_of(theme: Theme, *, height: float) -> Figure:
 
 
 def draw_all(panes: Sequence[Pane], theme: Theme, *, height: float, ax: Axes | None = None) -> list[Axes]:
-    """Draw panes above each other on a new figure with one time axis, or the only one on an `ax`; return their Axes."""
+    """Draw panes above each other on a new figure with one time axis, or the only one on an `ax`. Return their Axes."""
     with styled(theme):
         shown = [ax] if ax is not None else []
         if ax is None:

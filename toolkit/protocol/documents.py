@@ -1,6 +1,6 @@
 """Machine-readable descriptions of the interface, made from its declarations: OpenAPI 3.1 and AsyncAPI 3.0.
 
-The first has the Exchange endpoint with every action, and every Info query; the second one WebSocket, what a client may
+The first has the Exchange endpoint with every action, and every Info query. The second one WebSocket, what a client may
 send on it, and the messages of every channel. Both are made of JSON schemas (2020-12) of rules, records, parameters.
 """
 
@@ -159,7 +159,7 @@ def openapi(version: str, *, extended: bool = False) -> dict[str, Any]:
 
 
 def _row_name(endpoint: Endpoint, extended: bool) -> str:
-    """Return the name of a row's schema; one without the fields that are not published has a name of its own."""
+    """Return the name of a row's schema. One without the fields that are not published has a name of its own."""
     whole = endpoint.sent(extended=extended) == endpoint.record.fields
     return endpoint.record.name if whole else f"Published{endpoint.record.name}"
 

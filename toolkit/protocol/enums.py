@@ -98,7 +98,7 @@ class AccountStatus(IntEnum):
 
 
 class TransactionStatus(IntEnum):
-    """Outcomes of a transaction. 1 is in the published example of the tx channel; 0 is our reading of the rest [L]."""
+    """Outcomes of a transaction. 1 is in the published example of the tx channel. 0 is our reading of the rest [L]."""
 
     FAILED = 0
     SUCCESS = 1

@@ -51,7 +51,7 @@ class Broken(Exception):
         return text
 
     def error(self, kind: type[MalformedRequest] = MalformedRequest, prefix: str = "") -> MalformedRequest:
-        """Return the public error; `prefix` (such as "action") precedes the path."""
+        """Return the public error, `prefix` (such as "action") precedes the path."""
         where = f"{prefix}.{self.where}" if prefix and self.path else prefix or self.where
         message = f"{where}: {self.reason}" if where else self.reason
         return kind(message, field=where, rule=self.rule, value=self.value, nearest=self.nearest)

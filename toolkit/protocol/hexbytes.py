@@ -76,7 +76,7 @@ def has_wrong_checksum(address: str) -> bool:
 
 
 def word_bytes(text: str) -> bytes | None:
-    """Return the 32 bytes of 64 hex digits, with or without 0x; None for anything else."""
+    """Return the 32 bytes of 64 hex digits, with or without 0x, None for anything else."""
     found = _WORD.fullmatch(text)
     return bytes.fromhex(found.group(1)) if found else None
 

@@ -62,7 +62,7 @@ def decode(text: bytes | str) -> Any:
 
 
 def count_rows(text: bytes) -> int:
-    """Return the length of the longest list in the `data` of an envelope, without decoding it; 0 in other shapes."""
+    """Return the length of the longest list in the `data` of an envelope, without decoding it, 0 in other shapes."""
     guard(text)
     try:
         data = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["data"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Fill(msgspec.Struct, frozen=True):
     """One fill of the strategy. Amounts in USDC, a fee > 0 was paid.
 
-    `role` is MAKER or TAKER, `type` an OrderType; "" where a venue does not say it.
+    `role` is MAKER or TAKER, `type` an OrderType, "" where a venue does not say it.
     """
 
     symbol: str
@@ -31,7 +31,7 @@ class Fill(msgspec.Struct, frozen=True):
 
 
 class FundingFee(msgspec.Struct, frozen=True):
-    """One funding settlement of a position; payment > 0 was received (USDC). `price` is the mark that valued it."""
+    """One funding settlement of a position. Payment > 0 was received (USDC). `price` is the mark that valued it."""
 
     symbol: str
     time: int
@@ -44,7 +44,7 @@ class FundingFee(msgspec.Struct, frozen=True):
 class FundingRates(msgspec.Struct, frozen=True):
     """Funding of one product: the `rate` that was settled last, the `predicted` one of `next_time` (Unix ms).
 
-    Rates are ratios of one funding interval; a positive one is paid by longs. NaN where it is not known.
+    Rates are ratios of one funding interval. A positive one is paid by longs. NaN where it is not known.
     """
 
     rate: float

@@ -35,7 +35,7 @@ class Kept(msgspec.Struct, frozen=True):
 class TrailingStop:
     """A stop that follows the best price of its position at a distance, and never moves back.
 
-    At each close it is placed again when the bar's extreme has moved it; within a bar it stays. Where the close itself
+    At each close it is placed again when the bar's extreme has moved it. Within a bar it stays. Where the close itself
     is beyond the new stop, the position is closed at market. It ends with its position, or by `cancel`.
 
     Attributes: `symbol`, `ratio` (distance from the best price), `stop` (the trigger price, NaN before the first),
@@ -53,7 +53,7 @@ class TrailingStop:
         """+1 while it protects a long position, −1 for a short one."""
 
     def update(self, bar: Bar | None = None) -> None:
-        """Follow the bar that has closed; without one: place the first stop at the present price."""
+        """Follow the bar that has closed. Without one: place the first stop at the present price."""
         from ..orders import Order
 
         ctx = self._ctx
@@ -217,7 +217,7 @@ class Context(ABC):
         return stop
 
     def _keep(self) -> None:  # noqa: B027 - nothing to do in a backtest
-        """Note what changed in timers, groups and trailing stops; only a run with a name does so."""
+        """Note what changed in timers, groups and trailing stops. Only a run with a name does so."""
 
     def _kept(self, day: tuple[int, float]) -> Kept:
         groups = tuple(tuple(placed.cl_ord_id for placed in group) for group in self._groups)
@@ -246,7 +246,7 @@ class Context(ABC):
         self._trailing = [stop for stop in self._trailing if not stop.done]
 
     def _follow_fills(self) -> None:
-        """Cancel the rest of each group of which one order was filled; keep the groups that still wait."""
+        """Cancel the rest of each group of which one order was filled. Keep the groups that still wait."""
         for group in list(self._groups):
             filled = any(placed.filled for placed in group)
             if filled or all(placed.done for placed in group):
@@ -256,7 +256,7 @@ class Context(ABC):
                     self.cancel(placed)
 
     def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
-        """Reject a target that is nothing in whole steps; None for a target of 0."""
+        """Reject a target that is nothing in whole steps, None for a target of 0."""
         size = float(quantity)
         if not size:
             return None
@@ -365,7 +365,7 @@ class Context(ABC):
     @property
     @abstractmethod
     def margin_ratio(self) -> float:
-        """Maintenance margin over equity, of all positions; at 1 they are liquidated. 0 without positions."""
+        """Maintenance margin over equity, of all positions. At 1 they are liquidated. 0 without positions."""
 
     @abstractmethod
     def liquidation_price(self, symbol: str) -> float:
@@ -373,7 +373,7 @@ class Context(ABC):
 
     @abstractmethod
     def positions(self) -> pd.DataFrame:
-        """Return open positions: index symbol; float64 quantity, entry_price, price, unrealized, notional."""
+        """Return open positions: index symbol, float64 quantity, entry_price, price, unrealized, notional."""
 
     @abstractmethod
     def orders(self) -> list[OrderHandle]:

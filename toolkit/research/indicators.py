@@ -93,7 +93,7 @@ class StdDev:
 
 
 class Highest:
-    """Largest of the last `window` values; the deque keeps only those that can still become it."""
+    """Largest of the last `window` values. The deque keeps only those that can still become it."""
 
     __slots__ = ("_best", "_count", "_sign", "value", "window")
 
@@ -153,7 +153,7 @@ class ATR:
 
 
 class RSI:
-    """Relative strength index (Wilder): 100 − 100 / (1 + mean gain / mean loss); 100 without losses."""
+    """Relative strength index (Wilder): 100 − 100 / (1 + mean gain / mean loss), 100 without losses."""
 
     __slots__ = ("_count", "_down", "_previous", "_up", "value", "window")
 

@@ -19,7 +19,7 @@ NAN = float("nan")
 
 
 class Bar(msgspec.Struct, frozen=True, gc=False):
-    """One complete bar. Times in Unix ms: it covers [time, closed); prices in USDC, volume in base units."""
+    """One complete bar. Times in Unix ms: it covers [time, closed), prices in USDC, volume in base units."""
 
     symbol: str
     time: int
@@ -32,7 +32,7 @@ class Bar(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trade(msgspec.Struct, frozen=True, gc=False):
-    """One public trade: `side` is the taker's, BUY or SELL; time in Unix ms."""
+    """One public trade: `side` is the taker's, BUY or SELL, time in Unix ms."""
 
     symbol: str
     time: int
@@ -51,7 +51,7 @@ class BookSnapshot(msgspec.Struct, frozen=True):
 
     @property
     def mid(self) -> float:
-        """Middle of best bid and best ask; NaN when a side is empty."""
+        """Middle of best bid and best ask, NaN when a side is empty."""
         return (self.bids[0][0] + self.asks[0][0]) / 2 if self.bids and self.asks else NAN
 
 
@@ -59,7 +59,7 @@ class BarHistory:
     """The bars of one symbol up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
 
     The arrays and the buffers behind them hold past bars only, so no view can reach a later bar. Slicing the history
-    itself is not supported; write `history.close[-5:]`.
+    itself is not supported. Write `history.close[-5:]`.
     """
 
     __slots__ = ("_length", "_pending", "_rows", "_times", "append", "symbol")
@@ -153,7 +153,7 @@ class LongerBars:
     """The complete bars of `interval` ms within a history, brought up to date when they are read.
 
     They begin at multiples of the interval since 1970 (UTC). One is complete when its last bar has closed, or when a
-    later bar has begun; a first one whose beginning is not in the data is left out.
+    later bar has begun. A first one whose beginning is not in the data is left out.
     """
 
     def __init__(self, base: BarHistory, interval: int) -> None:

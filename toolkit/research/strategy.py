@@ -57,9 +57,9 @@ class Strategy:
 
     symbols: Sequence[str] = ()
     timer_ms: float = 100
-    """How often `on_timer` is called; `ctx.set_timer` changes it."""
+    """How often `on_timer` is called. `ctx.set_timer` changes it."""
     ctx: Context
-    """The context of the run; set before on_start."""
+    """The context of the run. Set before on_start."""
 
     def __init__(self, **params: Any) -> None:
         known = self._parameters()
@@ -100,9 +100,9 @@ class Strategy:
     def I(  # noqa: E743 - the name that strategies know from other libraries
         self, function: Callable[..., Any], *inputs: Any, symbol: str | None = None, outputs: int = 1, **options: Any
     ) -> Any:
-        """Return an Indicator with the values of `function` over arrays, of any library; call it in on_start.
+        """Return an Indicator with the values of `function` over arrays, of any library. Call it in on_start.
 
-        `inputs` are columns ("close", the default; open, high, low, volume, time: float64 arrays), "bars" (a DataFrame)
+        `inputs` are columns ("close", the default, open, high, low, volume, time: float64 arrays), "bars" (a DataFrame)
         or values that are passed as they are, as `options` are: `self.I(talib.SMA, "close", timeperiod=20)`. With
         `outputs` > 1 the function returns so many arrays, and a tuple of indicators is returned. `symbol` is the first
         of the run by default.
@@ -132,7 +132,7 @@ class Strategy:
         """A public trade (recordings, paper and live)."""
 
     def on_book(self, ctx: Context, book: BookSnapshot) -> None:
-        """The top of a book changed (recordings, paper and live; in bar replays the modelled quotes at each close)."""
+        """The top of a book changed (recordings, paper and live, in bar replays the modelled quotes at each close)."""
 
     def on_timer(self, ctx: Context) -> None:
         """`timer_ms` have passed (not in backtests on bars). A second parameter receives the time, Unix ms.
@@ -144,7 +144,7 @@ class Strategy:
         """An order of this account was filled, fully or partially."""
 
     def on_reject(self, ctx: Context, placed: OrderHandle) -> None:
-        """An order was rejected; `placed.reason` says why."""
+        """An order was rejected. `placed.reason` says why."""
 
     def on_funding(self, ctx: Context, payment: FundingFee) -> None:
         """Funding was settled on a position."""
@@ -187,7 +187,7 @@ StrategyLike = Strategy | Callable[..., None] | Mapping[str, Callable[..., None]
 def as_strategy(given: StrategyLike) -> Strategy:
     """Return a fresh Strategy to run: a copy of an instance, an instance of a class, or plain functions wrapped.
 
-    A single function is on_bar(ctx, bar); a mapping names several. The given object is never changed by a run.
+    A single function is on_bar(ctx, bar). A mapping names several. The given object is never changed by a run.
     """
     if isinstance(given, type):
         given = given()

@@ -14,7 +14,7 @@ _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_P
 
 
 def connect(path: Path, *settings: str, timeout: float) -> sqlite3.Connection:
-    """Open a database with settings ("name = value"). Raises sqlite3.Error; the file is closed again then."""
+    """Open a database with settings ("name = value"). Raises sqlite3.Error. The file is closed again then."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout)
     try:
         for setting in settings:
@@ -30,7 +30,7 @@ def connect(path: Path, *settings: str, timeout: float) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block writes, or nothing of it when it raises; within a transaction, leave that to it.
+    """Commit what the block writes, or nothing of it when it raises. Within a transaction, leave that to it.
 
     The write lock is taken first, so that no other process changes what the block reads.
     """
@@ -76,7 +76,7 @@ def _class_of(error: Exception) -> int:
 
 
 def hold(path: Path) -> sqlite3.Connection | None:
-    """Take a lock that ends with this process and return what holds it until it is closed; None if another has it.
+    """Take a lock that ends with this process and return what holds it until it is closed, None if another has it.
 
     The file of this name stays empty: SQLite locks it on every system. Raises OSError where it can't be created.
     """

@@ -56,7 +56,7 @@ class LineFile:
     def append(self, value: dict[str, Any]) -> None:
         """Append an object and hand it to the operating system, so that a crash of this process doesn't lose it.
 
-        Raises OSError, for example for a full disk; the file then is as before.
+        Raises OSError, for example for a full disk. The file then is as before.
         """
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ _OPEN = "0" * DIGITS
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a file says of itself; `python` is the version of Python that wrote code into it, "" where there is none."""
+    """What a file says of itself. `python` is the version of Python that wrote code into it, "" where there is none."""
 
     format: str
     version: int

@@ -26,7 +26,7 @@ def write_table(
     about: Mapping[bytes, bytes] | None = None,
     row_group: int | None = None,
 ) -> None:
-    """Write a table with its header and further metadata (`about`); an existing file is replaced. Raises OSError."""
+    """Write a table with its header and further metadata (`about`). An existing file is replaced. Raises OSError."""
     need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all; private ones only their owner can read."""
+"""Files that are there whole or not at all. Private ones only their owner can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def write_file(
     """Write a file under a temporary name, sync it, and give it its name.
 
     A full disk or an interrupt leaves the file that was there as it was, and nothing else. `private` means mode 0600
-    (on Windows the folder decides); `replace` says whether it may take the place of one that is there. Raises OSError:
+    (on Windows the folder decides). `replace` says whether it may take the place of one that is there. Raises OSError:
     FileExistsError for a file that is there and stays.
     """
     target = Path(os.path.realpath(path))  # a link stays one
@@ -51,7 +51,7 @@ def write_private(path: str | os.PathLike[str], text: str, *, replace: bool = Fa
 
 
 def _give_name(part: Path, target: Path) -> None:
-    """Rename a file to a name that is free; a rename alone would replace a file that came meanwhile."""
+    """Rename a file to a name that is free. A rename alone would replace a file that came meanwhile."""
     try:
         os.link(part, target)
     except FileExistsError:

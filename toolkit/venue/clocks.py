@@ -18,7 +18,7 @@ class Clock(Protocol):
     runs: bool
 
     def now_ms(self) -> int:
-        """Return the time in Unix ms; it never decreases, except by `set`."""
+        """Return the time in Unix ms, it never decreases, except by `set`."""
 
     def set(self, now: int) -> None:
         """Set the time to `now` (ms): forwards by an advance of the venue, backwards by a restored snapshot."""
@@ -45,11 +45,11 @@ class RealClock:
         return self._start + int((time.monotonic() - self._origin) * 1000 * self.speed)
 
     def set(self, now: int) -> None:
-        """Set the time to `now` (ms); it continues from there."""
+        """Set the time to `now` (ms). It continues from there."""
         self._start, self._origin = now, time.monotonic()
 
     def set_speed(self, speed: float) -> None:
-        """Let time pass `speed` times as fast from now on; 0 stops it."""
+        """Let time pass `speed` times as fast from now on. 0 stops it."""
         if not speed >= 0:
             raise InputError(f"speed must be 0 or more, not {speed}", field="speed", rule="0 or more", value=speed)
         self.set(self.now_ms())

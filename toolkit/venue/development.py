@@ -21,7 +21,7 @@ from ..protocol.signing import PrivateKey
 MNEMONIC = "test test test test test test test test test test test junk"
 MASTERS = range(0, 10)
 AGENTS = range(10, 20)
-"""Places of the first ten masters and their agents in the mnemonic; each further ten follow in the same way."""
+"""Places of the first ten masters and their agents in the mnemonic. Each further ten follow in the same way."""
 MOST = 1_000
 """Largest number of accounts of one venue."""
 FUNDING = "10000"

@@ -1,8 +1,8 @@
 """The machinery of a local venue: one core behind one lock, with clock, journal, gateway and feed around it.
 
-The core only sees commands that carry a time; this module supplies that time. With a real clock the core catches up
+The core only sees commands that carry a time, this module supplies that time. With a real clock the core catches up
 before every command and query, and in a thread while the venue is served or its feed is read. `LocalVenue` is what
-users hold; the server, the feed, the gateway and the controls work on its host.
+users hold. The server, the feed, the gateway and the controls work on its host.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class VenueHost:
         self.player = player
         self.idle = idle
         self.lock = threading.RLock()
-        """Held while a command is applied or the state is read; take it to read several things at one instant."""
+        """Held while a command is applied or the state is read. Take it to read several things at one instant."""
         self.journal = journal
         self.core = self._first_core(genesis, first)
         self.core.events.clear()
@@ -74,7 +74,7 @@ class VenueHost:
         """Addresses of the development accounts, by number."""
         self.keys_are_public = mnemonic == development.MNEMONIC
         self.check = False
-        """True checks the invariants of the state after every command; one that breaks any raises VenueError."""
+        """True checks the invariants of the state after every command. One that breaks any raises VenueError."""
         self.closing = False
         """True ends a long advance at its next step."""
         self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
@@ -124,20 +124,20 @@ class VenueHost:
 
     @property
     def speed(self) -> float:
-        """How many times as fast as real time its time passes; 0.0 where it is moved by hand."""
+        """How many times as fast as real time its time passes, 0.0 where it is moved by hand."""
         return float(getattr(self.clock, "speed", 1.0 if self.clock.runs else 0.0))
 
     def behind_ms(self) -> int:
-        """Return how far the state is behind the clock, in ms; above 0 while it catches up, or between two ticks."""
+        """Return how far the state is behind the clock, in ms, above 0 while it catches up, or between two ticks."""
         return max(0, self.clock.now_ms() - self.core.state.time)
 
     def settled_ms(self) -> int:
-        """Return the time at which every action that was answered so far is executed; see `settle_delay`."""
+        """Return the time at which every action that was answered so far is executed. See `settle_delay`."""
         with self.lock:
             return max([self.now_ms(), *(waiting.due for waiting in self.core.state.unsettled)])
 
     def advance_to(self, target: int, progress: bool | None = None) -> None:
-        """Let time pass until a moment in Unix ms; see `LocalVenue.advance`."""
+        """Let time pass until a moment in Unix ms. See `LocalVenue.advance`."""
         steps = Steps()
         with advance_bar(self.core.state.time, target, progress) as moved:
             while (reached := self._step(target, steps.span_ms)) < target:
@@ -148,13 +148,13 @@ class VenueHost:
         self._ring(target)
 
     def _ring(self, now_ms: int) -> bool:
-        """Do what is due after a step of an advance; return whether an alarm rang."""
+        """Do what is due after a step of an advance. Return whether an alarm rang."""
         self.gateway.execute_delayed(now_ms)  # outside the lock, like any other request
         self._deliver()
         return self.alarms.ring(now_ms)
 
     def _step(self, target: int, span_ms: int) -> int:
-        """Advance by at most `span_ms`, or to the next alarm, with a journal entry; return the time that was reached.
+        """Advance by at most `span_ms`, or to the next alarm, with a journal entry. Return the time that was reached.
 
         Raises VenueError when the venue is closing.
         """
@@ -176,7 +176,7 @@ class VenueHost:
         return now
 
     def try_catch_up(self, timeout: float) -> bool:
-        """Do one step of catching up, unless the lock is not free within `timeout` seconds; return whether it is done.
+        """Do one step of catching up, unless the lock is not free within `timeout` seconds. Return whether it is done.
 
         While time passes automatically, nothing else catches up by more than one step: requests come in between.
         """
@@ -190,7 +190,7 @@ class VenueHost:
         return done
 
     def _catch_up(self) -> int:
-        """Advance towards the clock's time, all the way unless it passes automatically; return the time reached."""
+        """Advance towards the clock's time, all the way unless it passes automatically. Return the time reached."""
         now, core = self.now_ms(), self.core
         if now - core.state.time > IDLE_MS and self.idle == "skip":
             self._apply(Control(core.state.time, "stand_still", {"until": now}))
@@ -213,7 +213,7 @@ class VenueHost:
                 self._publish()
 
     def _journaled_advance(self, target: int) -> None:
-        """Advance, with a journal entry; an interrupt adds the state it left, since a replay would go to the target."""
+        """Advance, with a journal entry. An interrupt adds the state it left, since a replay would go to the target."""
         written = False
         try:
             with defer_sigint():
@@ -234,7 +234,7 @@ class VenueHost:
             events.clear()
 
     def _deliver(self) -> None:
-        """Run the in-process readers of the feed; outside the lock, because they may send commands themselves."""
+        """Run the in-process readers of the feed. Outside the lock, because they may send commands themselves."""
         if self._hub is not None:
             self._hub.deliver()
 
@@ -317,7 +317,7 @@ class VenueHost:
         return outcomes
 
     def _write(self, commands: Sequence[Command]) -> None:
-        """Record commands before they are applied; when this raises, none of them must be applied."""
+        """Record commands before they are applied. When this raises, none of them must be applied."""
         check_process(self._process, "this venue")
         if self.record is not None:
             for command in commands:
@@ -345,7 +345,7 @@ class VenueHost:
                 self._ticker = Ticker(self.try_catch_up, lambda: self.gateway.execute_delayed(self.now_ms()))
 
     def stop_running(self) -> None:
-        """End one `start_running`; the last one stops the thread, within a bounded time."""
+        """End one `start_running`. The last one stops the thread, within a bounded time."""
         with self.lock:
             self._runners = max(0, self._runners - 1)
             ticker = None
@@ -355,7 +355,7 @@ class VenueHost:
             ticker.stop()
 
     def close(self) -> None:
-        """Stop the ticker and close the journal. Queries still work; closing again does nothing."""
+        """Stop the ticker and close the journal. Queries still work. Closing again does nothing."""
         self.closing = True
         with self.lock:
             self._closed, self._runners = True, 0
@@ -380,14 +380,14 @@ class VenueHost:
             return self._last_snapshot
 
     def dumped(self) -> bytes:
-        """Return a dump of the present state; while it is encoded, others' requests are answered."""
+        """Return a dump of the present state. While it is encoded, others' requests are answered."""
         with self.lock:
             self._catch_up()
             slices = self.core.slices()
         return joined(slices)
 
     def revert(self, snapshot: int) -> None:
-        """Restore the state of a snapshot, clock included; later snapshots are dropped.
+        """Restore the state of a snapshot, clock included. Later snapshots are dropped.
 
         Raises VenueError for an unknown number.
         """
@@ -403,7 +403,7 @@ class VenueHost:
         self._deliver()
 
     def forget(self, snapshot: int) -> None:
-        """Drop a snapshot; an unknown number is no error."""
+        """Drop a snapshot. An unknown number is no error."""
         with self.lock:
             self._snapshots.pop(snapshot, None)
 

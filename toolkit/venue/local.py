@@ -39,29 +39,29 @@ if TYPE_CHECKING:
 class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
-    `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
-    Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
+    `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object. `start` is
+    Unix ms, ISO text or a datetime. A real clock may run `speed` times as fast. `accounts` development masters of the
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
-    `Market`, or None for a venue without participants; `control.market` changes it later. `settle_delay` (a
+    `Market`, or None for a venue without participants. `control.market` changes it later. `settle_delay` (a
     span like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages:
     "published", field for field as the exchange's are, or "extended" (further fields, and on every channel `type`,
-    `sequence` and a first snapshot). `config` is a whole Genesis instead of the default one; its seed and time take
+    `sequence` and a first snapshot). `config` is a whole Genesis instead of the default one. Its seed and time take
     precedence over `seed` and `start`.
 
-    `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
+    `journal` is a file to which every command is written before it is answered. An existing file is replayed, and the
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
-    power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
+    power cut) or "os" (survives the death of this process, faster). `recover` continues a damaged file from its intact
     entries. Raises StoredFileError for a damaged one, and VenueError for a file that can't be used.
 
     `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
-    everyone's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
+    everyone's counterparties, and its trades, candles and marks come out as recorded. The clock starts with it.
 
     `idle` says what happens to a running clock's time in which the venue was not used, after more than an hour: it is
     simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
 
     Safe to use from several threads: one lock admits one command at a time.
 
-    `control` intervenes (prices, liquidity, funds, faults); `host` is the machinery that runs the core, for programs
+    `control` intervenes (prices, liquidity, funds, faults). `host` is the machinery that runs the core, for programs
     that read or drive the state itself.
     """
 
@@ -153,14 +153,14 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return self.host.snapshot()
 
     def revert(self, snapshot: int) -> None:
-        """Restore the state of a snapshot, clock included; later snapshots are dropped.
+        """Restore the state of a snapshot, clock included. Later snapshots are dropped.
 
         Raises VenueError for an unknown number.
         """
         self.host.revert(snapshot)
 
     def dump(self, path: str | Path) -> None:
-        """Write the whole state to a file; one that is there is replaced once the new one is whole."""
+        """Write the whole state to a file. One that is there is replaced once the new one is whole."""
         write_file(path, self.host.dumped())
 
     def load(self, path: str | Path) -> None:
@@ -182,10 +182,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         control: bool = False,
         settings: ServeSettings | None = None,
     ) -> AbstractContextManager[Served]:
-        """Return a context manager that serves this venue in a thread; port 0 takes a free one.
+        """Return a context manager that serves this venue in a thread. Port 0 takes a free one.
 
         With `control` its controls are served as well, to those who send its token (`control_token` of the value).
-        `settings` are the limits and permissions of clients; see `served.boundary.ServeSettings`.
+        `settings` are the limits and permissions of clients. See `served.boundary.ServeSettings`.
         """
         from .served.server import running
         from .served.venue_routes import open_routes, open_state_routes
@@ -196,7 +196,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return running(self.host, port, host=host, allow_remote=allow_remote, settings=settings)
 
     def close(self) -> None:
-        """Stop its thread and close the journal. Queries still work; closing again does nothing."""
+        """Stop its thread and close the journal. Queries still work. Closing again does nothing."""
         self.host.close()
 
     def __exit__(

@@ -1,7 +1,7 @@
 """`toolkit mcp`: serves a session to language-model agents, over the Model Context Protocol on standard input.
 
-Keys are read from the environment (TOOLKIT_AGENT_KEY) and stay in this process. The local venue is the default; Testnet
-needs --limits; Mainnet is only read. A limits file is TOML, with the names of toolkit.Limits:
+Keys are read from the environment (TOOLKIT_AGENT_KEY) and stay in this process. The local venue is the default. Testnet
+needs --limits. Mainnet is only read. A limits file is TOML, with the names of toolkit.Limits:
 
     max_notional = 5000
     max_daily_loss = 200

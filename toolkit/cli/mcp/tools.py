@@ -141,7 +141,7 @@ class Tools:
         return {"trials": len(trials), "best": trials.frame()["sharpe"].max(), "best_without_skill": chance}
 
     def preview(self, **order: Any) -> Any:
-        """Check an order by all rules and limits; nothing is signed or sent. Parameters as in place, without key."""
+        """Check an order by all rules and limits. Nothing is signed or sent. Parameters as in place, without key."""
         made = order_of(**order)
         try:
             self._session.intents.prepare(made)
@@ -154,9 +154,9 @@ class Tools:
     def place(self, key: str, **order: Any) -> Any:
         """Place an order. The same key is the same order, however often it is called: in doubt repeat the call.
 
-        key: your name of this decision, 1 to 64 characters; a new decision needs a new key
+        key: your name of this decision, 1 to 64 characters. A new decision needs a new key
         quantity: base units, a multiple of step_size
-        price: USDC, a multiple of tick_size; none is a market order
+        price: USDC, a multiple of tick_size. None is a market order
         tif: default GTC, of market orders IOC
         reduce_only: only reduce the position
         take_profit: trigger price in USDC
@@ -186,7 +186,7 @@ class Tools:
     def close(self, key: str, symbol: str) -> Any:
         """Close the position of a product at market, reduce-only: one order for each leg, none without a position.
 
-        key: as in place; the same key closes once
+        key: as in place. The same key closes once
         """
         held = {row["side"]: row for row in self._session.positions(symbol, exact=True).to_dict("records")}
         made = []
@@ -208,7 +208,7 @@ class Tools:
     def advance(self, span: str) -> Any:
         """Let time pass on the local venue.
 
-        span: such as 30s, 15m or 4h; at most 7d
+        span: such as 30s, 15m or 4h, at most 7d
         """
         venue = self._session._local
         if venue is None or venue.host.clock.runs:

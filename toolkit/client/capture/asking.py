@@ -22,7 +22,7 @@ from ..stream.connections import ConnectionEnded, SocketConnection
 from .comparison import Difference, compare_answer, compare_envelope, compare_messages
 
 NOBODY = "0x" + "0" * 40
-"""Address that is asked for where no account is known; the shapes of empty answers are compared then."""
+"""Address that is asked for where no account is known. The shapes of empty answers are compared then."""
 PAUSE_SECONDS = 0.1
 _HOUR_MS = 3_600_000
 _FROM_ROWS = ("vaultAddress", "txHash", "blockHeight", "agentName")
@@ -109,7 +109,7 @@ def _fetch(answered: Answered, body: bytes = b"") -> Flow[None]:
 
 
 def ask_for_errors(environment: Environment) -> Flow[list[Answered]]:
-    """Return the answers to requests that a venue refuses. None of them can do anything; on Mainnet none is posted."""
+    """Return the answers to requests that a venue refuses. None of them can do anything. On Mainnet none is posted."""
     now: int = yield Now()
     answers = []
     for probe, body, status, code in _probes(environment, now):

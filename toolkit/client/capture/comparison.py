@@ -1,4 +1,4 @@
-"""Comparison of answers and messages with their declarations, field by field. Values in, differences out; no I/O."""
+"""Comparison of answers and messages with their declarations, field by field. Values in, differences out, no I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..reads.reading import meta_rows
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _HOUR_MS = range(1_000_000_000_000, 100_000_000_000_000)
-"""Milliseconds since 1970 from 2001 on; smaller numbers are seconds."""
+"""Milliseconds since 1970 from 2001 on. Smaller numbers are seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def form_of(field: RecordField) -> tuple[str, Callable[[Any], bool]]:
 def compare_rows(
     where: str, record: Record, rows: Sequence[Any], needed: Iterable[str] | None = None
 ) -> list[Difference]:
-    """Return how rows differ from a record; `needed` are the wire names that they must have (default: published)."""
+    """Return how rows differ from a record. `needed` are the wire names that they must have (default: published)."""
     found: list[Difference] = []
 
     def differ(field: str, declared: str, what: str, published: bool = record.known) -> None:

@@ -99,7 +99,7 @@ class Capture:
 def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     """Read everything that a session's venue answers, and each channel for `seconds`.
 
-    `session` is a Session; without an account, queries and channels of one are asked for the zero address. `timeout`
+    `session` is a Session. Without an account, queries and channels of one are asked for the zero address. `timeout`
     in seconds is how long connecting to the feed may take.
     """
     run, environment = session._driver.run, session.environment
@@ -126,7 +126,7 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
 
 
 def _first_symbol(body: Any) -> str:
-    """Return the first symbol of a product list; where there is none, one that is worth a try."""
+    """Return the first symbol of a product list. Where there is none, one that is worth a try."""
     try:
         return str(body["data"]["perpProducts"][0]["symbol"])
     except (LookupError, TypeError):
@@ -200,7 +200,7 @@ _NAMES = frozenset(
 
 
 class StandIns:
-    """Replaces each address, hash or key by a number of the same form; the same one always by the same number."""
+    """Replaces each address, hash or key by a number of the same form, the same one always by the same number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -51,7 +51,7 @@ Awaited = Callable[P, Coroutine[Any, Any, T]]
 class Fetch:
     """Request: send this over HTTP. The result is a `Reply`.
 
-    `query` keeps its order; `timeout` (seconds) overrides the transport's default; the answer must be whole after
+    `query` keeps its order, `timeout` (seconds) overrides the transport's default. The answer must be whole after
     `within` seconds.
     """
 
@@ -76,7 +76,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Request: wait this many seconds. The result is None. `queued`: for this client's own turn; no bound counts it."""
+    """Request: wait this many seconds. The result is None. `queued`: for this client's own turn. No bound counts it."""
 
     seconds: float
     queued: bool = False
@@ -141,8 +141,8 @@ def monotonic_ms() -> int:
 class Runtime:
     """The clocks and the random numbers of a driver.
 
-    `now` is Unix ms, for nonces and expiry; `elapsed` is ms on a clock that is never set, for rates and deadlines;
-    `random_float` is 0 <= x < 1; `pause` waits for a number of seconds of `elapsed`. `observe` is given the headers of
+    `now` is Unix ms, for nonces and expiry. `elapsed` is ms on a clock that is never set, for rates and deadlines.
+    `random_float` is 0 <= x < 1, `pause` waits for a number of seconds of `elapsed`. `observe` is given the headers of
     every answer, and the value of `elapsed` when its request was sent.
     """
 
@@ -154,7 +154,7 @@ class Runtime:
 
 
 class Driver:
-    """Runs flows in the calling thread. `send` performs a `Fetch`; `sleep`, and `settle` in its place, take seconds."""
+    """Runs flows in the calling thread. `send` performs a `Fetch`. `sleep`, and `settle` in its place, take seconds."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class Pending(Coroutine[Any, Any, T]):
 
 
 class FlowMethod(Generic[P, Result]):
-    """A method that is written as a flow; see the module. `generator` is the undecorated function."""
+    """A method that is written as a flow. See the module. `generator` is the undecorated function."""
 
     def __init__(self, generator: Callable[Concatenate[Any, P], Flow[Result]]) -> None:
         self.generator = generator
@@ -342,11 +342,11 @@ if TYPE_CHECKING:
 else:
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
-        """Decorate a method that is written as a flow; see the module."""
+        """Decorate a method that is written as a flow. See the module."""
         return FlowMethod(generator)
 
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
-        """Decorate a method as `flow` does; its call ends in bounded time."""
+        """Decorate a method as `flow` does. Its call ends in bounded time."""
         return FlowMethod(bounded(generator))
 
 

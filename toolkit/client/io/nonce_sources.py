@@ -1,4 +1,4 @@
-"""Nonces: unique and increasing for a key, across threads and across processes that share it; and where state is kept.
+"""Nonces: unique and increasing for a key, across threads and across processes that share it. And where state is kept.
 
 The last nonce of an address is stored in a small file, under a lock that works on Linux, macOS and Windows. The file
 name contains the address, never key material. The time is an argument: a nonce is the time, or one more than the last
@@ -41,7 +41,7 @@ class NonceSources:
             return self._sources[address]
 
     def _made(self, address: str) -> NonceSource:
-        """Return a source in the shared directory; where that can't be written, warn and keep nonces in memory."""
+        """Return a source in the shared directory. Where that can't be written, warn and keep nonces in memory."""
         if self._directory is not None:
             source = NonceSource(address, self._directory)
             try:
@@ -163,7 +163,7 @@ class _Shared:
 
 
 def _read(handle: int) -> int:
-    """Return the nonce in the file; -1 for a new file or one that holds no 64-bit number."""
+    """Return the nonce in the file. -1 for a new file or one that holds no 64-bit number."""
     os.lseek(handle, 0, os.SEEK_SET)
     text = os.read(handle, _WIDTH)
     nonce = int(text) if len(text) == _WIDTH and text.isdigit() else -1

@@ -24,7 +24,7 @@ class Rate:
 
 
 DEFAULT = Rate(per_second=20.0, burst=40)
-"""Rate of actions without their own. The venue publishes no limits; this is a cautious guess."""
+"""Rate of actions without their own. The venue publishes no limits. This is a cautious guess."""
 
 
 class RateLimiter:

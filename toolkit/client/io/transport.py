@@ -51,7 +51,7 @@ TOTAL = 2.0
 """A whole request may take this many times its time-out: connecting takes up to one, the answer another."""
 COUNTED_ROWS = 5_000
 _CODE_LIMIT = 1 << 63
-"""Codes are signed 64-bit numbers; a body with a larger one is not a venue's envelope."""
+"""Codes are signed 64-bit numbers. A body with a larger one is not a venue's envelope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def venue_time(headers: Mapping[str, str]) -> int | None:
 
 
 def describe_clock_skew(skew_ms: int) -> str:
-    """Return a sentence on how far this machine's clock is off; `skew_ms` is its time minus the venue's."""
+    """Return a sentence on how far this machine's clock is off. `skew_ms` is its time minus the venue's."""
     seconds = abs(skew_ms) / 1000
     # Date headers have whole seconds, so less than this may be rounding.
     if seconds < 1.5:
@@ -219,7 +219,7 @@ def read(
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL names this machine; proxies are not used for it."""
+    """Return whether a URL names this machine. Proxies are not used for it."""
     try:
         return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
     except ValueError:
@@ -304,7 +304,7 @@ class HttpTransport(_Http):
         return attempt.reply(response)
 
     def close(self) -> None:
-        """Close the connections; the next request opens new ones."""
+        """Close the connections. The next request opens new ones."""
         if (client := self._closable(self)) is not None:
             client.close()
 
@@ -328,7 +328,7 @@ class AsyncHttpTransport(_Http):
         return attempt.reply(response)
 
     async def close(self) -> None:
-        """Close the running loop's connections; the next request opens new ones."""
+        """Close the running loop's connections. The next request opens new ones."""
         if (client := self._closable(asyncio.get_running_loop())) is not None:
             await client.aclose()
 
@@ -414,7 +414,7 @@ class _Attempt:
         raise error
 
     def begin(self, response: httpx.Response) -> bool:
-        """Take the head of the answer; True if its body follows. Raises BadAnswer for a compression not asked for."""
+        """Take the head of the answer, True if its body follows. Raises BadAnswer for a compression not asked for."""
         self._status = response.status_code
         if response.is_stream_consumed:  # a transport in this process may hand over a whole answer
             self.add(response.content)

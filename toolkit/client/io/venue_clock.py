@@ -21,7 +21,7 @@ class VenueClock:
 
     From then on it follows `elapsed`, ms on a clock that is never set, so that setting this machine's clock changes
     nothing, at the `speed` that the venue states, or at that of the feed's messages. Time that passes by hand is
-    followed from message to message; with `jumps` it may advance by any span in between.
+    followed from message to message. With `jumps` it may advance by any span in between.
     """
 
     def __init__(self, wall: Callable[[], int], elapsed: Callable[[], int], *, jumps: bool = False) -> None:
@@ -34,9 +34,9 @@ class VenueClock:
         self._window = 0, 0, 0.0
         """Venue's time and value of `elapsed` at which a window of the feed began, and the speed in the one before."""
         self.speed = 1.0
-        """How fast the venue's time passes; 0 where it is moved by hand."""
+        """How fast the venue's time passes, 0 where it is moved by hand."""
         self.skew_ms: int | None = None
-        """This machine's time minus the venue's, as of the last answer; None while it is not known."""
+        """This machine's time minus the venue's, as of the last answer, None while it is not known."""
 
     def now_ms(self) -> int:
         """Return the time."""
@@ -88,7 +88,7 @@ class VenueClock:
 
 
 def _speed_of(headers: Mapping[str, str]) -> float:
-    """Return the speed that a venue states; one that states none has the usual one."""
+    """Return the speed that a venue states. One that states none has the usual one."""
     try:
         speed = float(headers.get("x-venue-speed", 1.0))
     except ValueError:
@@ -97,7 +97,7 @@ def _speed_of(headers: Mapping[str, str]) -> float:
 
 
 class SessionClock:
-    """The time of a session's venue, if it is known; `speed` is that of a venue in this process."""
+    """The time of a session's venue, if it is known. `speed` is that of a venue in this process."""
 
     def __init__(self, now: Callable[[], int], venue: VenueClock | None, speed: float = 1.0) -> None:
         self._now = now
@@ -115,7 +115,7 @@ class SessionClock:
 
     @property
     def speed(self) -> float:
-        """How many times as fast as this machine's the venue's time passes; 0.0 where it is moved by hand."""
+        """How many times as fast as this machine's the venue's time passes, 0.0 where it is moved by hand."""
         return self._speed if self._venue is None else self._venue.speed
 
     def __repr__(self) -> str:

@@ -43,11 +43,11 @@ class ServedVenue(Suggesting):
 
     @cached_property
     def control(self) -> ServedControls:
-        """What the venue's owner can do to it, such as `control.fund("0x…", "500")`; `dir()` names the controls."""
+        """What the venue's owner can do to it, such as `control.fund("0x…", "500")`. `dir()` names the controls."""
         return ServedControls(self)
 
     def advance(self, span: Span | None = None, *, until: str | int | datetime | None = None) -> int:
-        """Let time pass by a span or until a moment, and return the new time in Unix ms; see `LocalVenue.advance`."""
+        """Let time pass by a span or until a moment, and return the new time in Unix ms. See `LocalVenue.advance`."""
         if until is not None and not isinstance(until, str):
             until = moment(until, "until")
         span = None if span is None else unit_text(span_ns(span))
@@ -61,7 +61,7 @@ class ServedVenue(Suggesting):
         return number
 
     def revert(self, snapshot: int) -> None:
-        """Restore the state of a snapshot, clock included; later snapshots are dropped."""
+        """Restore the state of a snapshot, clock included. Later snapshots are dropped."""
         self._call("revert", snapshot=snapshot)
 
     def _call(self, name: str, **arguments: Any) -> Any:

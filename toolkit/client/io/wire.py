@@ -28,7 +28,7 @@ def _left(timeout: float | None) -> float | None:
 
 
 class Stream:
-    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline; closing it wakes whoever reads."""
+    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline. Closing it wakes whoever reads."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -74,7 +74,7 @@ class Stream:
 
 
 class AsyncStream(Stream):
-    """Its awaited twin; what awaits it is cancelled at the deadline."""
+    """Its awaited twin. What awaits it is cancelled at the deadline."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # type: ignore[override]
         return self._follow(await self._stream.read(max_bytes, timeout))
@@ -111,7 +111,7 @@ class Backend:
 def guard(client: Any) -> None:
     """Use these streams in a client's transports, and in those that they are wrapped around, of either library.
 
-    The backend is an argument of a pool, but httpx makes the pools itself; so it is set afterwards.
+    The backend is an argument of a pool, but httpx makes the pools itself. So it is set afterwards.
     """
     for transport in _transports([getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()]):
         pool: Any = getattr(transport, "_pool", None)

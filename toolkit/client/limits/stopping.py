@@ -2,7 +2,7 @@
 
     switch on ──→ end parent orders ──→ end live runs ──→ settle, cancel, until nothing is open ──→ close ──→ report
 
-Each step is tried, whatever happened to the one before; what a step could not find out is UNKNOWN in the report. While
+Each step is tried, whatever happened to the one before. What a step could not find out is UNKNOWN in the report. While
 the switch is on only orders that reduce pass, so that nothing opens behind the flow.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..parent_orders.schedule import ParentRunner
 
 WORKING = "stop_all is working, or was interrupted"
-"""Why the switch is on during `stop_all`; an interrupted one leaves it on."""
+"""Why the switch is on during `stop_all`. An interrupted one leaves it on."""
 ROUNDS = 8
 """How often open orders and positions are looked at again, before what is left is reported."""
 COLUMNS = columns("string kind id symbol side; float64 quantity; string outcome message")

@@ -1,6 +1,6 @@
-"""Permissions of an account: agents, builders and vaults, how to grant and to revoke them; the builder's side.
+"""Permissions of an account: agents, builders and vaults, how to grant and to revoke them, the builder's side.
 
-`session.permissions()` is a table of agents, builders and vaults; `session.permissions.revoke(name or address)` ends
+`session.permissions()` is a table of agents, builders and vaults. `session.permissions.revoke(name or address)` ends
 one. `toolkit.Builder(session)` is a builder's side: register, list traders, place orders for them.
 """
 
@@ -54,7 +54,7 @@ class PermissionFlows(ActingPart):
         ledger are queried, and `frame.attrs["complete"]` is False.
 
         Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
-        builder, the vault's leader), may (a description), all string; since, until (datetime64[ms, UTC]), max_fee_rate
+        builder, the vault's leader), may (a description), all string, since, until (datetime64[ms, UTC]), max_fee_rate
         (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
         """
         account: str = yield from self._account()

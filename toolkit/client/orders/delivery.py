@@ -1,4 +1,4 @@
-"""The way of an action to the venue, exactly once: prepare, record, sign, post; `resolve` settles what stays unknown.
+"""The way of an action to the venue, exactly once: prepare, record, sign, post. `resolve` settles what stays unknown.
 
     prepare ──→ record (PREPARED) ──→ sign ──→ record (SENT) ──→ post ──→ reconcile  (ACCEPTED, REJECTED or UNKNOWN)
                                                                   ↑                                            │
@@ -61,7 +61,7 @@ Confirm = bool | Callable[[str], bool] | None
 class Prepared:
     """An unsigned action with everything that its signature will cover. Made by `session.intents.prepare`.
 
-    `payload` is the action in wire names, with client ids; `nonce`, `expiry_after` and `created` are Unix ms; `signer`
+    `payload` is the action in wire names, with client ids. `nonce`, `expiry_after` and `created` are Unix ms. `signer`
     is the address of the key that will sign.
     """
 
@@ -114,7 +114,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 class Gate(Protocol):
-    """What a Delivery needs of the limits of its session; see `client.limits.order_limits`."""
+    """What a Delivery needs of the limits of its session. See `client.limits.order_limits`."""
 
     def record(self, intent: Intent) -> Flow[None]:
         """Record an intent whose orders may be sent. Raises LimitReached for others, and records nothing."""
@@ -140,7 +140,7 @@ class Delivery:
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
     check: Callable[[Action, Mapping[str, Any], str | None], Flow[None]] | None = None
-    """Raises CheckFailed for an action that breaks a pre-trade rule; its last argument is the vault."""
+    """Raises CheckFailed for an action that breaks a pre-trade rule. Its last argument is the vault."""
     limits: Gate | None = None
     """Limits and kill switch: each order passes it before it is recorded."""
     settle_timeout: float = SETTLE_SECONDS
@@ -343,7 +343,7 @@ class Delivery:
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
 
-        The venue is asked for the orders' client ids, else for the nonce; what it does not know is sent again as the
+        The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
         identical bytes. `resend` None does so while it is safe: the request expires, or is under a minute
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """

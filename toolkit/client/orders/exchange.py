@@ -1,7 +1,7 @@
 """`session.exchange`: one method for each action of the interface, synchronous or awaited.
 
 The methods are made at import from the declarations (see `exchange_flows`). The stub of this module spells them out for
-editors and type checkers; `python -m tests.stubs` writes it.
+editors and type checkers. `python -m tests.stubs` writes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Exchange(ExchangeFlows, Synchronous):
-    """The interface's actions, one method each; see `help(session.exchange.place_order)`."""
+    """The interface's actions, one method each. See `help(session.exchange.place_order)`."""
 
     if TYPE_CHECKING:
         # For Jedi in a notebook, which reads this file and not the stub: it needs some type to show a signature.

@@ -1,7 +1,7 @@
 """The flows of `session.exchange`: one for each action of the interface, made from the declarations.
 
 A flow takes the fields of its action, in Python's spelling, and fills in what the session knows: dexChain, nonce,
-expiryAfter, client ids, and the wallet's own addresses. It checks the form of the action; `session.place` also checks
+expiryAfter, client ids, and the wallet's own addresses. It checks the form of the action. `session.place` also checks
 the pre-trade rules of the product.
 """
 

@@ -7,9 +7,9 @@
 
 PREPARED is recorded before signing, SENT (with the signed bytes) before the first byte leaves. So wherever the program
 stops, an intent that may have reached the venue is SENT, SUBMITTED or UNKNOWN in the ledger. An intent has one nonce
-and one signature; sending it again means sending the identical bytes. Only a `Proof` makes an intent final.
+and one signature. Sending it again means sending the identical bytes. Only a `Proof` makes an intent final.
 
-`MemoryLedger` lives as long as the session; the ledgers of `ledger_file` survive a restart of the kernel.
+`MemoryLedger` lives as long as the session, the ledgers of `ledger_file` survive a restart of the kernel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class IntentState(StrEnum):
-    """State of an intent; see the module."""
+    """State of an intent. See the module."""
 
     PREPARED = "PREPARED"
     SENT = "SENT"
@@ -104,9 +104,9 @@ class Proof:
     """What became of a request, from evidence that names it: the only way into a final state, accepted or refused.
 
     It is made where evidence is checked, in `outcome` and `reconciliation`: a transaction with the request's signer and
-    nonce; order rows that echo owner and client id; a refusal after the venue was asked for the request and did not
-    have it; or the knowledge that nothing left this machine (`code` None). `code` is that of a response, 0 if all was
-    accepted; of several orders one may be accepted under another code. `data` has the shape of a response's `data`.
+    nonce, order rows that echo owner and client id. A refusal after the venue was asked for the request and did not
+    have it, or the knowledge that nothing left this machine (`code` None). `code` is that of a response, 0 if all was
+    accepted. Of several orders one may be accepted under another code. `data` has the shape of a response's `data`.
     """
 
     accepted: bool
@@ -122,7 +122,7 @@ class Proof:
 
 
 class Changes(TypedDict, total=False):
-    """What may change in an intent while it is open. `proof` settles it; `expected` is where it must stand before."""
+    """What may change in an intent while it is open. `proof` settles it, `expected` is where it must stand before."""
 
     expected: IntentState | None
     proof: Proof | None
@@ -162,19 +162,19 @@ class Ledger(Protocol):
     def update(self, id: str, now: int, **changes: Unpack[Changes]) -> Intent:
         """Change an intent, or settle it by a proof, and return it. Raises ToolkitError for what is not allowed.
 
-        With `expected` any transition from another state is not allowed; check and change are atomic.
+        With `expected` any transition from another state is not allowed. Check and change are atomic.
         """
 
     def get(self, id: str) -> Intent:
         """Return an intent. Raises ToolkitError for an unknown id."""
 
     def all(self, states: Iterable[IntentState] | None = None, newest: int | None = None) -> list[Intent]:
-        """Return the intents in these states (default: all), oldest first; of many, only the `newest` so many."""
+        """Return the intents in these states (default: all), oldest first, of many, only the `newest` so many."""
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
         """Set a text that is kept with the intents, from `before` to `after` (None: there is none).
 
-        Returns False, and changes nothing, when it is not `before` any more; check and change are atomic.
+        Returns False, and changes nothing, when it is not `before` any more. Check and change are atomic.
         """
 
     def notes(self) -> dict[str, str]:
@@ -227,7 +227,7 @@ class MemoryLedger(Ledger):
                 self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Remove the oldest settled intents; open ones stay, whatever their number."""
+        """Remove the oldest settled intents. Open ones stay, whatever their number."""
         settled = [name for name, intent in self._intents.items() if intent.settled]
         for name in settled[: len(self._intents) - self._keep]:
             del self._intents[name]

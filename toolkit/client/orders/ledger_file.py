@@ -41,7 +41,7 @@ KEPT_MS = 90 * 86_400_000
 _ELSEWHERE = 'or give connect(intents=…) another file (":memory:" keeps none)'
 _KIND = FileKind("ledger of intents", FORMAT, f"nothing was sent. move it away to begin a new one, {_ELSEWHERE}")
 SCHEMA = "030f7a5e8d144cce"
-"""Hash of the fields of an intent; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of the fields of an intent. tests/test_persisted_formats.py says what to do on a change."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS intents (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,7 +68,7 @@ class SqliteLedger(Ledger):
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
     Every change is its own durable transaction (write-ahead log, full synchronisation). The file holds signed
-    requests, never keys; it is created readable by its owner only. It is closed when the ledger is garbage-collected.
+    requests, never keys. It is created readable by its owner only. It is closed when the ledger is garbage-collected.
     Each entry has a checksum: a damaged one is left out of `all` with a warning, and `get` raises StoredFileError.
     Raises InputError for a file that can't be used, StoredFileError for a damaged one and another version's.
     """
@@ -212,7 +212,7 @@ class SqliteLedger(Ledger):
 
 
 class AccountLedger(SqliteLedger):
-    """The SqliteLedger of an account, in a file that `path` names; opened when it is first used."""
+    """The SqliteLedger of an account, in a file that `path` names. Opened when it is first used."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
         self._lock = threading.RLock()
@@ -261,7 +261,7 @@ def account_ledger(environment: Environment, who: Callable[[], str]) -> AccountL
 
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Return what distinguishes a file from another of the same name; None for one in memory."""
+    """Return what distinguishes a file from another of the same name, None for one in memory."""
     if str(path) == ":memory:":
         return None
     found = os.stat(path)

@@ -1,4 +1,4 @@
-"""Orders of a session: found, read, waited for, cancelled and replaced; for its methods and its receipts.
+"""Orders of a session: found, read, waited for, cancelled and replaced, for its methods and its receipts.
 
 `cancel_all` cancels every order that was open when it was called, and reports those that triggered or filled.
 """
@@ -65,7 +65,7 @@ _NAMES: dict[By, tuple[str, str]] = {"order_id": ("orderId", "ordId"), "cl_ord_i
 class Cancelled(list[Receipt]):
     """The receipts of `cancel_all`, and what happened to its orders meanwhile.
 
-    `triggered` has the ids of waiting orders that triggered before they were cancelled; `filled` has, by order id, the
+    `triggered` has the ids of waiting orders that triggered before they were cancelled. `filled` has, by order id, the
     quantity (base units) that was filled during the call.
     """
 
@@ -79,7 +79,7 @@ class Cancelled(list[Receipt]):
 
 
 class OrderCalls:
-    """The calls on orders, as flows; `driver` runs them for the methods of receipts."""
+    """The calls on orders, as flows, `driver` runs them for the methods of receipts."""
 
     account: str | None = None
 
@@ -124,7 +124,7 @@ class OrderCalls:
     def submit(
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
-        """Send an action in wire names; see Delivery.submit."""
+        """Send an action in wire names. See Delivery.submit."""
         return (yield from self.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @bounded
@@ -190,7 +190,7 @@ class OrderCalls:
         return None
 
     def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: Timeout) -> Flow[None]:
-        """Read the order again until `until`; see Receipt.wait."""
+        """Read the order again until `until`. See Receipt.wait."""
         if not callable(until) and until not in _UNTIL:
             said = f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function"
             raise errors.InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
@@ -222,7 +222,7 @@ class OrderCalls:
         return (yield from self.submit({"type": "cancelOrder", "cancels": cancels}, vault_address=made.owner))
 
     def cancels_of(self, made: Receipt) -> Flow[list[dict[str, Any]]]:
-        """Return the cancels of a receipt's orders; of a bracket, those of its open orders."""
+        """Return the cancels of a receipt's orders. Of a bracket, those of its open orders."""
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
         if "Bracket" in made.action:
@@ -337,7 +337,7 @@ class OrderCalls:
         vault_address: str | None = None,
         cl_ord_id: object = None,
     ) -> Flow[Receipt]:
-        """Replace an open order; see session.replace."""
+        """Replace an open order. See session.replace."""
         if isinstance(existing, Order) and new is None:
             existing, new = None, existing
         if not isinstance(new, Order):

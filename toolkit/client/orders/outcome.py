@@ -118,7 +118,7 @@ def _is_done(row: Mapping[str, Any]) -> bool:
 
 
 def _named(row: Mapping[str, Any], intent: Intent) -> bool | None:
-    """Return whether a transaction names this request's signer and nonce; None where it does not say."""
+    """Return whether a transaction names this request's signer and nonce, None where it does not say."""
     shown = {
         "signer": (str(row.get("signer") or "").lower(), intent.signer.lower()),
         "nonce": (parse_id(row.get("nonce")), intent.nonce),
@@ -217,7 +217,7 @@ def _found(results: list[dict[str, Any]]) -> Proof:
 def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Proof | None:
     """Return the outcome of a submitted request that new records of a channel of the feed show, None without one.
 
-    A placement is shown by the events of its orders, of which each must be among the records; anything else by its
+    A placement is shown by the events of its orders, of which each must be among the records. Anything else by its
     acknowledgement, where that names signer and nonce. A cancellation of all orders is left to the queries.
     """
     events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
@@ -387,7 +387,7 @@ _ORDER_ACTIONS = frozenset(
 
 
 def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
-    """Return the order events of a transaction, newest first; [] where the venue shows none."""
+    """Return the order events of a transaction, newest first. [] where the venue shows none."""
     tx_hash, time_ms = str(row.get("txHash")).lower(), parse_id(row.get("blockTime")) or 0
     found: list[Mapping[str, Any]] = []
     for page in range(1, PAGES + 1):

@@ -1,7 +1,7 @@
 """Every action is checked by the venue's rules before it gets a nonce and a signature, whichever call it came from.
 
 The rules are those of `toolkit.checks`. What they need and an action does not carry (the product, the last price, the
-position) is read from the venue; a rule whose figure can't be read is left to the venue.
+position) is read from the venue. A rule whose figure can't be read is left to the venue.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     owner: str | None = field(default=None, compare=False)
     """The vault that owns the orders, None for the session's account."""
     rows: dict[int, Mapping[str, Any]] = field(default_factory=dict, compare=False)
-    """Position → the order's state as it was last read, in wire names; with `reason` where it ended unfilled."""
+    """Position → the order's state as it was last read, in wire names, with `reason` where it ended unfilled."""
     note: str = field(default="", compare=False)
     """How the quantity of an order by value was rounded."""
     calls: Any = field(default=None, compare=False)
@@ -148,7 +148,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     @property
     def remaining(self) -> Decimal:
-        """Quantity that may still fill, in base units; 0 once the order has ended."""
+        """Quantity that may still fill, in base units. 0 once the order has ended."""
         row = self._row()
         if row is None:
             return Decimal(self._single()["ordQty"]) if self.state in OPEN else Decimal(0)
@@ -162,12 +162,12 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     @property
     def fee(self) -> Decimal:
-        """Sum of the fees paid so far in USDC; negative if received."""
+        """Sum of the fees paid so far in USDC, negative if received."""
         return self._amount("cumFee")
 
     @property
     def reason(self) -> str:
-        """Why the order was refused or cancelled, in words; "" while it lives and once it is filled."""
+        """Why the order was refused or cancelled, in words, "" while it lives and once it is filled."""
         row = self._row() if self.items else None
         if row is not None:
             return str(row.get("reason") or "")
@@ -225,7 +225,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         return self.calls
 
     def _row(self) -> Mapping[str, Any] | None:
-        """Return the state of the order, read again unless it has ended; None before the venue shows it."""
+        """Return the state of the order, read again unless it has ended, None before the venue shows it."""
         self._single()
         if self.calls is not None and not self.is_final:
             self._driver.run(self.calls.refresh(self, (0,)))
@@ -245,7 +245,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     @property
     def is_final(self) -> bool:
-        """True when nothing of the request or its orders can change any more; not asked, but as last read."""
+        """True when nothing of the request or its orders can change any more. Not asked, but as last read."""
         if self.state in OPEN:
             return False
         accepted = [at for at, result in enumerate(self.results) if result.accepted and at < len(self.items)]

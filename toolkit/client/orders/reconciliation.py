@@ -100,7 +100,7 @@ class Reconciler:
 
     @property
     def latest_ms(self) -> int:
-        """How long a venue is believed to execute later than it took a request; what counts is time at the venue."""
+        """How long a venue is believed to execute later than it took a request. What counts is time at the venue."""
         return max(LATEST_EXECUTION_MS, round(self.timeout * 1000))
 
     def is_over(self, intent: Intent, now: int) -> bool:
@@ -113,7 +113,7 @@ class Reconciler:
         return last is not None and now - last >= self.latest_ms
 
     def await_execution(self, intent: Intent, retry: Retry) -> Flow[Receipt]:
-        """Wait until a submitted intent is executed, and return its receipt; it is SUBMITTED after the time-out.
+        """Wait until a submitted intent is executed, and return its receipt. It is SUBMITTED after the time-out.
 
         Raises ActionRejected when it failed, and OutcomeUnknown when the answer was another request's.
         """

@@ -52,7 +52,7 @@ class TradingFlows:
 
     @property
     def account(self) -> str | None:
-        """Address of the master that owns the orders and positions; None while it is not known."""
+        """Address of the master that owns the orders and positions, None while it is not known."""
         return self._known_account
 
     def _account(self) -> Flow[str]:
@@ -82,7 +82,7 @@ class TradingFlows:
 
     @trading_flow
     def _product_table(self) -> Flow[ProductTable]:
-        """Return all products by symbol as Product objects; `products()` returns them as a DataFrame."""
+        """Return all products by symbol as Product objects. `products()` returns them as a DataFrame."""
         return (yield from self._catalogue.table())
 
     @trading_flow
@@ -248,7 +248,7 @@ class TradingFlows:
         return made
 
     def _check_orders(self, orders: list[Order | Bracket]) -> None:
-        """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""
+        """Refuse what is no list of orders, or a bracket among others. The rules are checked by `PreTradeChecks`."""
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         for each in orders:

@@ -70,7 +70,7 @@ class ParentOrder:
 
     @property
     def remaining(self) -> Decimal:
-        """Quantity not filled yet; of one that has ended, what it left."""
+        """Quantity not filled yet. Of one that has ended, what it left."""
         plan = self.plan
         return Decimal(plan.twap.quantity) - plan.filled
 
@@ -85,7 +85,7 @@ class ParentOrder:
         return self.plan.message
 
     def cancel(self) -> ParentOrder:
-        """Place no further child orders, and return itself; one that has ended stays as it is."""
+        """Place no further child orders, and return itself. One that has ended stays as it is."""
         self._runner.cancel(self.id)
         return self
 
@@ -101,7 +101,7 @@ class ParentOrder:
     def wait(self, timeout: Timeout | None = None) -> ParentOrder:
         """Wait until it has ended, `timeout` seconds at most (None: as long as it takes), and return itself.
 
-        Raises WaitTimeout after that time; InputError where time only moves by `venue.advance`.
+        Raises WaitTimeout after that time, InputError where time only moves by `venue.advance`.
         """
         self._runner.check_clock()
         longest = float("inf") if timeout is None else wait_seconds(timeout)

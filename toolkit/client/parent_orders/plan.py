@@ -18,14 +18,14 @@ _ZERO = Decimal(0)
 FORMAT = 1
 """Number of the format of a stored plan. It is not in the text: a plan that lacks a field is refused."""
 SCHEMA = "092e9ae7ccfc3901"
-"""Hash of a plan's fields; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of a plan's fields. tests/test_persisted_formats.py says what to do on a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
     """A child order: its intent, when it was placed and when its request expires (Unix ms), its quantity (base units).
 
-    `filled` is None until it is known; it then holds the quantity, and `value` that of its fills in USDC.
+    `filled` is None until it is known. It then holds the quantity, and `value` that of its fills in USDC.
     """
 
     intent: str
@@ -38,7 +38,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A parent order. `done` of its schedule's slices are over; the next one is due at `due_ms` (Unix ms).
+    """A parent order. `done` of its schedule's slices are over. The next one is due at `due_ms` (Unix ms).
 
     `owner` is the session that works on it, "" for none. A session that is resumed takes it over, and the former owner
     finds that out before its next child order, so that no slice is traded twice.
@@ -75,7 +75,7 @@ class Plan:
         return all(child.filled is not None for child in self.children)
 
     def next_quantity(self, product: Product) -> Decimal:
-        """Return the quantity of the next child order; what may have filled counts as filled."""
+        """Return the quantity of the next child order. What may have filled counts as filled."""
         committed = sum((one.quantity if one.filled is None else one.filled for one in self.children), _ZERO)
         most = CATCH_UP * (self.twap.due(product, 1) + product.step_size)
         return max(_ZERO, min(self.twap.due(product, self.done + 1) - committed, most))

@@ -1,9 +1,9 @@
 """Works on the parent orders of one session: places each child order when it is due, exactly once.
 
 A slice is claimed in the ledger, with the intent that will trade it, before that is recorded and sent. So wherever the
-program stops, the ledger shows which slices may have traded; `settle` queries the venue for their outcome.
+program stops, the ledger shows which slices may have traded, `settle` queries the venue for their outcome.
 
-Where the clock runs a thread waits for the next slice; a venue in this process also wakes the runner at its moment of
+Where the clock runs a thread waits for the next slice. A venue in this process also wakes the runner at its moment of
 an advance, so that with a manual clock the same happens at the same times.
 """
 
@@ -97,7 +97,7 @@ class ParentRunner:
             return self._watch(id)
 
     def cancel(self, id: str) -> Plan:
-        """Place no further child order. One that is on its way may still fill; its fill is counted."""
+        """Place no further child order. One that is on its way may still fill. Its fill is counted."""
         with self._lock:
             self._change(id, lambda one: replace(one, state=CANCELED))
             self._settle(self.plan(id))
@@ -123,7 +123,7 @@ class ParentRunner:
             raise ToolkitError(f"the entry {id!r} of the ledger can't be read: {error}") from error
 
     def plans(self) -> list[Plan]:
-        """Return the parent orders of this environment, oldest first; an entry that can't be read is left out."""
+        """Return the parent orders of this environment, oldest first. An entry that can't be read is left out."""
         found = []
         for name, text in self._delivery.ledger.notes().items():
             try:
@@ -169,7 +169,7 @@ class ParentRunner:
         return due[0][1] if due else None
 
     def close(self) -> None:
-        """Stop; the parent orders stay in the ledger, for another session to resume."""
+        """Stop. The parent orders stay in the ledger, for another session to resume."""
         with self._awake:
             self._closed = True
             self._awake.notify()
@@ -195,7 +195,7 @@ class ParentRunner:
                 self._change(id, lambda one: replace(one, message=message))
 
     def _watch(self, id: str) -> Plan:
-        """Note when to look at a parent order again, and end it when all is done; return it."""
+        """Note when to look at a parent order again, and end it when all is done. Return it."""
         plan = self.plan(id)
         if plan.state == RUNNING and plan.settled and plan.done >= plan.twap.slices:
             plan = self._change(id, lambda one: replace(one, state=FINISHED)) or self.plan(id)
@@ -209,7 +209,7 @@ class ParentRunner:
         return plan
 
     def _slice(self, plan: Plan, prepared: Prepared | None = None) -> None:
-        """Place the next child order, if there is something to trade; why it could not be is kept as the message."""
+        """Place the next child order, if there is something to trade. Why it could not be is kept as the message."""
         run, now_ms = self._calls.driver.run, self.now_ms()
         child = None
         try:
@@ -279,7 +279,7 @@ class ParentRunner:
     def _change(
         self, id: str, change: Callable[[Plan], Plan], expected: Plan | None = None, any_state: bool = False
     ) -> Plan | None:
-        """Change a parent order and return it; None when it has ended, or is no longer at the `expected` slice.
+        """Change a parent order and return it, None when it has ended, or is no longer at the `expected` slice.
 
         Another process may change it at any time, so check and change are one step of the ledger.
         """

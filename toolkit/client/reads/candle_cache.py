@@ -1,7 +1,7 @@
 """Cache of closed candles on disk, as Parquet.
 
 There is one file per market, product and interval. It also records which ranges of time are complete, so that intervals
-without trades are not requested again. The market's identity is in the file's name and header; `candle_reads` also
+without trades are not requested again. The market's identity is in the file's name and header. `candle_reads` also
 compares the last candle with the venue's, because a venue may have been started again.
 """
 

@@ -23,7 +23,7 @@ Time = When
 def seconds(interval: Span, known: Sequence[int] = ()) -> int:
     """Return a candle interval in whole seconds: a span such as "1m", "4h", "1d", "1w" or a timedelta.
 
-    `known` are those that there are, in seconds; () for whole minutes up to a week. Raises InputError for anything
+    `known` are those that there are, in seconds, () for whole minutes up to a week. Raises InputError for anything
     else, see `numerals.span_ns`.
     """
     length_s, rest = divmod(milliseconds(interval, "interval"), 1000)
@@ -37,7 +37,7 @@ def seconds(interval: Span, known: Sequence[int] = ()) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OrderRef:
-    """An order as a user names it: by the venue's id, else by its client id; with its product where that is given."""
+    """An order as a user names it: by the venue's id, else by its client id. With its product where that is given."""
 
     order_id: int | None
     cl_ord_id: int | None = None

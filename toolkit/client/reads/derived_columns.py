@@ -53,7 +53,7 @@ def legs(
 
     `positions` are rows of the positions query as `frames.values_of` returns them, `equity` the account's equity in
     USDC, `tiers` the margin tiers by symbol. Liquidation prices are NA where the tiers, or for a cross position the
-    equity, are not known, or no price liquidates; in hedge mode both legs share one.
+    equity, are not known, or no price liquidates, in hedge mode both legs share one.
     """
     from .frames import typed
 
@@ -128,7 +128,7 @@ def _available_margin(
     """Return the margin available to each position by symbol, in USDC, before its own profit or loss.
 
     Isolated: its assigned margin. Cross: the equity without isolated positions and without the maintenance margin of
-    the other cross positions; the position's own profit is taken out because it moves with the price being solved for.
+    the other cross positions. The position's own profit is taken out because it moves with the price being solved for.
     """
     cross = [row for row in rows if row["margin_mode"] != "ISOLATED"]
     isolated = [row for row in rows if row["margin_mode"] == "ISOLATED"]
@@ -160,7 +160,7 @@ def _liquidation_price(
 def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
     """Return fills with `value` (price × quantity) and `fee` (all that the fill shows), in USDC, after column quantity.
 
-    A builder's fee is shown by a venue with wire="extended" only; the ledger has it.
+    A builder's fee is shown by a venue with wire="extended" only. The ledger has it.
     """
     import numpy as np
     import pandas as pd

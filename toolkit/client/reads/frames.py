@@ -1,8 +1,8 @@
 """Responses of Info queries as DataFrames with stable columns and dtypes, also when empty or only partly as declared.
 
 `frame` converts the JSON text of a response as its declaration says. Times are UTC, product codes
-become symbols, enum numbers become names; amounts are floats, or Decimal objects with `exact=True`. Undeclared fields
-follow at the end under their wire names; missing ones are NA. The response itself is in `frame.attrs["raw"]`.
+become symbols, enum numbers become names. Amounts are floats, or Decimal objects with `exact=True`. Undeclared fields
+follow at the end under their wire names. Missing ones are NA. The response itself is in `frame.attrs["raw"]`.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def frame(
 ) -> pd.DataFrame:
     """Return the response of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
 
-    `answer` is JSON text of the envelope, or several such pages. `symbols` has the symbol of each product code; an
+    `answer` is JSON text of the envelope, or several such pages. `symbols` has the symbol of each product code. An
     unknown code stays as text. With `exact` amounts are Decimal objects. `entrance` is the session's door: through it
     rows come only with what their record needs. Raises BadAnswer for JSON text that is not the envelope, and for rows
-    that the door refuses; warns with DataWarning where a value does not fit.
+    that the door refuses. Warns with DataWarning where a value does not fit.
     """
     pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is KLINE and not exact:
@@ -100,7 +100,7 @@ def frame(
 
 
 def data_of(body: bytes, *, exact: bool = False) -> Any:
-    """Return `data` of an envelope's JSON text; numbers with a fraction become Decimal when `exact`."""
+    """Return `data` of an envelope's JSON text. Numbers with a fraction become Decimal when `exact`."""
     try:
         jsontext.guard(body)
         decoded = _EXACT.decode(body) if exact else msgspec.json.decode(body)
@@ -130,7 +130,7 @@ def from_rows(
 ) -> pd.DataFrame:
     """Return decoded rows (objects by wire name) as a frame. Rows that are not objects are left out with a warning.
 
-    Through a session's door, `entrance`, come only rows with what their record needs; for others it raises BadAnswer
+    Through a session's door, `entrance`, come only rows with what their record needs. For others it raises BadAnswer
     that names the path, `where`. It says once which other published fields are absent.
     """
     needed = record.needed if entrance is not None else ()
@@ -218,7 +218,7 @@ def _made(columns: Mapping[str, Any], count: int) -> pd.DataFrame:
 
 
 def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
-    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes; None, and
+    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes. None, and
     a column that is missing from a row is NA."""
     columns: dict[str, Any] = {}
     for name, dtype in dtypes.items():
@@ -235,7 +235,7 @@ def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact
 
 
 def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
-    """Return a frame with one of its columns as the index; None keeps the key as a column, as Arrow and polars need it.
+    """Return a frame with one of its columns as the index. None keeps the key as a column, as Arrow and polars need it.
 
     Raises InputError for anything but a column's name.
     """
@@ -325,7 +325,7 @@ def _texts(values: list[Any], read: Callable[[Any], Any]) -> tuple[list[str | No
 
 
 def _each(values: list[Any], out: Any, read: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Put what `read` makes of each value that is there into `out`; return it and the number of those it refused."""
+    """Put what `read` makes of each value that is there into `out`. Return it and the number of those it refused."""
     bad = 0
     for at, value in enumerate(values):
         try:
@@ -384,7 +384,7 @@ def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
 
 
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
-    """Return UTC times; `scale` is the number of ms in a unit of the values."""
+    """Return UTC times. `scale` is the number of ms in a unit of the values."""
     numbers, mask, bad = _int64s(values)
     out_of_range = np.abs(numbers) > MAX_TIME // scale
     bad += int((out_of_range & ~mask).sum())
@@ -405,7 +405,7 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
     """Return a page of uniform candles as a frame, or None where the page is not uniform.
 
     It is when all rows are of one product and interval and have every field. Candles are read by the hundred thousand,
-    so such pages are decoded in pieces that fit the processor's cache; all other pages are read row by row.
+    so such pages are decoded in pieces that fit the processor's cache. All other pages are read row by row.
     """
     head = _PREFIX.match(body)
     text = body.rstrip()

@@ -1,7 +1,7 @@
 """`session.info`: one method for each query of the Info API, synchronous or awaited.
 
 The methods are made at import from the declarations (see `info_flows`). The stub of this module spells them out for
-editors and type checkers; `python -m tests.stubs` writes it.
+editors and type checkers. `python -m tests.stubs` writes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Info(InfoFlows, Synchronous):
-    """The queries of the Info API, one method each; see `help(session.info.fills)`."""
+    """The queries of the Info API, one method each. See `help(session.info.fills)`."""
 
     if TYPE_CHECKING:
         # For Jedi in a notebook, which reads this file and not the stub: it needs some type to show a signature.

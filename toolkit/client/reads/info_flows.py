@@ -30,7 +30,7 @@ _TYPES = {
     "code": "str | int",
     "symbol": "str | int",
 }
-"""Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
+"""Kind of a parameter → what a caller may give, as an annotation. Other kinds are text."""
 
 _SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
 """Parameters of a method that are not sent → their defaults."""
@@ -103,7 +103,7 @@ def _signature(endpoint: Endpoint) -> Signature:
 
 
 def _required(params: Iterable[Param]) -> list[Param]:
-    """Return the parameters that a caller must give; a session fills in some that the venue requires."""
+    """Return the parameters that a caller must give. A session fills in some that the venue requires."""
     return [param for param in params if param.required and not param.fill]
 
 

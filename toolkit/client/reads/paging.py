@@ -1,6 +1,6 @@
 """Complete reads of paged queries: every row once while new rows arrive, resumable after a failure.
 
-Rows come newest first. A page number is no fixed position, because every new row moves the others down by one; the time
+Rows come newest first. A page number is no fixed position, because every new row moves the others down by one. The time
 of the oldest row read so far is one. So each request asks for the first page up to that time (both ends of a window are
 included) and drops rows that were read already, by their identity. Where more rows than a page share one millisecond,
 further pages of that window are read. Queries without a window are read by page number: new rows shift the pages, which
@@ -25,7 +25,7 @@ from .conversion import Query
 from .frames import data_of
 
 PAGE_SIZE = 500
-"""Rows requested per page; a venue may return fewer."""
+"""Rows requested per page. A venue may return fewer."""
 
 _REPEATED_PAGES = 3
 """A page that is returned this often in a row, for different page numbers, is all that the venue has."""
@@ -58,7 +58,7 @@ class PagedRead:
     _repeats: int = 0
 
     def run(self, fetch: FetchPage, progress: Progress) -> Flow[None]:
-        """Read until no rows are left. An error keeps what was read; run again to continue."""
+        """Read until no rows are left. An error keeps what was read. Run again to continue."""
         if self.rows and self.endpoint.windowed and self.end is None:
             # After an interruption: rows may have arrived since the newest one.
             yield from self._reread(fetch, max(self._times_ms(self.rows.values()), default=self.start or 0))
@@ -81,7 +81,7 @@ class PagedRead:
         return self._time_ms(item[1]), _number(item[0])
 
     def _time_ms(self, row: Mapping[str, Any]) -> int:
-        """Return the time of a row; 0 where it can't be read, so that the row sorts last."""
+        """Return the time of a row, 0 where it can't be read, so that the row sorts last."""
         try:
             time_ms = int(row.get(self.endpoint.record.time) or 0)
         except (TypeError, ValueError, OverflowError):
@@ -127,7 +127,7 @@ class PagedRead:
         return self._repeats >= _REPEATED_PAGES
 
     def _ignores_pages(self, fetch: FetchPage, rows: list[Mapping[str, Any]], total: int | None) -> Flow[bool]:
-        """Return whether the venue ignores the page number; warn where rows may be missing for that.
+        """Return whether the venue ignores the page number. Warn where rows may be missing for that.
 
         Repeated pages alone are no proof: when a whole page of new rows arrives before each request, the list moves on
         just as fast as it is read. Then its first page holds the new rows, and the read continues.
@@ -150,7 +150,7 @@ class PagedRead:
         return [row for row in rows if self.rows.setdefault(identity(self.endpoint, row), row) is row]
 
     def _reread(self, fetch: FetchPage, since_ms: int) -> Flow[tuple[int | None, bool]]:
-        """Replace the rows of the window from `since_ms` on; return its newest time and whether a row differed."""
+        """Replace the rows of the window from `since_ms` on. Return its newest time and whether a row differed."""
         again = PagedRead(self.endpoint, self.query, start=since_ms, end=self.end)
         while not again.done:
             yield from again._read_page(fetch, Progress.silent())

@@ -49,7 +49,7 @@ UNFINISHED = 8
 def read_success_head(reply: Reply, what: str) -> Envelope:
     """Read an envelope without decoding `data`, where the first and last bytes show a complete success.
 
-    The frame decodes the data itself; decoding 100,000 candles twice would double the time of a read.
+    The frame decodes the data itself. Decoding 100,000 candles twice would double the time of a read.
     """
     head = _SUCCESS.match(reply.body)
     if reply.status == 200 and head and reply.body.rstrip().endswith(_CLOSING[head[1]]):
@@ -143,7 +143,7 @@ class Reader:
     def table(
         self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:
-        """Send one request and return the response as a frame; `given` has values by Python name."""
+        """Send one request and return the response as a frame. `given` has values by Python name."""
         from ..reads import frames
 
         endpoint = ENDPOINTS[name]
@@ -227,7 +227,7 @@ class Reader:
         return frames.indexed(frame, index)
 
     def meta(self, member: str, exact: bool, index: str | None) -> Flow[pd.DataFrame]:
-        """Return a further member of the product list's data as a frame; `member` is a key of META_RECORDS."""
+        """Return a further member of the product list's data as a frame. `member` is a key of META_RECORDS."""
         from ..reads import frames
 
         reply = yield from self.fetch(ENDPOINTS["products"], ())
@@ -260,7 +260,7 @@ class Reader:
         return f"{environment.name} {found or environment.base_url}"
 
     def query(self, endpoint: Endpoint, given: Mapping[str, Any]) -> Flow[Query]:
-        """Return the query for values by Python name. None means not given; the session's account is filled in."""
+        """Return the query for values by Python name. None means not given. The session's account is filled in."""
         pairs: list[tuple[str, str]] = []
         for param in endpoint.params.values():
             value = given.get(param.name)
@@ -306,7 +306,7 @@ class Reader:
         return found
 
     def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
-        """Send one request; return the rows by column, as `frames.values_of` does, and the response."""
+        """Send one request. Return the rows by column, as `frames.values_of` does, and the response."""
         from ..reads import frames
 
         endpoint = ENDPOINTS[name]
@@ -315,14 +315,14 @@ class Reader:
         return (yield from self._with_symbols(endpoint.record, make)), reply.body
 
     def _with_symbols(self, record: Record, make: Callable[..., Any]) -> Flow[Any]:
-        """Return what `make` makes with the known symbols; again, where a code was newly listed."""
+        """Return what `make` makes with the known symbols. Again, where a code was newly listed."""
         made = make(symbols=(yield from self.symbols(record)))
         if (yield from self._find_unknown_codes(record, made)):
             made = make(symbols=(yield from self.symbols(record)))
         return made
 
     def symbols(self, record: Record) -> Flow[dict[int, str]]:
-        """Return all symbols by product code; {} without a request where the record has no product codes."""
+        """Return all symbols by product code. {} without a request where the record has no product codes."""
         if not any(field.kind == "code" for field in record.fields):
             return {}
         table: ProductTable = yield from self._session._catalogue.table()
@@ -353,7 +353,7 @@ class Reader:
 
 
 def identity_of(session: InfoSession) -> str:
-    """Return the identity of a session's market; see `Reader.market_identity`."""
+    """Return the identity of a session's market. See `Reader.market_identity`."""
     found: str = session._driver.run(Reader(session).market_identity(session.environment))
     return found
 
@@ -371,7 +371,7 @@ def meta_rows(rows: Any) -> list[Any]:
 
 
 def readable_products(page: bytes, entrance: Door) -> bytes:
-    """Return a product list without the rows that can't be read as a Product; each one causes a warning."""
+    """Return a product list without the rows that can't be read as a Product, each one causes a warning."""
     import msgspec
 
     from .frames import data_of
@@ -402,7 +402,7 @@ class Catalogue:
         self.door = Door()
         """What was said about products."""
         self.known: ProductTable | None = None
-        """The list that was fetched last, however old; None before the first time."""
+        """The list that was fetched last, however old, None before the first time."""
         self._fetched_ms = 0
 
     def forget(self) -> None:

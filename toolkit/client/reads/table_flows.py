@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Products = str | int | Iterable[str | int]
 """A product by symbol or code, or several of them."""
 Symbols = Products | None
-"""As Products; None means all."""
+"""As Products. None means all."""
 _KNOWN_FILLS = 200_000
 """Fills whose role and type are kept at most."""
 _Window = tuple[int, Time | None, Time | None, int]
@@ -163,7 +163,7 @@ class TableFlows:
     def _candles(
         self, symbol: str, window: _Window, known: CandleCache | None, progress: bool | None, **shaping: bool
     ) -> Flow[pd.DataFrame]:
-        """Return the candles of one product by `time`; `window` is the interval in ms, start, end and limit."""
+        """Return the candles of one product by `time`. `window` is the interval in ms, start, end and limit."""
         from ...progress import Progress
         from . import candle_reads
 
@@ -322,7 +322,7 @@ class TableFlows:
         return indexed(fee_rates(list(table.values()), own, exact=exact), index)
 
     def _found(self, symbol: Symbols, *, every: bool = False) -> Flow[list[Any]]:
-        """Return the symbols of the products that a caller names, each once; with `every` None is one, for all."""
+        """Return the symbols of the products that a caller names, each once. With `every` None is one, for all."""
         if symbol is None and every:
             return [None]
         found: dict[str, None] = {}
@@ -588,7 +588,7 @@ def _is_one(symbol: Symbols) -> bool:
 
 
 def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, limit: int | None) -> pd.DataFrame:
-    """Return the last `limit` trades in [first_ms, last_ms]; warn where the feed begins later than asked."""
+    """Return the last `limit` trades in [first_ms, last_ms]. Warn where the feed begins later than asked."""
     times_ms = trades["time"].astype("int64").to_numpy()
     if first_ms is not None and not (times_ms <= first_ms).any():
         begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"

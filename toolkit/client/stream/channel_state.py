@@ -95,7 +95,7 @@ class ChannelState(ABC):
         return ""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace the state by `data`; return the new items.
+        """Replace the state by `data`. Return the new items.
 
         `merge` is True when the client requested the snapshot, after a break for instance: known items remain valid.
         """
@@ -103,13 +103,13 @@ class ChannelState(ABC):
 
     @abstractmethod
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
-        """Apply one increment; return the items that are new or changed.
+        """Apply one increment. Return the items that are new or changed.
 
         `sequenced` is False for a message without a sequence, which may be a repeated one.
         """
 
     def fill(self, data: Mapping[str, Any]) -> list[Record]:
-        """Add what the Info API has, in the form of a snapshot; return the new items.
+        """Add what the Info API has, in the form of a snapshot. Return the new items.
 
         Its rows lack fields that the feed has, so nothing is said about those.
         """
@@ -125,7 +125,7 @@ class ChannelState(ABC):
         return self.snapshot(data, merge=True)
 
     def add_hole(self) -> None:
-        """Note that items may be missing; only a log counts them."""
+        """Note that items may be missing. Only a log counts them."""
         return
 
     @abstractmethod
@@ -208,7 +208,7 @@ class KeyedState(ChannelState):
         self.items: dict[tuple[Any, ...], Record] = {}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace all items; candles older than those of the snapshot are kept."""
+        """Replace all items. Candles older than those of the snapshot are kept."""
         fresh = {self._key(item): item for item in self._items(data)}
         # A snapshot of candles holds the recent ones only (its items lie in `data` itself); the older ones remain true.
         if self.channel.key == "" and fresh:
@@ -239,7 +239,7 @@ class KeyedState(ChannelState):
 
 
 class AccountState(ChannelState):
-    """Wallets, open orders, positions and settings of an account, each by its key; `records` are the wallets."""
+    """Wallets, open orders, positions and settings of an account, each by its key. `records` are the wallets."""
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         super().__init__(channel, fields)
@@ -250,7 +250,7 @@ class AccountState(ChannelState):
         return self.increment(data)
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
-        """Replace the items of this message; remove closed orders and empty positions."""
+        """Replace the items of this message. Remove closed orders and empty positions."""
         aop: dict[str, list[Record]] = {}
         for part in AOP_KEYS:
             if data["aop"].get(part) is not None:
@@ -285,7 +285,7 @@ class AppendState(ChannelState):
         """Breaks that were longer than the recent items of the next snapshot: items between may be missing."""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Append the recent items after their overlap with the known ones; return those that were not known.
+        """Append the recent items after their overlap with the known ones. Return those that were not known.
 
         Without an overlap the known items stay if the recent ones happened later (a hole). Otherwise the venue's
         history has changed (a revert, another venue) and the known items that contradict it are removed.
@@ -344,7 +344,7 @@ class AppendState(ChannelState):
         return 0
 
     def _rewind(self, recent: list[Record]) -> int:
-        """Remove the known items that `recent` contradicts; return how many of `recent` are still known."""
+        """Remove the known items that `recent` contradicts. Return how many of `recent` are still known."""
         if self.items and self._follows(recent[0]):
             self.holes += 1
             return 0
@@ -437,7 +437,7 @@ class FeedRow(dict[str, Any]):
 def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:
     """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names.
 
-    Every column is there; one that the message leaves out is None.
+    Every column is there. One that the message leaves out is None.
     """
     return FeedRow({field.column: _value(field, raw.get(field.wire)) for field in record.fields})
 

@@ -48,21 +48,21 @@ class Shell(Protocol):
         """Read what has arrived, if that does not happen on another thread."""
 
     def stop(self) -> None:
-        """Close the connection within a bounded time; stopping again does nothing."""
+        """Close the connection within a bounded time. Stopping again does nothing."""
 
 
 class Listener(Protocol):
     """A live object, as the client sees it."""
 
     def _on_event(self, event: FeedEvent) -> list[Callback]:
-        """Take an event, under the lock; return what to call after the lock is released."""
+        """Take an event, under the lock. Return what to call after the lock is released."""
 
 
 class FeedClient:
     """The subscriptions of one connection and their listeners.
 
-    Attributes: `protocol`; `condition` (its lock guards protocol and live objects; notified after every event);
-    `shell` (set by the creator of the client); `history` (reads from the Info API what a topic's messages do not show,
+    Attributes: `protocol`, `condition` (its lock guards protocol and live objects, notified after every event),
+    `shell` (set by the creator of the client), `history` (reads from the Info API what a topic's messages do not show,
     None where there is no Info API).
     """
 
@@ -88,7 +88,7 @@ class FeedClient:
         return topic
 
     def unsubscribe(self, listener: Listener, topic: Topic) -> None:
-        """Remove a listener; the last one ends the subscription."""
+        """Remove a listener. The last one ends the subscription."""
         with self.condition:
             listeners = self._listeners.get(topic, [])
             if listener not in listeners:
@@ -101,7 +101,7 @@ class FeedClient:
         self.shell.wake()
 
     def dispatch(self) -> bool:
-        """Pass new events to the listeners, then call their callbacks; return whether there were any events."""
+        """Pass new events to the listeners, then call their callbacks. Return whether there were any events."""
         with self.condition:
             events = self.protocol.events()
             if not events:
@@ -124,7 +124,7 @@ class FeedClient:
             return self.protocol.take_fills(self.shell.now_ms())
 
     def read_history(self, topic: Topic) -> Callback:
-        """Read a topic's history, without the lock; return what applies the result, for the reader's thread."""
+        """Read a topic's history, without the lock. Return what applies the result, for the reader's thread."""
         data, failure = None, ""
         try:
             data = self.history(topic) if self.history is not None else None
@@ -199,7 +199,7 @@ def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
 
 
 def _account(session: InfoSession, address: str) -> Flow[Data]:
-    """Return wallet, open orders and positions; leverages are those of the positions, the Info API has no others."""
+    """Return wallet, open orders and positions. Leverages are those of the positions, the Info API has no others."""
     wallets = yield from _rows(session, "wallet_balances", userAddr=address)
     held = yield from _rows(session, "positions", userAddr=address)
     open_orders: list[Data] = []
@@ -222,7 +222,7 @@ def _rows(session: InfoSession, name: str, **query: str) -> Flow[list[Data]]:
 
 
 def _symbols(session: InfoSession, rows: list[Data]) -> Flow[dict[str, str]]:
-    """Return the symbols by product code, as text; {} without a request when there are no rows."""
+    """Return the symbols by product code, as text. {} without a request when there are no rows."""
     if not rows:
         return {}
     table = yield from session._catalogue.table()

@@ -24,7 +24,7 @@ _peers = itertools.count(1)
 
 
 class ConnectionEnded(Exception):
-    """The connection ended; its text says why."""
+    """The connection ended. Its text says why."""
 
 
 def peer_name() -> str:
@@ -71,7 +71,7 @@ class SocketConnection:
 
 
 async def _attempted(doing: Awaitable[Any]) -> Any:
-    """Await what a WebSocket does; raise ConnectionEnded, which says why, where it has ended."""
+    """Await what a WebSocket does. Raise ConnectionEnded, which says why, where it has ended."""
     from websockets.exceptions import ConnectionClosed
 
     try:
@@ -102,7 +102,7 @@ class HubConnection:
 
     @classmethod
     async def connect(cls, hub: Any) -> HubConnection:
-        """Open a connection; its events belong to the running loop."""
+        """Open a connection. Its events belong to the running loop."""
         return cls(hub)
 
     async def send(self, text: str) -> None:

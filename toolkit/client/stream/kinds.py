@@ -48,7 +48,7 @@ class LiveValue(Live):
 
     @property
     def value(self) -> FeedRow:
-        """The current value; empty before the first data."""
+        """The current value, empty before the first data."""
         rows = self.rows()
         return rows[-1] if rows else FeedRow()
 
@@ -80,7 +80,7 @@ class LiveTable(Live):
 
 
 class LiveCandles(LiveTable):
-    """Candles of one interval, oldest first; the last one still changes."""
+    """Candles of one interval, oldest first. The last one still changes."""
 
     _key = "time"
 
@@ -197,7 +197,7 @@ class LiveAccount(LiveTable):
 
     @property
     def value(self) -> FeedRow:
-        """The first record, which is the only one of a wallet; empty before the first data."""
+        """The first record, which is the only one of a wallet, empty before the first data."""
         rows = self.rows()
         return rows[0] if rows else FeedRow()
 

@@ -45,7 +45,7 @@ _MAX_ERRORS = 100
 class Update:
     """An update of a live object, the argument of its callbacks.
 
-    Attributes: `live` (the object), `kind` ("snapshot" or "incremental"), `items` (new or changed records; of a book
+    Attributes: `live` (the object), `kind` ("snapshot" or "incremental"), `items` (new or changed records, of a book
     the changed levels, quantity 0 for a removed one), `sequence`, `time` (the venue's, UTC, if the message has one).
     """
 
@@ -60,7 +60,7 @@ class Live:
     """A live object. Made by `session.stream`.
 
     Reading never blocks, except that a first `frame` waits for the first data. Callbacks run one at a time and in
-    order, on the feed's thread (with a manual clock: on the thread that advances); `errors` keeps their exceptions.
+    order, on the feed's thread (with a manual clock: on the thread that advances). `errors` keeps their exceptions.
     """
 
     _yields_items = False
@@ -91,7 +91,7 @@ class Live:
         """connecting, subscribing, live, live-unsequenced, resyncing, reconnecting, refused or closed.
 
         live-unsequenced is live on a channel whose messages have no sequence: a lost one can't be noticed. What came
-        before, or was lost while disconnected, is read from the Info API where that has it; `reason` says when not.
+        before, or was lost while disconnected, is read from the Info API where that has it, `reason` says when not.
         """
         self._client.shell.pump()
         return "closed" if self._closed else self._topic.state
@@ -103,18 +103,18 @@ class Live:
 
     @property
     def reason(self) -> str:
-        """Why it is not live, or what a live-unsequenced one does not show, in words; "" otherwise."""
+        """Why it is not live, or what a live-unsequenced one does not show, in words, "" otherwise."""
         damage = f"what came last can't be read: {self._topic.data.fault}" if self.damaged else ""
         return "closed" if self._closed else damage or self._topic.reason
 
     @property
     def dropped(self) -> int:
-        """Rows and messages so far that were left out because they could not be read; `fault` says why."""
+        """Rows and messages so far that were left out because they could not be read. `fault` says why."""
         return self._topic.data.dropped
 
     @property
     def fault(self) -> str:
-        """What could not be read last: record, field and value; "" for nothing."""
+        """What could not be read last: record, field and value, "" for nothing."""
         return self._topic.data.fault
 
     @property
@@ -124,7 +124,7 @@ class Live:
 
     @property
     def age_ms(self) -> int | None:
-        """Milliseconds since the last message was applied; None before the first."""
+        """Milliseconds since the last message was applied, None before the first."""
         received = self._topic.received_ms
         return None if received is None else max(0, self._client.shell.now_ms() - received)
 
@@ -143,7 +143,7 @@ class Live:
 
     @property
     def gaps(self) -> int:
-        """Missing sequence numbers so far; each is repaired by a fresh snapshot."""
+        """Missing sequence numbers so far. Each is repaired by a fresh snapshot."""
         return self._topic.gaps
 
     @property
@@ -203,7 +203,7 @@ class Live:
         """Return the data as a DataFrame, with the same columns and dtypes when empty.
 
         Amounts are floats, or Decimal with `exact`. `index` is the column that becomes the index (None: no column). The
-        first call waits for data, `timeout` seconds at most (10; with a manual clock it does not wait). `attrs` has
+        first call waits for data, `timeout` seconds at most (10, with a manual clock it does not wait). `attrs` has
         subject, state, stale, age_ms and sequence. Warns once a session, with DataWarning, of each field that is
         missing, or for which rows were left out. Raises StaleData when no data came, BadAnswer when what came can't be
         read, SubscriptionRefused when the venue refused, InputError for an `index` that is no column.
@@ -231,7 +231,7 @@ class Live:
         return [row(self._record, one) for one in (raw if count is None else raw[max(0, len(raw) - count) :])]
 
     def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
-        """Return the wire records; with `count` a kind may leave out all but the last ones."""
+        """Return the wire records. With `count` a kind may leave out all but the last ones."""
         return self._topic.data.records()
 
     def __len__(self) -> int:
@@ -246,8 +246,8 @@ class Live:
     def wait(self: Self, until: Until = None, timeout: Timeout | None = None) -> Self:
         """Wait, and return the object itself.
 
-        `until`: None waits for the first data, or for the next update when there is data; a number for so many further
-        updates; a function of the object until it returns true. `timeout` in seconds (10 by default; with a manual
+        `until`: None waits for the first data, or for the next update when there is data, a number for so many further
+        updates. A function of the object until it returns true. `timeout` in seconds (10 by default, with a manual
         clock it does not wait, because nothing arrives without an advance).
         Raises StaleData after the timeout, SubscriptionRefused when the venue refused, FeedError when it is closed.
         """
@@ -274,7 +274,7 @@ class Live:
         return self
 
     def _waits(self, until: Until, timeout: Timeout | None) -> Iterator[float]:
-        """Yield the seconds that are left, again and again until what is waited for has come; raise as `wait` does."""
+        """Yield the seconds that are left, again and again until what is waited for has come. Raise as `wait` does."""
         self._client.shell.pump()
         wanted = 0
         if not callable(until):
@@ -340,7 +340,7 @@ class Live:
     F = TypeVar("F", bound=Callable[[Any], object])
 
     def on_update(self, callback: F, *, begin: bool = False) -> F:
-        """Call `callback(update)` after every further update; returns it, so that it can be used as a decorator.
+        """Call `callback(update)` after every further update. Returns it, so that it can be used as a decorator.
 
         With `begin` it is called immediately with all data as a snapshot, if there is any.
         """
@@ -355,14 +355,14 @@ class Live:
         return callback
 
     def on_state(self, callback: F) -> F:
-        """Call `callback(live)` whenever `state` changes; returns it."""
+        """Call `callback(live)` whenever `state` changes. Returns it."""
         with self._client.condition:
             self._state_callbacks.append(callback)
             self._seen_state = self._topic.state
         return callback
 
     def off(self, callback: Callable[..., object]) -> None:
-        """Remove a `callback`; one that is not registered is ignored."""
+        """Remove a `callback`. One that is not registered is ignored."""
         with self._client.condition:
             for callbacks in (self._callbacks, self._state_callbacks):
                 while callback in callbacks:
@@ -371,7 +371,7 @@ class Live:
     def __iter__(self) -> Iterator[Any]:
         """Iterate over further updates, until it is closed.
 
-        A LiveLog yields each new record in order; others yield the object itself after an update, once when several
+        A LiveLog yields each new record in order, others yield the object itself after an update, once when several
         came meanwhile. With a manual clock the iteration ends after everything that has arrived.
         """
         # Not a generator itself: the backlog has to be open from the call on, not from the first `next`.
@@ -392,7 +392,7 @@ class Live:
                         self._client.condition.wait(_WAIT_SLICE_SECONDS)
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        """As plain iteration, awaited; with a manual clock it waits until another task advances the venue."""
+        """As plain iteration, awaited. With a manual clock it waits until another task advances the venue."""
         return self._aiterate(self._open_backlog())
 
     async def _aiterate(self, backlog: deque[Any]) -> AsyncIterator[Any]:
@@ -427,7 +427,7 @@ class Live:
         return [backlog for _, backlog in found if backlog is not None]
 
     def _on_event(self, event: FeedEvent) -> list[Callback]:
-        """Take an event of the subscription, under the lock; return the callbacks to call."""
+        """Take an event of the subscription, under the lock. Return the callbacks to call."""
         for wake in self._wakers:
             wake()
         changed: list[Callback] = []
@@ -473,7 +473,7 @@ class Live:
         return run
 
     def close(self) -> None:
-        """End the subscription; the data stays readable. Closing again does nothing."""
+        """End the subscription. The data stays readable. Closing again does nothing."""
         if not self._closed:
             self._closed = True
             self._client.unsubscribe(self, self._topic)

@@ -1,6 +1,6 @@
 """A local copy of an order book: decimal text in, whole numbers inside, best levels out.
 
-Prices keep the text they came with; they are ordered by exact integers, so no binary float is involved.
+Prices keep the text they came with. They are ordered by exact integers, so no binary float is involved.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LocalBookSide:
         self.keys = sorted(self._levels)
 
     def apply(self, changes: Iterable[Sequence[str]]) -> None:
-        """Set the quantity of each changed level; "0" removes it."""
+        """Set the quantity of each changed level, "0" removes it."""
         sign, price_keys, levels, keys = self._sign, self._price_keys, self._levels, self.keys
         for px, qty in changes:
             key = sign * price_keys[px]

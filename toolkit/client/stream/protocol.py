@@ -30,10 +30,10 @@ _FIRST_SNAPSHOT = "waiting for the first snapshot"
 class FeedProtocol(TopicUpdates):
     """Subscriptions over one connection that may break at any time.
 
-    Attributes: `phase`; `topics` by subject; `connect_at_ms` (when to connect, None for not at all); `reason` (why the
-    last connection ended); `reconnects` (a count); `attempts` (connections in a row that did not last); `heard_ms`
-    (when the last message of any kind came, None while not connected); `watch_ms` (a ping is sent after so long without
-    a message, None to wait for the heartbeat); and those of TopicUpdates.
+    Attributes: `phase`, `topics` by subject, `connect_at_ms` (when to connect, None for not at all), `reason` (why the
+    last connection ended), `reconnects` (a count), `attempts` (connections in a row that did not last), `heard_ms`
+    (when the last message of any kind came, None while not connected), `watch_ms` (a ping is sent after so long without
+    a message, None to wait for the heartbeat), and those of TopicUpdates.
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -72,7 +72,7 @@ class FeedProtocol(TopicUpdates):
         return topic
 
     def unsubscribe(self, topic: Topic, now_ms: int) -> None:
-        """Remove one user of the topic; the last one ends the subscription."""
+        """Remove one user of the topic. The last one ends the subscription."""
         topic.users -= 1
         if topic.users > 0 or topic.state == "closed":
             return
@@ -126,7 +126,7 @@ class FeedProtocol(TopicUpdates):
         self.attempts += 1
 
     def received(self, text: str | bytes, now_ms: int) -> None:
-        """Take one message of the venue. Never raises; a damaged message leads to a fresh snapshot or a reconnect."""
+        """Take one message of the venue. Never raises, a damaged message leads to a fresh snapshot or a reconnect."""
         if self._pong_due_ms is not None and self.watch_ms is not None:
             self.needs_shell = True  # which sleeps until the answer is overdue: the next ping of a watch is due before
         self._pong_due_ms, self.heard_ms = None, now_ms  # any message proves that the connection is alive
@@ -165,7 +165,7 @@ class FeedProtocol(TopicUpdates):
             self._check(topic, now_ms)
 
     def deadline(self) -> int | None:
-        """Return the time in ms at which `tick`, `data_to_send` or connecting is due next; None for never."""
+        """Return the time in ms at which `tick`, `data_to_send` or connecting is due next, None for never."""
         if self.phase == "waiting":
             return self.connect_at_ms
         if self.phase != "open":
@@ -210,7 +210,7 @@ class FeedProtocol(TopicUpdates):
         return events
 
     def take_fills(self, now_ms: int) -> list[Topic]:
-        """Return the topics whose records should be read from the Info API now; `filled` takes each result."""
+        """Return the topics whose records should be read from the Info API now. `filled` takes each result."""
         due = []
         for topic in self.topics.values():
             if topic.fill_due_ms is not None and topic.fill_due_ms <= now_ms and not topic.filling:
@@ -219,7 +219,7 @@ class FeedProtocol(TopicUpdates):
         return due
 
     def filled(self, topic: Topic, data: Mapping[str, Any] | None, now_ms: int, failure: str = "") -> None:
-        """Take what the Info API has of a topic, in the form of a snapshot; None when it has nothing or failed."""
+        """Take what the Info API has of a topic, in the form of a snapshot, None when it has nothing or failed."""
         topic.filling = False
         if self.topics.get(topic.subject) is not topic or self.phase != "open":
             return

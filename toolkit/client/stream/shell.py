@@ -1,7 +1,7 @@
 """Shells of the feed: they move texts between the protocol and a connection.
 
 ThreadShell runs on a background thread with its own event loop, so that notebook cells stay responsive and the
-notebook's loop is not patched; the thread starts with the first subscription and ends with the last. DirectShell has no
+notebook's loop is not patched. The thread starts with the first subscription and ends with the last. DirectShell has no
 thread: it reads from a venue with a manual clock after each of its commands.
 """
 
@@ -162,7 +162,7 @@ class ThreadShell:
         self._client.dispatch()
 
     async def _communicate(self, connection: Connection) -> str:
-        """Send and receive until the connection ends or must end; return why."""
+        """Send and receive until the connection ends or must end. Return why."""
         client, protocol = self._client, self._client.protocol
         with client.condition:
             protocol.opened(self.now_ms())
@@ -211,7 +211,7 @@ class ThreadShell:
                 self._start(read, "toolkit-history")
 
     async def _read(self, connection: Connection) -> str:
-        """Pass what arrives to the protocol until the connection ends; return why it ended."""
+        """Pass what arrives to the protocol until the connection ends. Return why it ended."""
         client, protocol = self._client, self._client.protocol
         assert self._woken is not None
         try:
@@ -258,7 +258,7 @@ class DirectShell:
         self._due = self._stuck = False
 
     def now_ms(self) -> int:
-        """Return the venue's time; after a revert it continues from where it was, because the protocol's clock may
+        """Return the venue's time. After a revert it continues from where it was, because the protocol's clock may
         not go back."""
         venue_ms = self._venue_now_ms()
         self._offset_ms = max(self._offset_ms, self._last_ms - venue_ms)
@@ -317,7 +317,7 @@ class DirectShell:
         self._stuck = True
 
     def _step(self) -> bool:
-        """Read, tick and send once; return whether anything was read or sent."""
+        """Read, tick and send once. Return whether anything was read or sent."""
         client, protocol = self._client, self._client.protocol
         with client.condition:
             connect_at_ms = protocol.connect_at_ms

@@ -253,7 +253,7 @@ class StreamHealth(Suggesting):
 
     @property
     def age_ms(self) -> int | None:
-        """Milliseconds since the last message of any kind, answers to pings included; None while not connected."""
+        """Milliseconds since the last message of any kind, answers to pings included, None while not connected."""
         if self._client is None:
             return None
         self._client.shell.pump()
@@ -290,7 +290,7 @@ class StreamHealth(Suggesting):
 
 
 class AsyncLive(Generic[L]):
-    """A live object whose `wait` and `frame` are awaited; everything else is delegated to `sync`, the object itself."""
+    """A live object whose `wait` and `frame` are awaited. Everything else is delegated to `sync`, the object itself."""
 
     def __init__(self, sync: L) -> None:
         self.sync = sync

@@ -1,7 +1,7 @@
 """What messages, silence and time do to one topic: sequences, snapshots, gaps, and what to request next. No I/O.
 
 Not every channel sends a snapshot, `type` or `sequence` (see `protocol.reads.feed`). One without snapshots is live once
-the venue acknowledges it; what it does not show is then read elsewhere. One without sequences is live-unsequenced.
+the venue acknowledges it. What it does not show is then read elsewhere. One without sequences is live-unsequenced.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Settings:
     """Time-outs, back-off and rate limit of a feed. All times in milliseconds.
 
     Attributes: `heartbeat_ms` (interval between pings), `answer_ms` (how long a pong or a snapshot may take),
-    `connect_ms`, `backoff_ms` and `backoff_max_ms` (first and longest pause before reconnecting; doubled each time,
+    `connect_ms`, `backoff_ms` and `backoff_max_ms` (first and longest pause before reconnecting, doubled each time,
     times a random 0.5–1), `settle_ms` (a connection or subscription that held so long starts again with the first
-    pause), `rate` (messages within a second, None for no limit), `silence_ms` (by channel; by default the channel's
-    own), `consecutive` (sequences grow by one; False for a venue that only promises growing ones), `linger_ms` (a
+    pause), `rate` (messages within a second, None for no limit), `silence_ms` (by channel, by default the channel's
+    own), `consecutive` (sequences grow by one, False for a venue that only promises growing ones), `linger_ms` (a
     connection without subscriptions is closed after so long).
     """
 
@@ -50,9 +50,9 @@ class Settings:
 class TopicUpdates:
     """The part of a FeedProtocol that applies messages to topics and requests fresh snapshots.
 
-    Attributes: `must_close` (a reason to drop the connection now, or ""); `needs_shell` (a received message made
-    something to send, a reason to close or a new deadline); `fills_history` (a shell reads from the Info API what the
-    feed does not show); `speed` (how fast the venue's time passes on the clock of `now_ms`).
+    Attributes: `must_close` (a reason to drop the connection now, or ""), `needs_shell` (a received message made
+    something to send, a reason to close or a new deadline), `fills_history` (a shell reads from the Info API what the
+    feed does not show), `speed` (how fast the venue's time passes on the clock of `now_ms`).
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -63,7 +63,7 @@ class TopicUpdates:
         self.speed: Callable[[], float] = lambda: 1.0
         self._random = rng or random.Random()
         self._outbox: deque[tuple[str, str, str]] = deque()
-        """(text, method, subject) of messages that wait to be sent; a ping has no method."""
+        """(text, method, subject) of messages that wait to be sent. A ping has no method."""
         self._sent_at_ms: deque[int] = deque()
         self._events: list[FeedEvent] = []
 
@@ -205,7 +205,7 @@ class TopicUpdates:
         self._events.append(FeedEvent(topic, kind, topic.state, items, topic.sequence, time_ms))
 
     def _set_live(self, topic: Topic, now_ms: int, *, sequenced: bool, quietly: bool = False) -> None:
-        """Set a live state; the event of a snapshot (`quietly`) says so itself."""
+        """Set a live state. The event of a snapshot (`quietly`) says so itself."""
         state: TopicState = "live" if sequenced else "live-unsequenced"
         if topic.state == state:
             return
@@ -224,7 +224,7 @@ class TopicUpdates:
         self._lose(topic, now_ms)
 
     def _lose(self, topic: Topic, now_ms: int) -> None:
-        """Note that records may be missing; they are read from the Info API where it has them."""
+        """Note that records may be missing. They are read from the Info API where it has them."""
         topic.data.add_hole()
         if self.fills_history:
             topic.fill_due_ms, self.needs_shell = now_ms, True
@@ -254,7 +254,7 @@ class TopicUpdates:
                         topic.fill_due_ms = now_ms
 
     def _miss_snapshot(self, topic: Topic, now_ms: int) -> None:
-        """Request a late snapshot again; after several requests do without it, or with another connection."""
+        """Request a late snapshot again. After several requests do without it, or with another connection."""
         if topic.attempts < _MAX_ATTEMPTS:
             self._resync(topic, now_ms, f"no snapshot came within {self.settings.answer_ms} ms")
         elif topic.channel.needs_no_data:
@@ -266,7 +266,7 @@ class TopicUpdates:
             topic.snapshot_due_ms, topic.fill_due_ms, self.needs_shell = None, now_ms, True
 
     def _repair(self, topic: Topic, now_ms: int, reason: str) -> None:
-        """Request a fresh snapshot; where there is none, read elsewhere what a damaged message may have said."""
+        """Request a fresh snapshot. Where there is none, read elsewhere what a damaged message may have said."""
         if topic.is_live and not topic.has_snapshots and topic.channel.needs_no_data:
             self._lose(topic, now_ms)
         else:
@@ -324,7 +324,7 @@ class TopicUpdates:
 
 
 def _whole(value: Any) -> int | None:
-    """Return a number that came as a number or as text; None for anything else."""
+    """Return a number that came as a number or as text, None for anything else."""
     if type(value) is int:  # nearly always
         return value
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
@@ -353,9 +353,9 @@ class FeedEvent:
 class Topic:
     """One wire subscription and the state built from its messages.
 
-    Attributes: `subject`; `state`; `reason` (why it is not live, in words); `sequence` (of the last applied message);
-    `received_ms` (when that message came); `gaps`, `duplicates`, `resyncs` (counts); `error` (why the venue refused
-    it); `data` (the ChannelState built from the messages); `users` (live objects that share it).
+    Attributes: `subject`, `state`, `reason` (why it is not live, in words), `sequence` (of the last applied message),
+    `received_ms` (when that message came), `gaps`, `duplicates`, `resyncs` (counts), `error` (why the venue refused
+    it), `data` (the ChannelState built from the messages), `users` (live objects that share it).
 
     For the protocol: `awaiting_snapshot` (one was requested), `snapshot_due_ms` (it is late after that time),
     `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap), `attempts` (resyncs

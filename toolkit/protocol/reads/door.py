@@ -30,7 +30,7 @@ _NO_SCALAR = frozenset((list, dict, bool))
 
 
 def read(field: RecordField, value: Any) -> Any:
-    """Return a value as the type of its field: Decimal, int (times in ms), bool or text; None where there is none.
+    """Return a value as the type of its field: Decimal, int (times in ms), bool or text, None where there is none.
 
     Numbers may come as text, and text as numbers. Raises ValueError for a value that does not fit.
     """
@@ -92,7 +92,7 @@ def whole(value: Any) -> int:
 
 
 def fault(record: Record, row: Any) -> str:
-    """Return why a row can't be used, which names the field; "" for one that has all that the record needs."""
+    """Return why a row can't be used, which names the field, "" for one that has all that the record needs."""
     if not isinstance(row, Mapping):
         return f"{shown(row)} is not an object"
     for field in record.needed:

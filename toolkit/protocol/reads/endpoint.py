@@ -41,7 +41,7 @@ class Param:
 
     Attributes: `wire` (name in the query), `name` (name in Python), `kind`, `about`, `required`, `default`, `low` and
     `high` (bounds of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own
-    account), `multiple` (integers must be multiples of it), `unless` (another parameter; if given, `fill` is skipped).
+    account), `multiple` (integers must be multiples of it), `unless` (another parameter, if given, `fill` is skipped).
     """
 
     wire: str
@@ -124,7 +124,7 @@ class Param:
 def param(line: str) -> Param:
     """Return the parameter that a line `wire name kind[:detail][!] [option=value …] — description` declares.
 
-    `!` is for required; the detail of a kind is the enum's name or the choices. The options are `default`, `range`
+    `!` is for required. The detail of a kind is the enum's name or the choices. The options are `default`, `range`
     (low..high), `multiple`, `fill` and `unless`.
     """
     head, _, about = line.partition(" — ")

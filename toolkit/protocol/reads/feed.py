@@ -1,6 +1,6 @@
 """The live feed on the wire: one declaration for each channel, and the messages of client and venue.
 
-Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS; `feed_records` has the fields of
+Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS. `feed_records` has the fields of
 each item and the reference table of the documentation. Source: docs/published.md, "WebSocket". Rules marked [L] are
 decisions of the local venue.
 
@@ -119,12 +119,12 @@ _FIELDS = {
 class Channel:
     """One channel: the fields of its subscription, the contents of its data and how messages are applied.
 
-    Attributes: `type` (wire name of subscription and channel); `fields` of the subscription; `style` (see the module);
-    `key` (member of `data` that holds the items, "" if `data` itself is the item); `about` (one sentence for the
-    reference); `identity` (fields that identify an item); `conflate` (a slow reader may get one newer message instead
-    of many); `silence_ms` (a client subscribes again after a longer silence); `quiet` (silence is normal: the data is
-    not called stale then); `also` (further members of `data`); `typed` and `sequenced` (as published, messages have
-    `type`, `sequence`); `columns` (fields of an item as published, where they are fewer than those of the record).
+    Attributes: `type` (wire name of subscription and channel), `fields` of the subscription, `style` (see the module),
+    `key` (member of `data` that holds the items, "" if `data` itself is the item), `about` (one sentence for the
+    reference), `identity` (fields that identify an item), `conflate` (a slow reader may get one newer message instead
+    of many), `silence_ms` (a client subscribes again after a longer silence), `quiet` (silence is normal: the data is
+    not called stale then), `also` (further members of `data`), `typed` and `sequenced` (as published, messages have
+    `type`, `sequence`), `columns` (fields of an item as published, where they are fewer than those of the record).
     """
 
     type: str
@@ -157,7 +157,7 @@ class Channel:
         return _FIELDS["userAddress"] in self.fields
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the checked, canonical subscription fields; MalformedRequest names the field that is wrong."""
+        """Return the checked, canonical subscription fields. MalformedRequest names the field that is wrong."""
         known = {"type", *(one.name for one in self.fields)}
         for name in given:
             if name not in known:
@@ -339,5 +339,5 @@ def refusal(method: str, code: int, message: str, subject: str = "", retry_after
 
 
 def data_message(channel: str, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
-    """Return a data message with `type` and `sequence`; `kind` is "snapshot" or "incremental"."""
+    """Return a data message with `type` and `sequence`. `kind` is "snapshot" or "incremental"."""
     return encode({"channel": channel, "data": {"type": kind, "sequence": sequence, **data}})

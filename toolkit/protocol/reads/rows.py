@@ -6,7 +6,7 @@ description` for each field. A line of wire names alone takes them from the othe
 explains the kinds. Of the types in JSON (`REST_TYPES`), `kind#` is a number nevertheless, `kind'` is text, and `kind?`
 may be null too, as the local venue sends them. The venue does not publish a field marked [L], nor any of a record
 marked so: only the local venue is known to send them. A field whose description says when it is missing belongs to some
-rows only; one that says when it is empty may be null.
+rows only. One that says when it is empty may be null.
 """
 
 from __future__ import annotations

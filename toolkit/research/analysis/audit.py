@@ -42,7 +42,7 @@ Finding = tuple[str, bool | None, str]
 
 
 def audit(run: Any) -> pd.DataFrame:
-    """Return the findings about a run; see `Results.audit`."""
+    """Return the findings about a run. See `Results.audit`."""
     rows = [rejected(run)]
     given = getattr(run.recipe, "arguments", None)
     with trials.paused():
@@ -103,7 +103,7 @@ def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
 
 
 def _asked(run: Any) -> list[tuple[Any, ...]]:
-    """Return what a run asked for, Unix ms first; without orders its trades."""
+    """Return what a run asked for, Unix ms first. Without orders its trades."""
     table = run.orders if len(run.orders) else run.fills.assign(price=0.0, trigger_price=0.0)
     table = table.assign(ms=pd.DatetimeIndex(table["time"]).as_unit("ms").asi8).fillna({"price": 0, "trigger_price": 0})
     names = ["ms", "symbol", "side", "type", "price", "trigger_price", "quantity"]

@@ -1,9 +1,9 @@
 """How likely a result is luck: deflated Sharpe ratio, overfitting, track record length, bootstrap intervals.
 
-Sharpe ratios here are those of one period, not yearly ones, unless a name says so; a normal distribution has kurtosis
-3. Sources: [1] Bailey and López de Prado, "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), 2012; [2] the
-same, "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), 2014; [3] Bailey, Borwein, López de Prado and
-Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance 20(4), 2017; [4] Politis and Romano,
+Sharpe ratios here are those of one period, not yearly ones, unless a name says so. A normal distribution has kurtosis
+3. Sources: [1] Bailey and López de Prado, "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), 2012, [2] the
+same, "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), 2014, [3] Bailey, Borwein, López de Prado and
+Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance 20(4), 2017, [4] Politis and Romano,
 "The Stationary Bootstrap", Journal of the American Statistical Association 89, 1994.
 """
 
@@ -114,9 +114,9 @@ def min_track_record(
 def overfitting(returns: Values, parts: int | None = None) -> float:
     """Return the probability of backtest overfitting, PBO of [3], by combinatorially symmetric cross-validation.
 
-    `returns` has one row a period and one column a trial. The rows are cut into `parts` (even; default 16, less when
+    `returns` has one row a period and one column a trial. The rows are cut into `parts` (even, default 16, less when
     there are few rows). For each half of the parts the trial with the highest Sharpe ratio in it is ranked in the other
-    half; PBO is how often it is in the lower half there: near 0 when choosing helps, 0.5 when it is noise. NaN with
+    half. PBO is how often it is in the lower half there: near 0 when choosing helps, 0.5 when it is noise. NaN with
     fewer than two trials or four rows.
     """
     rows, trials = returns.shape
@@ -219,7 +219,7 @@ class Trials:
     or data are another trial. `len(trials)` is their number, `trials.frame()` a table, and `trials.clear()` begins
     again, for a question that has nothing to do with the last.
 
-    They are kept in one file a project, `trials.path`, that several processes share; see
+    They are kept in one file a project, `trials.path`, that several processes share. See
     `trial_file.project_file`. The variable TOOLKIT_TRIALS names another one, and "off" counts in this process only. A
     file that is damaged or can't be written is left as it is, with a DataWarning.
     """
@@ -231,7 +231,7 @@ class Trials:
 
     @property
     def path(self) -> Path | None:
-        """The file; None where trials are counted in this process only."""
+        """The file, None where trials are counted in this process only."""
         return project_file() if self._opened is None else self._opened[1]
 
     def _file(self) -> sqlite3.Connection:
@@ -249,7 +249,7 @@ class Trials:
             return self._opened[2].execute(statement, values).fetchall()
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:
-        """Count a run; one with a key that is known counts once."""
+        """Count a run. One with a key that is known counts once."""
         if not self._paused.get():
             self._run(_COUNT, (key, sharpe))
 
@@ -274,7 +274,7 @@ class Trials:
             yield
 
     def variance(self) -> float:
-        """Return the variance of the known yearly Sharpe ratios; 0 with fewer than two."""
+        """Return the variance of the known yearly Sharpe ratios, 0 with fewer than two."""
         rows = self._run("SELECT sharpe FROM trials WHERE sharpe IS NOT NULL ORDER BY number")
         known = [sharpe for (sharpe,) in rows if abs(sharpe) < float("inf")]
         return statistics.variance(known) if len(known) > 1 else 0.0
@@ -285,7 +285,7 @@ class Trials:
         return pd.DataFrame(rows, columns=["key", "sharpe"]).astype({"key": "str", "sharpe": "float64"})
 
     def clear(self) -> None:
-        """Begin again at 0; a file that can't be read is removed."""
+        """Begin again at 0. A file that can't be read is removed."""
         self._run("DELETE FROM trials")
         if self.path is not None and not self._run("PRAGMA database_list")[0][2]:  # it is counted in memory
             self.path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 """Performance measures of a run: pure functions, each with its formula.
 
-`equity` is a Series of USDC over an increasing UTC DatetimeIndex; `fills` and `funding` are the frames of `Results`.
+`equity` is a Series of USDC over an increasing UTC DatetimeIndex. `fills` and `funding` are the frames of `Results`.
 Each measure also takes a `Curve`, the arrays of a run, from which sweeps measure without making a frame.
 Ratios are plain numbers (0.1 is 10 %). A measure without the data it needs (no trades, no time, no variation) is NaN
 rather than 0 or infinity. A year has 365 days, because the venue never closes.
@@ -73,7 +73,7 @@ class Curve:
 
     @cached_property
     def spacing_ms(self) -> int:
-        """The usual distance of two points, ms: the median gap; 0 with fewer than two."""
+        """The usual distance of two points, ms: the median gap, 0 with fewer than two."""
         if len(self.times) < 2:
             return 0
         gaps = self.times[1:] - self.times[:-1]
@@ -83,7 +83,7 @@ class Curve:
 
     @property
     def sampling_ms(self) -> int:
-        """The spacing at which risk is measured, ms; see `sampling_period`."""
+        """The spacing at which risk is measured, ms. See `sampling_period`."""
         spacing = self.spacing_ms if len(self.times) > 1 else DAY_MS
         if self.elapsed_ms >= 30 * DAY_MS:
             return max(spacing, DAY_MS)
@@ -107,13 +107,13 @@ class Curve:
 
     @cached_property
     def lasting(self) -> Values:
-        """How long each point lasts, ms: until the next one; the last lasts no time."""
+        """How long each point lasts, ms: until the next one, the last lasts no time."""
         gaps = np.zeros(len(self.times))
         gaps[:-1] = self.times[1:] - self.times[:-1]
         return gaps
 
     def leverage(self) -> Values:
-        """Return gross notional over equity at every point; 0 without equity."""
+        """Return gross notional over equity at every point, 0 without equity."""
         found = _over(self.gross, self.equity)
         return found if _positive(found + 1) else np.nan_to_num(found, posinf=0.0, neginf=0.0)
 
@@ -417,13 +417,13 @@ def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFram
 
 
 def trip_profits(curve: Curve) -> Values:
-    """Return the net of each position from flat to flat, symbol by symbol; see `round_trips`."""
+    """Return the net of each position from flat to flat, symbol by symbol. See `round_trips`."""
     found = [trips.nets for trips in _trips(curve)]
     return np.concatenate(found) if found else NOTHING
 
 
 def deviation(returns: Values) -> float:
-    """Return the sample standard deviation, with n − 1; NaN of less than two returns."""
+    """Return the sample standard deviation, with n − 1. NaN of less than two returns."""
     if len(returns) < 2:
         return NAN
     around = returns - add(returns) / len(returns)
@@ -431,7 +431,7 @@ def deviation(returns: Values) -> float:
 
 
 def ratio(returns: Values, spread: float, risk_free: float = 0.0) -> float:
-    """Return the Sharpe ratio of one period; NaN without variation. `spread` is the deviation of the returns."""
+    """Return the Sharpe ratio of one period, NaN without variation. `spread` is the deviation of the returns."""
     mean = float(add(returns)) / len(returns) if len(returns) else 0.0
     if not spread > 1e-12 * abs(mean):
         return NAN  # all variation is rounding
@@ -455,7 +455,7 @@ class _Trips(NamedTuple):
     lasts: NDArray[np.int64]
 
     def total(self, amounts: Values, carried: Values | None = None) -> Values:
-        """Return the sum of each trip; `carried` are the parts of ending fills that belong to the next trip."""
+        """Return the sum of each trip. `carried` are the parts of ending fills that belong to the next trip."""
         found: Values = np.add.reduceat(amounts[: self.lasts[-1] + 1], self.firsts)
         if carried is not None:
             found[1:] += carried[self.lasts[:-1]]
@@ -507,7 +507,7 @@ def _values(series: pd.Series[float]) -> Values:
 
 
 def _mean(values: Values, lasting: Values) -> float:
-    """Return the mean of values by how long each lasts; the plain mean without time."""
+    """Return the mean of values by how long each lasts, the plain mean without time."""
     if not len(values):
         return NAN
     elapsed = add(lasting)

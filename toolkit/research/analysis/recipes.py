@@ -19,7 +19,7 @@ from ..strategy import Strategy
 
 
 class Repeatable(Protocol):
-    """What a repeatable function returns; `Results` is one."""
+    """What a repeatable function returns. `Results` is one."""
 
     @property
     def recipe(self) -> Any:
@@ -38,7 +38,7 @@ R = TypeVar("R", bound=Repeatable)
 
 @dataclass(frozen=True)
 class Recipe:
-    """A function that makes Results, and its arguments by name; frames among them are copies."""
+    """A function that makes Results, and its arguments by name. Frames among them are copies."""
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Recipe:
         return self.function(**{**self.arguments, **changes})
 
     def pack(self) -> bytes:
-        """Return it as bytes; classes and functions of a notebook are kept by value."""
+        """Return it as bytes. Classes and functions of a notebook are kept by value."""
         import cloudpickle  # type: ignore[import-untyped]
 
         packed: bytes = cloudpickle.dumps(self)
@@ -65,7 +65,7 @@ class PackedRecipe:
     def run(self, changes: Mapping[str, Any]) -> Any:
         """Unpack it, and call its function again. Raises ToolkitError in another version of Python.
 
-        Its bytecode is that of the version that saved it; another one can crash on it, or do something else.
+        Its bytecode is that of the version that saved it. Another one can crash on it, or do something else.
         """
         import cloudpickle
 
@@ -98,7 +98,7 @@ class NotRepeatable:
 def repeatable(function: Callable[P, R]) -> Callable[P, R]:
     """Keep the arguments of each call with its Results, for `rerun`, and describe them in their settings.
 
-    A `session` among them holds keys and the state of a venue; such a run has its own recipe: a backtest on its bars.
+    A `session` among them holds keys and the state of a venue. Such a run has its own recipe: a backtest on its bars.
     """
     signature = inspect.signature(function)
     further = next((each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD), "")

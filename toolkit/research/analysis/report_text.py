@@ -11,7 +11,7 @@ import pandas as pd
 
 
 def percent(value: float) -> str:
-    """Return a ratio as percent; a small one keeps two digits."""
+    """Return a ratio as percent. A small one keeps two digits."""
     if math.isnan(value):
         return "–"
     shown = f"{value:,.2%}" if abs(value) < 100 else f"{value:.1e}"
@@ -24,7 +24,7 @@ def number(value: float) -> str:
 
 
 def usdc(value: float) -> str:
-    """Return an amount of USDC; one below a cent keeps its digits."""
+    """Return an amount of USDC. One below a cent keeps its digits."""
     decimals = 2 if abs(value) >= 0.01 or abs(value) < 1e-6 else 6
     return "–" if math.isnan(value) else minus(f"{value:,.{decimals}f} USDC")
 
@@ -77,7 +77,7 @@ MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def readable(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return measures by name as people read them; what is no measure stays as it is."""
+    """Return measures by name as people read them. What is no measure stays as it is."""
     known = {name: MEASURES.get(str(name), (str(name), lambda value: value)) for name in values.index}
     found = {known[name][0]: known[name][1](value) for name, value in values.items()}
     return pd.Series(found, dtype="object", name=values.name)

@@ -40,7 +40,7 @@ FILLS = {
     **dict.fromkeys(("role", "type"), "str"),
     "order_id": "int64",
 }
-"""Columns of `Results.fills`; side BUY or SELL, role MAKER or TAKER, amounts in USDC (fee > 0 is paid)."""
+"""Columns of `Results.fills`. Side BUY or SELL, role MAKER or TAKER, amounts in USDC (fee > 0 is paid)."""
 
 ORDERS = {
     **{"time": TIME, "symbol": "str", "order_id": "int64"},
@@ -48,30 +48,30 @@ ORDERS = {
     **dict.fromkeys(("price", "trigger_price", "quantity", "filled"), "float64"),
     **{"status": "str", "reason": "str", "updated": TIME},
 }
-"""Columns of `Results.orders`; price is NaN for a market order, trigger_price without a trigger; reason is that of a
+"""Columns of `Results.orders`. Price is NaN for a market order, trigger_price without a trigger. Reason is that of a
 rejection or cancel, updated the time of the last change."""
 
 FUNDING = {**{"time": TIME, "symbol": "str"}, **dict.fromkeys(("position", "price", "rate", "payment"), "float64")}
-"""Columns of `Results.funding`; payment > 0 was received, < 0 was paid, in USDC."""
+"""Columns of `Results.funding`. Payment > 0 was received, < 0 was paid, in USDC."""
 
 TRANSFERS = {"time": TIME, "kind": "str", "symbol": "str", "amount": "float64"}
 """Columns of `Results.transfers`: other changes of the balance (liquidation fees, losses covered for a bankrupt
-account, deposits during the run), in USDC; amount > 0 was received."""
+account, deposits during the run), in USDC. Amount > 0 was received."""
 
 SHOWN_ELSEWHERE = ("TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISOLATED_MARGIN")
 """Kinds of ledger entries that are not transfers, because fills and funding show them."""
 
 EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
-"""Columns of `Results.equity`, on a UTC index; equity = balance + unrealized, USDC."""
+"""Columns of `Results.equity`, on a UTC index, equity = balance + unrealized, USDC."""
 
 EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
 FORMAT = 2
-"""Number of the format of saved results; format 1 had no seals and its recipe no version of Python."""
+"""Number of the format of saved results. Format 1 had no seals and its recipe no version of Python."""
 _KIND = FileKind("results", FORMAT, "make the run again, or load a copy")
 SCHEMA = "bb132f11979d7ad6"
-"""Hash of frames and columns; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of frames and columns. tests/test_persisted_formats.py says what to do on a change."""
 META_FILE, RECIPE_FILE = "meta.json", "recipe.pickle"
 NOT_KEPT = NotRepeatable("how it was made was not kept")
 
@@ -133,7 +133,7 @@ class Results:
     Attributes:
         name, params: the strategy's name and its parameters.
         settings, recipe: settings of the run (models, seed, fees …), and how it can be made again.
-        equity: index time, columns of EQUITY; the first row is the state before the first fill.
+        equity: index time, columns of EQUITY. The first row is the state before the first fill.
         positions: index as `equity`, one column a symbol: signed quantity.
         marks: index as `equity`, one column a symbol: its mark price.
         fills, orders, funding, transfers, events: columns of FILLS, ORDERS, FUNDING, TRANSFERS, EVENTS.
@@ -213,9 +213,9 @@ class Results:
     def audit(self) -> pd.DataFrame:
         """Return what may be wrong with the run, one row a check: found (boolean, NA: not known), detail.
 
-        Checks: "rejected" orders; "look-ahead" (the run is made again on data that ends at some of its orders; a peek
-        at less than the latency is not found); "ties" and "queue" (fills with 1 ns more latency, and under each queue
-        model); "gaps" in the data; "volume" (more filled than the bar's); "trials". It makes the run about a dozen
+        Checks: "rejected" orders. "look-ahead" (the run is made again on data that ends at some of its orders, a peek
+        at less than the latency is not found). "ties" and "queue" (fills with 1 ns more latency, and under each queue
+        model), "gaps" in the data, "volume" (more filled than the bar's), "trials". It makes the run about a dozen
         times. The repr and the report then show what was found.
         """
         from .audit import audit
@@ -224,7 +224,7 @@ class Results:
         return found
 
     def audited_in_short(self) -> str:
-        """Return what `audit` found as one line; before it is called, the rejected orders; "" for nothing."""
+        """Return what `audit` found as one line. Before it is called, the rejected orders, "" for nothing."""
         from .audit import in_short, rejected
 
         if "audited" in self.__dict__:
@@ -234,7 +234,7 @@ class Results:
 
     @property
     def drawdown(self) -> pd.Series[float]:
-        """Growth over its highest value so far, minus one; see `metrics.drawdown`."""
+        """Growth over its highest value so far, minus one. See `metrics.drawdown`."""
         return formulas.drawdown(self.growth)
 
     @property
@@ -258,15 +258,15 @@ class Results:
 
     @property
     def round_trips(self) -> pd.DataFrame:
-        """One row for each position from flat to flat; see `metrics.round_trips`."""
+        """One row for each position from flat to flat. See `metrics.round_trips`."""
         return formulas.round_trips(self.fills)
 
     @property
     def attribution(self) -> pd.DataFrame:
-        """Profit by symbol: price, fees (≤ 0), funding, other and net, in USDC; the last row is TOTAL.
+        """Profit by symbol: price, fees (≤ 0), funding, other and net, in USDC. The last row is TOTAL.
 
         price = Σ sells − Σ buys + value held at the end − value held at the start (both at mark), before fees.
-        `other` are the transfers; those without a symbol are in a row ACCOUNT. The total's net is the change of equity.
+        `other` are the transfers. Those without a symbol are in a row ACCOUNT. The total's net is the change of equity.
         """
         symbols = list(self.positions.columns)
         notional = self.positions * self.marks if len(self.positions) else pd.DataFrame(0.0, [0], symbols)
@@ -312,12 +312,12 @@ class Results:
         return curve.sampled_every(curve.periods_ms(most)).returns
 
     def luck(self, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
-        """Return how likely this result is luck, as one Series; `toolkit.research.luck` has the formulas and sources.
+        """Return how likely this result is luck, as one Series. `toolkit.research.luck` has the formulas and sources.
 
-        sharpe (yearly) and total return with their bootstrap intervals (`confidence`, from `seed`); observations,
-        period, skew and kurtosis of the sampled returns; probabilistic_sharpe and deflated_sharpe: the probabilities
+        sharpe (yearly) and total return with their bootstrap intervals (`confidence`, from `seed`). Observations,
+        period, skew and kurtosis of the sampled returns. probabilistic_sharpe and deflated_sharpe: the probabilities
         that the true Sharpe ratio is above 0, of one trial and of the best of `trials` (default: all that were run in
-        this project, `toolkit.research.trials`); expected_max_sharpe: what the best of them shows without skill;
+        this project, `toolkit.research.trials`). expected_max_sharpe: what the best of them shows without skill.
         min_track_record: the time after which this ratio would be above 0 with 95 %, and track_record, the time there
         was.
         """
@@ -366,7 +366,7 @@ class Results:
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
 
     def save(self, folder: str | Path) -> Path:
-        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it.
+        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`. Returns it.
 
         meta.json is written last and names the run that all files belong to, so that a folder that was only partly
         replaced is not read as one run. Raises OSError.

@@ -348,7 +348,7 @@ TABLE = (
     "", "fills", "round_trips", "hit_rate", "profit_factor", "mean_trip",
     "", "turnover", "time_in_market", "leverage_max", "fee_share",
 )  # fmt: skip
-"""Measures of the static page; "" is a rule between them."""
+"""Measures of the static page. "" is a rule between them."""
 
 
 def _draw_table(axes: Axes, run: Run, theme: Theme) -> None:

@@ -14,11 +14,11 @@ from ...stored import databases
 from ...stored.seals import FileKind
 
 VARIABLE = "TOOLKIT_TRIALS"
-"""Names another file; "off" counts in this process only."""
+"""Names another file, "off" counts in this process only."""
 FORMAT = 1
 """Number of the format."""
 SCHEMA = "39e1fd1d3b09ce1b"
-"""Hash of the table; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of the table. tests/test_persisted_formats.py says what to do on a change."""
 _KIND = FileKind("trials", FORMAT, "move it away, or call toolkit.research.trials.clear()")
 _TABLE = "CREATE TABLE trials (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sharpe REAL) STRICT"
 
@@ -38,7 +38,7 @@ def project_file() -> Path | None:
 
 
 def open_trials(path: Path | None) -> sqlite3.Connection:
-    """Open a file of trials, or make it; several processes may have it open. Where it can't be used: `in_memory`."""
+    """Open a file of trials, or make it. Several processes may have it open. Where it can't be used: `in_memory`."""
     if path is None:
         return in_memory(None)
     try:

@@ -243,7 +243,7 @@ def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
 
 
 def _round_to_steps(units: Array, steps: Array) -> Array:
-    """Return quantities rounded towards zero to whole steps; float noise just below a step counts as the step."""
+    """Return quantities rounded towards zero to whole steps. Float noise just below a step counts as the step."""
     if not steps.any():
         return units
     whole = np.trunc(units / np.where(steps > 0, steps, 1.0) + np.sign(units) * 1e-9) * steps
@@ -257,7 +257,7 @@ def _notional_units(wanted: Array, closes: Array) -> Array:
 
 
 class _Market(NamedTuple):
-    """What targets are traded at: one row a bar and one column a symbol; `steps` one number a symbol."""
+    """What targets are traded at: one row a bar and one column a symbol, `steps` one number a symbol."""
 
     opens: Array
     closes: Array
@@ -267,7 +267,7 @@ class _Market(NamedTuple):
 
 
 def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: float) -> Array:
-    """Return the positions when each target is a multiple of equity at its close; loops only over changed targets."""
+    """Return the positions when each target is a multiple of equity at its close, loops only over changed targets."""
     opens, closes, steps, fee, slippage = market
     held, (early, late) = np.zeros_like(wanted), settled.costs(wanted.shape)
     changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))
@@ -293,7 +293,7 @@ def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: 
 
 
 class _Settlements(NamedTuple):
-    """The funding settlements of all symbols: bar, symbol, Unix ms, rate and price; `late`: after the bar's start."""
+    """The funding settlements of all symbols: bar, symbol, Unix ms, rate and price, `late`: after the bar's start."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
@@ -311,7 +311,7 @@ class _Settlements(NamedTuple):
 
 
 def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) -> _Settlements:
-    """Return the settlements within the bars; one at a bar's start meets the position held before it."""
+    """Return the settlements within the bars. One at a bar's start meets the position held before it."""
     found = []
     for column, bar in enumerate(bars):
         given = funding.get(bar.symbol) if isinstance(funding, Mapping) else funding
@@ -329,8 +329,8 @@ def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) ->
 class ArraysSource(RunSource):
     """The arrays of a vectorised run, and its frames, made when they are read. Targets are traded without orders.
 
-    `_held`: one row a bar and one column a symbol; `_cash`: one number a bar; `_rows`, `_columns`, `_signed`, `_prices`
-    and `_fees`: one number a trade; `_sizes` (held then) and `_payments`: one a settlement.
+    `_held`: one row a bar and one column a symbol, `_cash`: one number a bar. `_rows`, `_columns`, `_signed`, `_prices`
+    and `_fees`: one number a trade, `_sizes` (held then) and `_payments`: one a settlement.
     """
 
     def __init__(self, bars: list[Bars], market: _Market, settled: _Settlements, held: Array, capital: float) -> None:
@@ -379,7 +379,7 @@ class ArraysSource(RunSource):
         return self._fills
 
     def equity(self) -> pd.DataFrame:
-        """Return the equity curve; its balance books what is realised, by average cost."""
+        """Return the equity curve. Its balance books what is realised, by average cost."""
         fills, realised = self._fills, np.zeros(len(self.times))
         np.add.at(realised, self._rows + 1, (fills["realized_pnl"] - fills["fee"]).to_numpy())
         np.add.at(realised, self._settled.rows + 1, self._payments)

@@ -51,11 +51,11 @@ class BacktestContext(Context):
         return broker.submit_market(state, missing)
 
     def place(self, order: Order | Bracket) -> OrderHandle:
-        """Send an order; it arrives after the latency."""
+        """Send an order. It arrives after the latency."""
         return self._broker.submit(order)
 
     def cancel(self, placed: OrderHandle) -> None:
-        """Send a cancel; it arrives after the latency."""
+        """Send a cancel. It arrives after the latency."""
         if not placed.done:
             self._broker.enqueue(self._broker.state_of(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
 
@@ -86,7 +86,7 @@ class BacktestContext(Context):
         return state.in_flight_steps * state.step
 
     def price(self, symbol: str) -> float:
-        """Return the last known price, USDC; on events the mid of the book as received."""
+        """Return the last known price, USDC, on events the mid of the book as received."""
         return self._broker.price(self._broker.state_of(symbol))
 
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
@@ -129,7 +129,7 @@ class BacktestContext(Context):
         return list(self._broker.open_handles.values())
 
     def funding(self, symbol: str) -> FundingRates:
-        """Return the funding rates of the backtest; of a Series the last rate is what is predicted (0: none left)."""
+        """Return the funding rates of the backtest. Of a Series the last rate is what is predicted (0: none left)."""
         state = self._broker.state_of(symbol)
         rate, interval_ms = state.market.funding_rate / RATE, state.product.funding_interval * 1000
         if state.code in self._broker.predicted:

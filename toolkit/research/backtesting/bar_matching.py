@@ -82,7 +82,7 @@ class ReceivedHistory(BarHistory):
 
 
 class Arrival(NamedTuple):
-    """An order or cancel in flight. Times in Unix ms; `number` orders arrivals of one time, and is unique."""
+    """An order or cancel in flight. Times in Unix ms. `number` orders arrivals of one time, and is unique."""
 
     time: int
     number: int
@@ -102,9 +102,9 @@ class SymbolState:
         self.market = core.state.markets[product.code]
         self.history = ReceivedHistory(symbol, received)
         self.price = 0
-        """Last known price; 0 before the first."""
+        """Last known price, 0 before the first."""
         self.applied_bars = 0
-        """How many bars of the history `price` shows; the quiet bars after them have not touched it."""
+        """How many bars of the history `price` shows. The quiet bars after them have not touched it."""
         self.wake_low, self.wake_high = -1, NEVER
         """Nothing can happen while the price stays strictly between these."""
         self.floor_price, self.ceiling_price = -1.0, math.inf
@@ -115,11 +115,11 @@ class SymbolState:
         self.texts: dict[int, str] = {}
         """Quantities as text, by steps."""
         self.volume_left: int | None = None
-        """Steps that the market still trades in this bar; None = any number."""
+        """Steps that the market still trades in this bar, None = any number."""
         self.bar = ReplayBar(0, 0, 0, 0, 0, 0, 0)
         """The current bar in ticks and steps."""
         self.begun: dict[int, tuple[ReplayBar, Points]] | None = None
-        """The bars that have begun, in ticks and steps, with the points of their paths, by time; None: not kept."""
+        """The bars that have begun, in ticks and steps, with the points of their paths, by time, None: not kept."""
         self.started = False
         """Whether the current bar has had its first price."""
         self.priced_ms = -1
@@ -158,7 +158,7 @@ class BarMatcher(ABC):
     """The account's counterparty: prices, quotes of the house, and the simulated clock.
 
     Attributes:
-        states: symbol → SymbolState; `by_code` has them by product code.
+        states: symbol → SymbolState. `by_code` has them by product code.
         now: Unix ms.
         every_point: visit every point of every bar, also where nothing can happen.
         stale: orders or positions have changed since `update_wake_prices`.
@@ -237,7 +237,7 @@ class BarMatcher(ABC):
                     yield int(ticks) if position.long.size else -int(-ticks // 1)
 
     def _match_at(self, state: SymbolState, price: int, time: int) -> None:
-        """Set a price and fill the resting orders it has reached; triggers and liquidations follow."""
+        """Set a price and fill the resting orders it has reached. Triggers and liquidations follow."""
         self.advance_to(time)
         code = state.code
         self._set_price(state, price)
@@ -292,13 +292,13 @@ class BarMatcher(ABC):
         self.settle_changes()
 
     def taker_price(self, state: SymbolState, side: int, steps: int, slip: int | None = None) -> int:
-        """Return the price in ticks at which an order of `side` takes `steps`; `slip` replaces the slippage model."""
+        """Return the price in ticks at which an order of `side` takes `steps`. `slip` replaces the slippage model."""
         if slip is None:
             slip = self.models.slippage.ticks(state.price, steps, state.bar)
         return max(1, state.price + side * (self.liquidity.half_spread(state.price) + slip))
 
     def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
-        """Rest the quote of the house that an arriving order can take, if there is one; `withdraw` removes it."""
+        """Rest the quote of the house that an arriving order can take, if there is one, `withdraw` removes it."""
         if order.trigger_price is not None or state.volume_left == 0 or steps <= 0:
             return []
         side = 1 if order.side.startswith("BUY") else -1

@@ -56,14 +56,14 @@ class SimulatedBroker(BarMatcher):
 
     Attributes:
         arrivals: heap of the orders and cancels in flight.
-        placed: client id → handle; `open_handles` has those that are not known to be in a final state.
+        placed: client id → handle. `open_handles` has those that are not known to be in a final state.
         warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
-        settlements: funding still to come, the next one last; `predicted`: code → the rate of every one, where it is
+        settlements: funding still to come, the next one last. `predicted`: code → the rate of every one, where it is
             the same.
         fees_micro: fees paid so far, micro-USDC.
         notes: (Unix ms, kind, symbol, text), as in `Results.events`.
         balances: (closing time, cash, signed steps and signed entry value of each symbol) whenever one of them
-            changed; amounts in micro-USDC.
+            changed, amounts in micro-USDC.
         ctx: the strategy's context, set by it.
     """
 
@@ -127,7 +127,7 @@ class SimulatedBroker(BarMatcher):
         return self.core.handlers[action](self.core, context, {"type": action, **fields})
 
     def submit(self, order: Order | Bracket) -> OrderHandle:
-        """Send an order or a bracket; it arrives after the latency."""
+        """Send an order or a bracket. It arrives after the latency."""
         state = self.state_of(str(order.symbol))
         if isinstance(order, Bracket):
             legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
@@ -138,7 +138,7 @@ class SimulatedBroker(BarMatcher):
         return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
 
     def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
-        """Send a market order for whole steps; negative ones are sold."""
+        """Send a market order for whole steps. Negative ones are sold."""
         steps, client_id = abs(signed_steps), self.next_client_id()
         text = state.texts.get(steps)
         if text is None:
@@ -189,7 +189,7 @@ class SimulatedBroker(BarMatcher):
         return state
 
     def process_until(self, until: int) -> None:
-        """Process the settlements and arrivals before `until` by time; a settlement comes first."""
+        """Process the settlements and arrivals before `until` by time. A settlement comes first."""
         settlements = self.settlements
         while True:
             arrival = self._next_arrival(until)
@@ -252,7 +252,7 @@ class SimulatedBroker(BarMatcher):
         self.withdraw(quotes)
 
     def _modify(self, state: SymbolState, placed: OrderHandle, changed: Order) -> None:
-        """Change an open order on the core; one that takes at its new price finds the house's quotes."""
+        """Change an open order on the core. One that takes at its new price finds the house's quotes."""
         item = {**changed.to_item(state.product, reduce_field="reduceOnly"), "clOrdId": str(placed.cl_ord_id)}
         quotes = self.quotes_for(state, changed, whole_units(changed.quantity, *state.product.step_scale))
         try:
@@ -264,7 +264,7 @@ class SimulatedBroker(BarMatcher):
 
     # Second form: a market order trades at the house's quote
     def _fill_market_order(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
-        """Fill a market order that certainly passes every rule; False when the core must judge it.
+        """Fill a market order that certainly passes every rule, False when the core must judge it.
 
         The house trades any quantity, so its own side of a trade, the book and the public record decide nothing. They
         are left out. The venue's own rules settle the account's side.
@@ -400,7 +400,7 @@ class SimulatedBroker(BarMatcher):
             self.balances.append((closed, *row))
 
     def run(self, loop: Callable[[], None]) -> None:
-        """Run the strategy: on_start, what `loop` drives, on_stop; an error has strategy and time as a note."""
+        """Run the strategy: on_start, what `loop` drives, on_stop. An error has strategy and time as a note."""
         ctx, strategy = self.ctx, self.strategy
         strategy.ctx = ctx
         try:
@@ -448,7 +448,7 @@ class SimulatedBroker(BarMatcher):
         return state.history
 
     def price(self, state: SymbolState) -> float:
-        """Return the last known price, USDC; NaN before the first."""
+        """Return the last known price, USDC, NaN before the first."""
         self.apply_closes()
         return float(state.product.tick_size * state.price) if state.price else float("nan")
 

@@ -161,7 +161,7 @@ class _BarRun:
         return build_results(self.broker, self.series, max(self.start, self.warm_until), self.broker.now, settings)
 
     def _run_bars(self, progress: bool) -> None:
-        """Run through the closing times; bars in which nothing can happen are only handed to the strategy."""
+        """Run through the closing times. Bars in which nothing can happen are only handed to the strategy."""
         broker, ctx, feeds = self.broker, self.broker.ctx, self._feeds()
         states, arrivals, on_bar, after = broker.states, broker.arrivals, broker.strategy.on_bar, _after_bars(broker)
         recent, due, coupled = self.received.recent, self._next_due(), False
@@ -222,7 +222,7 @@ class _BarRun:
         return shown
 
     def _next_due(self) -> int:
-        """Return the time of the next event that depends on no order or price; −1 when every point is visited."""
+        """Return the time of the next event that depends on no order or price. −1 when every point is visited."""
         if self.broker.every_point:
             return -1
         due, settlements = self.broker.due, self.broker.settlements
@@ -276,7 +276,7 @@ def _span_text(span_ms: int) -> str:
 
 
 def _warm_until(bars: Mapping[str, Bars], warm_up: int) -> int:
-    """Return when the last bar closes that a strategy receives without trading, Unix ms; −1 when there is none."""
+    """Return when the last bar closes that a strategy receives without trading, Unix ms. −1 when there is none."""
     closes = np.unique(np.concatenate([series.closed for series in bars.values()])) if warm_up else np.zeros(0)
     if warm_up < 0 or (warm_up and warm_up >= len(closes)):
         text = f"warm_up is {warm_up}; the data has {len(closes)} closing times, and one must be left to trade"
@@ -285,7 +285,7 @@ def _warm_until(bars: Mapping[str, Bars], warm_up: int) -> int:
 
 
 def _after_bars(broker: SimulatedBroker) -> Callable[[Sequence[Bar]], None] | None:
-    """Return what follows the on_bar calls of an instant: on_bars and on_book; None when the strategy has neither."""
+    """Return what follows the on_bar calls of an instant: on_bars and on_book, None when the strategy has neither."""
     strategy, ctx = broker.strategy, broker.ctx
     wants_all, wants_books = overrides(strategy, "on_bars"), overrides(strategy, "on_book")
     latest: dict[str, Bar] = {}
@@ -318,7 +318,7 @@ def _kept_bars(symbol: str, series: Bars) -> tuple[Bar, ...]:
 
 @lru_cache(maxsize=8)
 def _begun(series: Bars, tick: float, step: float, path: ExtremeOrder) -> dict[int, Any]:
-    """Return what is shared by all runs over the same bars: those that one of them has begun; see `SymbolState`."""
+    """Return what is shared by all runs over the same bars: those that one of them has begun. See `SymbolState`."""
     return {}
 
 

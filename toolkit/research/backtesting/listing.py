@@ -33,7 +33,7 @@ FIELDS = {
 def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], MarginTables]:
     """Return ProductMeta rows for the symbols of `bars` (in their order), and the margin tables they name.
 
-    A symbol that the local venue lists is that product; another one gets the tick of its prices, a step that keeps
+    A symbol that the local venue lists is that product. Another one gets the tick of its prices, a step that keeps
     money exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to
     fields. Raises InputError for an unknown field.
     """
@@ -58,7 +58,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
 
 @lru_cache(maxsize=2)  # the points of a sweep have the same; finding the tick of many prices takes long
 def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], MarginTables]:
-    """Return the rows and tables of symbols of which nothing is given; they are shared, and never changed."""
+    """Return the rows and tables of symbols of which nothing is given. They are shared, and never changed."""
     known = {row["symbol"]: row for row in default_products()}
     rows = [
         known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"])

@@ -1,6 +1,6 @@
 """What a backtest assumes where bars have no data: the path inside a bar, liquidity, slippage, latency.
 
-Each is a small value with one or two methods; any object with the same methods can take its place. Prices in ticks,
+Each is a small value with one or two methods. Any object with the same methods can take its place. Prices in ticks,
 quantities in steps, times in ms. Randomness comes from the run's seed only.
 """
 
@@ -41,7 +41,7 @@ class Liquidity(Protocol):
         """Return the distance of the best quotes from the price, in ticks."""
 
     def offered(self, bar: ReplayBar) -> int | None:
-        """Return how many steps the market trades with the strategy in one bar; None = any number."""
+        """Return how many steps the market trades with the strategy in one bar, None = any number."""
 
     def reach(self, side: int, limit: int) -> int:
         """Return the price at which a resting order (side +1 buys) at `limit` is filled."""
@@ -67,8 +67,8 @@ class BarLiquidity:
 
     Attributes:
         spread: full spread as a ratio of the price (0.0002 is 2 basis points).
-        share: part of a bar's volume that the strategy can trade; None: any quantity.
-        touch: a resting order is filled when the price touches it; otherwise the price must pass it by a tick, as
+        share: part of a bar's volume that the strategy can trade, None: any quantity.
+        touch: a resting order is filled when the price touches it. Otherwise the price must pass it by a tick, as
             for the last order in the queue.
     """
 
@@ -109,7 +109,7 @@ class RatioSlippage:
 
 @dataclass(frozen=True)
 class ImpactSlippage:
-    """Square-root impact: price × coefficient × sqrt(quantity / volume of the bar); 0 without a volume."""
+    """Square-root impact: price × coefficient × sqrt(quantity / volume of the bar), 0 without a volume."""
 
     coefficient: float = 0.1
 

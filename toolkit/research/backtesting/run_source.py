@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class RunSource:
-    """A source of Results whose frames have one row for each of `times`; without orders, events and records."""
+    """A source of Results whose frames have one row for each of `times`. Without orders, events and records."""
 
     symbols: Sequence[str]
     times: Integers

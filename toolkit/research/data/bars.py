@@ -1,4 +1,4 @@
-"""Bars: OHLCV input of many shapes, checked and converted into one form; and the path of prices inside a bar."""
+"""Bars: OHLCV input of many shapes, checked and converted into one form, and the path of prices inside a bar."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Bars:
         return len(self.opened)
 
     def frame(self) -> pd.DataFrame:
-        """Return the bars as a frame: index time (start, UTC); float64 open, high, low, close, volume."""
+        """Return the bars as a frame: index time (start, UTC). Float64 open, high, low, close, volume."""
         index = pd.to_datetime(self.opened, unit="ms", utc=True).rename("time")
         return pd.DataFrame({name: getattr(self, name) for name in ("open", "high", "low", "close", "volume")}, index)
 
@@ -65,13 +65,13 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
 
     `data` is one of:
     - an OHLCV frame of pandas, or of a library that has the Arrow interface (polars, pyarrow, duckdb): columns open,
-      high, low, close and perhaps volume in any case; times as the index or in a column time or timestamp, as times or
-      as epochs (s, ms, µs and ns are distinguished by size); naive times are UTC
+      high, low, close and perhaps volume in any case. Times as the index or in a column time or timestamp, as times or
+      as epochs (s, ms, µs and ns are distinguished by size). Naive times are UTC
     - the same in long form with a column symbol, or a mapping symbol → frame
     - a wide frame of closes with one column for each symbol (each open is then the previous close)
     - a Recording (its bars of `interval`, default a minute), or what this function returned
 
-    `symbol` names a frame without a name; `interval` is the length of a bar (default: the most frequent
+    `symbol` names a frame without a name. `interval` is the length of a bar (default: the most frequent
     spacing).
 
     Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
@@ -96,7 +96,7 @@ def tick_of(bars: Bars, max_places: int = 8) -> Decimal:
     """Return the finest power of ten that all prices of `bars` are multiples of (at most `max_places` decimals).
 
     Prices without a grid (computed ones), or with one so fine that exact money would need coarse quantities, get a tick
-    of about a millionth of the highest price; they are rounded to it.
+    of about a millionth of the highest price. They are rounded to it.
     """
     prices = np.concatenate([bars.open, bars.high, bars.low, bars.close])
     highest = float(prices.max())
@@ -211,7 +211,7 @@ def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDAr
 
 
 def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
-    """Return numbers of s, ms, µs or ns since 1970 as ms; between 1973 and 5138 their sizes don't overlap."""
+    """Return numbers of s, ms, µs or ns since 1970 as ms. Between 1973 and 5138 their sizes don't overlap."""
     if times.dtype.kind not in "iu":
         times = pd.array(times, dtype="Float64")
         _refuse_missing(symbol, bool(pd.isna(times).any()))

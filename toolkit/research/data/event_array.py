@@ -22,12 +22,12 @@ MS = 1_000_000
 
 
 class Kind(IntEnum):
-    """What an event is; `price` and `quantity` mean what the comment says."""
+    """What an event is. `price` and `quantity` mean what the comment says."""
 
     DEPTH = 1
-    """The new total of a price level; quantity 0 removes it."""
+    """The new total of a price level, quantity 0 removes it."""
     TRADE = 2
-    """A public trade; side is the taker's."""
+    """A public trade. Side is the taker's."""
     CLEAR = 3
     """The levels of one side (0: both) from the best up to `price` are void (price 0: all of them)."""
     SNAPSHOT = 4
@@ -35,7 +35,7 @@ class Kind(IntEnum):
     QUOTE = 5
     """The best price of a side with its total, from its own channel."""
     ADD = 10
-    """A single order joins the book; `id` is the order's."""
+    """A single order joins the book. `id` is the order's."""
     CANCEL = 11
     MODIFY = 12
     """`price` and `quantity` are the order's new ones."""
@@ -64,8 +64,8 @@ EVENT = np.dtype(
         ("previous", "i8"),
     ]
 )
-"""One event: Unix ns at the exchange and at the recorder; side +1 bid or buy, −1 ask or sell, 0 neither; `id` of the
-trade, order or book update (0: none); `previous` is the id of the update before it, where the source says so."""
+"""One event: Unix ns at the exchange and at the recorder. Side +1 bid or buy, −1 ask or sell, 0 neither. `id` of the
+trade, order or book update (0: none). `previous` is the id of the update before it, where the source says so."""
 
 
 class EventArray:
@@ -124,7 +124,7 @@ def refuse_inverse(symbol: str, exchange: str = "") -> None:
 
 
 def bars_of_trades(trades: pd.DataFrame, symbol: str, interval: str) -> pd.DataFrame:
-    """Return OHLCV bars of trades (time, price, quantity); intervals without trades have none.
+    """Return OHLCV bars of trades (time, price, quantity). Intervals without trades have none.
 
     Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
     """
@@ -137,7 +137,7 @@ def bars_of_trades(trades: pd.DataFrame, symbol: str, interval: str) -> pd.DataF
 
 
 def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
-    """Return the finest power of ten that all values are multiples of; 1 for none."""
+    """Return the finest power of ten that all values are multiples of, 1 for none."""
     values = np.unique(values)
     values = values[np.isfinite(values)]
     for places in range(most_places):
@@ -148,7 +148,7 @@ def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
 
 
 def whole_units_of(values: NDArray[np.float64], size: float) -> NDArray[np.int64]:
-    """Return values as whole numbers of ticks or steps; what is no number is 0, what is too large is bounded."""
+    """Return values as whole numbers of ticks or steps. What is no number is 0, what is too large is bounded."""
     with np.errstate(over="ignore"):
         return np.rint(np.nan_to_num(values / size)).clip(-(2**52), 2**52).astype(np.int64)
 
@@ -159,7 +159,7 @@ def empty(count: int = 0) -> NDArray[Any]:
 
 
 def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """Return an array of events from columns by field name; the fields that are left out are zero."""
+    """Return an array of events from columns by field name. The fields that are left out are zero."""
     array = empty(count)
     for name, values in columns.items():
         array[name] = values

@@ -23,7 +23,7 @@ PRICES = (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD)
 
 
 class Summary(NamedTuple):
-    """What a run must know of all events before it begins; times are Unix ns, prices USDC.
+    """What a run must know of all events before it begins. Times are Unix ns, prices USDC.
 
     `behind` is how far the recorder's clock was behind the exchange's, `late` the share of events with a delay that no
     feed has (of several files, of the worst). `rates` are the recorded funding rates by time

@@ -44,7 +44,7 @@ class Events(EventArray):
         symbol, exchange: as the source names them ("" where it does not).
         tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
         source: file and format it was read from.
-        notes: what the reader left out or repaired, one sentence each; `check` lists them.
+        notes: what the reader left out or repaired, one sentence each. `check` lists them.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Events(EventArray):
     def frame(self) -> pd.DataFrame:
         """Return the events as a DataFrame.
 
-        Columns: exchange_time and local_time (datetime64[ns, UTC]), kind and side (string; side "buy", "sell" or NA),
+        Columns: exchange_time and local_time (datetime64[ns, UTC]), kind and side (string, side "buy", "sell" or NA),
         price and quantity (float64), id and previous (Int64).
         """
         text = pd.StringDtype()
@@ -99,8 +99,8 @@ class Events(EventArray):
     def arrow(self) -> pa.Table:
         """Return the events as an Arrow table, as `save` writes them.
 
-        Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text; side is null where
-        there is none), price, quantity (double), id, previous (int64; null for none).
+        Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text, side is null where
+        there is none), price, quantity (double), id, previous (int64, null for none).
         """
         need("pyarrow")
         import pyarrow as pa
@@ -228,7 +228,7 @@ def _events(path: Path, table: pa.Table) -> Events:
 
 
 def _numbers_of(path: Path, table: pa.Table, column: str, codes: dict[str, int], null: str) -> NDArray[np.int64]:
-    """Return a column of names as their numbers; `null` is the name of a missing one."""
+    """Return a column of names as their numbers. `null` is the name of a missing one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

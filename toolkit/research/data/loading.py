@@ -60,19 +60,19 @@ def load(
         with *, or a list of these: files of one product become one, in the order of their local times (candles: of
         their first times). A frame of candles or funding rates of any library that has the Arrow interface is read
         as the table of a file would be.
-    format: "binance-usdm" (raw streams; the archives' trades, aggTrades, bookTicker and metrics), "tardis"
+    format: "binance-usdm" (raw streams, the archives' trades, aggTrades, bookTicker and metrics), "tardis"
         (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades),
         "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
-        candles, trades, funding rates), "csv" and "parquet" (candles, rates, metrics; a Parquet file that
-        `Events.save` wrote are events), "recording" (of `record`); None guesses from the contents and prints it.
-    symbol: which product, where there are several; without it they come as a dict symbol → data (candles of
+        candles, trades, funding rates), "csv" and "parquet" (candles, rates, metrics, a Parquet file that
+        `Events.save` wrote are events), "recording" (of `record`), None guesses from the contents and prints it.
+    symbol: which product, where there are several. Without it they come as a dict symbol → data (candles of
         several as one frame). It names events that have no name.
     columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
     damaged: "skip" leaves damaged lines out and says so in `notes`.
     progress: True shows a progress bar immediately, False never, None when reading takes long.
 
     DataFrame of candles: time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
-    (float64); of funding rates: time, symbol, rate; of metrics: time, symbol, and those of mark, index (USD),
+    (float64), of funding rates: time, symbol, rate. Of metrics: time, symbol, and those of mark, index (USD),
     open_interest (base units), open_interest_value (USD), premium and ratios that there are. Nothing is repaired or
     sorted within a file: see `check`.
 
@@ -156,7 +156,7 @@ def _files(path: PathLike | Iterable[PathLike], format: str | None) -> list[Path
 
 
 def _unfolded(path: Path) -> list[Path]:
-    """Return the files of a directory that is no recording; else the path itself."""
+    """Return the files of a directory that is no recording, else the path itself."""
     if not path.is_dir() or any(path.glob("channel=*")) or (path / JOURNAL).exists():
         return [path]
     found = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))

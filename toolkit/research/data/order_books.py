@@ -1,8 +1,8 @@
 """Order books made of events: the best prices after each message, and the levels at any of them.
 
-Books in other forms, best prices alone and single orders (level 3), become levels; of single orders it is known which
+Books in other forms, best prices alone and single orders (level 3), become levels. Of single orders it is known which
 was filled before which. An order's place in time is that of the event that brought it to its price, or raised its
-quantity there. A FILL says that an order was traded; the CANCEL or MODIFY that takes the traded quantity away follows.
+quantity there. A FILL says that an order was traded. The CANCEL or MODIFY that takes the traded quantity away follows.
 A CANCEL of quantity 0, or of all that is left, removes an order.
 """
 
@@ -105,7 +105,7 @@ class BookUpdates:
         return every[0][order], every[1][order], every[2][order], every[3][order]
 
     def apply(self, number: int, bids: dict[int, int], asks: dict[int, int]) -> None:
-        """Apply one message to the levels of a book (price → total; a void level may stay with total 0)."""
+        """Apply one message to the levels of a book (price → total, a void level may stay with total 0)."""
         clears, first_bid, first_ask, end = (
             self._clears[number], self._bids[number], self._asks[number], self._ends[number]
         )  # fmt: skip
@@ -124,7 +124,7 @@ class BookUpdates:
                     del levels[price]
 
     def _best_prices(self) -> tuple[Integers, Integers, NDArray[np.bool_]]:
-        """Replay all messages once; return best bids, best asks and where the book came out crossed."""
+        """Replay all messages once. Return best bids, best asks and where the book came out crossed."""
         bids: dict[int, int] = {}
         asks: dict[int, int] = {}
         best_bids, best_asks = [0] * len(self), [0] * len(self)
@@ -163,7 +163,7 @@ class BookUpdates:
         return np.array(best_bids, dtype=np.int64), np.array(best_asks, dtype=np.int64), crossed
 
     def _extremes(self) -> tuple[list[int], list[int]]:
-        """Return the highest bid and the lowest ask that each message sets; 0 for none."""
+        """Return the highest bid and the lowest ask that each message sets, 0 for none."""
         _, ticks, steps = self._levels
         far = np.int64(1) << 62
         padded_high = np.append(np.where(steps > 0, ticks, 0), 0)
@@ -181,7 +181,7 @@ class BookUpdates:
 class BookCursor:
     """The levels of a book, moved forward message by message.
 
-    Attributes: `bids`, `asks` (price in ticks → total in steps; levels with total 0 are void), `applied` (how many
+    Attributes: `bids`, `asks` (price in ticks → total in steps, levels with total 0 are void), `applied` (how many
     messages).
     """
 
@@ -200,7 +200,7 @@ class BookCursor:
 
     @property
     def best(self) -> tuple[int, int]:
-        """Best bid and best ask in ticks; 0 for none."""
+        """Best bid and best ask in ticks, 0 for none."""
         if not self.applied:
             return 0, 0
         return int(self.updates.bids[self.applied - 1]), int(self.updates.asks[self.applied - 1])
@@ -242,7 +242,7 @@ def _best(levels: dict[int, int], choose: Callable[[Iterable[int]], int]) -> int
 
 
 def _next(levels: dict[int, int], price: int, step: int) -> int:
-    """Return the next level with a quantity beyond a void one; 0 for none."""
+    """Return the next level with a quantity beyond a void one, 0 for none."""
     get = levels.get
     for near in range(price + step, price + step * WALK, step):
         if get(near):
@@ -253,7 +253,7 @@ def _next(levels: dict[int, int], price: int, step: int) -> int:
 
 
 def _drop(levels: dict[int, int], void: Callable[[int], bool], choose: Callable[..., int]) -> int:
-    """Remove the levels that are void; return the best one left, 0 for none."""
+    """Remove the levels that are void. Return the best one left, 0 for none."""
     for price in [price for price in levels if void(price)]:
         del levels[price]
     return _best(levels, choose)
@@ -265,7 +265,7 @@ def milliseconds(times_ns: Any) -> Any:
 
 
 class OrderFills(NamedTuple):
-    """Fills of recorded orders in the order of the exchange; rows are those of the events with levels."""
+    """Fills of recorded orders in the order of the exchange. Rows are those of the events with levels."""
 
     rows: Integers
     sides: Integers
@@ -329,7 +329,7 @@ def with_levels(events: EventArray) -> tuple[EventArray, OrderFills]:
 
 
 def _level_rows(events: EventArray, made: Integers, *, with_trades: bool) -> NDArray[Any]:
-    """Return the changes of levels as events, each a message; fills as trades if asked to."""
+    """Return the changes of levels as events, each a message. Fills as trades if asked to."""
     sources, sides, ticks, totals, filled, _ = made
     tick, step = float(events.tick_size), float(events.step_size)
     times = {name: events.array[name][sources] for name in ("exchange_ns", "local_ns")}

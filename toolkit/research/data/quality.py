@@ -1,4 +1,4 @@
-"""Check: what is wrong with market data. It is found and reported; nothing is repaired."""
+"""Check: what is wrong with market data. It is found and reported. Nothing is repaired."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[DataProblem]:
 
 
 def too_late(events: Events) -> NDArray[np.bool_]:
-    """Return which books, quotes and trades have a delay that no feed has; snapshots repeat what is older."""
+    """Return which books, quotes and trades have a delay that no feed has. Snapshots repeat what is older."""
     delays = feed_times(events) - events.array["exchange_ns"]
     found: NDArray[np.bool_] = delays > LONGEST_DELAY_NS
     return found & np.isin(events.array["kind"], (Kind.DEPTH, Kind.TRADE, Kind.QUOTE))
@@ -147,7 +147,7 @@ def _check_rows(events: Events) -> Iterator[Wrong]:
 
 
 def _check_stream(stream: str, part: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool) -> Iterator[Wrong]:
-    """Check times, ids and repeats of one stream; `restarts`: its updates are counted from 1 after one."""
+    """Check times, ids and repeats of one stream. `restarts`: its updates are counted from 1 after one."""
     back = np.flatnonzero(np.diff(part["exchange_ns"]) < 0) + 1
     yield Wrong("backwards", stream, rows[back], "exchange time runs back")
     if stream == "trades":
@@ -174,7 +174,7 @@ def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], restarts: bool) -> Iterator[Wrong]:
-    """Check the chain of a book's update ids; a message counts as one.
+    """Check the chain of a book's update ids. A message counts as one.
 
     A snapshot of the whole book begins a new chain. One of limited depth, which was asked for elsewhere, stands outside
     of it.
@@ -206,7 +206,7 @@ def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], res
 
 
 def _count_trades(ids: NDArray[np.int64]) -> bool:
-    """Return whether ids count trades; others (hashes, or those of several products together) say nothing."""
+    """Return whether ids count trades. Others (hashes, or those of several products together) say nothing."""
     steps = np.diff(ids)
     return len(ids) > 2 and bool(np.median(np.abs(steps)) <= 2 or np.mean(steps == 1) > 1 / 3)
 
@@ -225,7 +225,7 @@ def _repeats(values: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _runs(wrong: Wrong, times: NDArray[np.int64]) -> Iterator[DataProblem]:
-    """Yield rows with a problem; adjacent ones, and those within a second of each other, as one."""
+    """Yield rows with a problem, adjacent ones, and those within a second of each other, as one."""
     if not len(wrong.rows):
         return
     rows = np.sort(wrong.rows)

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from ...session import Session
 
 MARKETS = ("trades", "order_book", "ticker", "candles")
-"""Channels recorded by default; they need symbols."""
+"""Channels recorded by default. They need symbols."""
 ACCOUNTS = ("fills", "order_history", "closed_positions", "funding", "positions", "account")
 """Channels of the session's account."""
 
 
 class Recorder:
-    """A recording in progress. Made by `record`; a context manager, which closes it at the end.
+    """A recording in progress. Made by `record`. A context manager, which closes it at the end.
 
-    Attributes: `path`; `live` (the live objects it records); `rows` (rows received so far, by channel); `resumed`
-    (when the recording that it continues received its last row; None for a new one).
+    Attributes: `path`, `live` (the live objects it records), `rows` (rows received so far, by channel), `resumed`
+    (when the recording that it continues received its last row, None for a new one).
     """
 
     def __init__(self, store: Store, live: Sequence[Live], clock: SessionClock) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 JOURNAL, LOCK = ".journal", "lock"
 ROW_GROUP = 10_000
-"""Rows in a Parquet row group; smaller groups let readers skip more."""
+"""Rows in a Parquet row group. Smaller groups let readers skip more."""
 
 _FORMS = {
     **dict.fromkeys(AMOUNTS, "amount"),
@@ -65,11 +65,11 @@ RECORDED: dict[str, dict[str, str]] = {
 """Channel → column → form (amount, integer, time, bool, text, object)."""
 
 FORMAT = 2
-"""Number of the format. Parts of format 1 have no header; they are read, with a warning that nothing checks them."""
+"""Number of the format. Parts of format 1 have no header. They are read, with a warning that nothing checks them."""
 PART = FileKind("part of a recording", FORMAT, "delete it or restore a copy; the other parts can be read without it")
 _JOURNAL = FileKind("journal of a recording", FORMAT, "delete it; the rows in it are lost")
 SCHEMA = "2a1ca8e5c72f40dd"
-"""Hash of channels and columns; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of channels and columns. tests/test_persisted_formats.py says what to do on a change."""
 
 LOGS = ("trades", "fills", "order_history", "closed_positions", "funding")
 """Channels whose rows are events, each of which occurs once."""
@@ -133,10 +133,10 @@ def _arrow(channel: str, rows: Sequence[Sequence[Any]], *, exact: bool) -> pa.Ta
 
 
 class Store:
-    """Writes one recording. Safe for use from several threads; one at a time per directory.
+    """Writes one recording. Safe for use from several threads, one at a time per directory.
 
     Opening it writes what an earlier, interrupted recording left in the journal. `identity` is that of the market.
-    `failed` is why the last write failed, None while they succeed; `lost` counts the rows that could not be kept.
+    `failed` is why the last write failed, None while they succeed. `lost` counts the rows that could not be kept.
     Raises InputError when another recorder holds the directory, StoredFileError for a recording of another market.
     """
 
@@ -207,7 +207,7 @@ class Store:
         return rows[-count:]
 
     def ended(self, channel: str, product: str) -> datetime | None:
-        """Return when the last row on disk was received, None without one; product "" means any."""
+        """Return when the last row on disk was received, None without one. Product "" means any."""
         import pyarrow.compute as pc
 
         parts = parts_of(self.path, channel, product or "*")
@@ -218,7 +218,7 @@ class Store:
         return found
 
     def flush(self) -> None:
-        """Write all rows as parts. Raises OSError; rows that could not be written stay in the journal."""
+        """Write all rows as parts. Raises OSError. Rows that could not be written stay in the journal."""
         with self._lock:
             for segment in list(self._open.values()):
                 self._write(segment)
@@ -257,7 +257,7 @@ class Store:
             segment.rows += lines
 
     def _write_or_keep(self, segment: _Segment, now: int) -> None:
-        """Write a part; where that fails, its rows stay in the journal until more of them have come, or time passed."""
+        """Write a part. Where that fails, its rows stay in the journal until more of them have come, or time passed."""
         try:
             self._write(segment)
         except OSError as error:
@@ -292,7 +292,7 @@ class Store:
 
 @dataclass
 class _Segment:
-    """Rows that will become the part at `place`, a path in the recording; it is due when it has so many rows."""
+    """Rows that will become the part at `place`, a path in the recording. It is due when it has so many rows."""
 
     place: str
     began: int
@@ -322,6 +322,6 @@ def _day(time_ms: int) -> str:
 
 
 def parts_of(path: Path, channel: str, product: str) -> list[Path]:
-    """Return the parts of a recording in order of their days and names; "*" stands for any channel or product."""
+    """Return the parts of a recording in order of their days and names, "*" stands for any channel or product."""
     found = path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet")
     return sorted(found, key=lambda part: (part.parent.name, part.name))

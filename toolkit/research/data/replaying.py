@@ -111,11 +111,11 @@ def replay(
     """Make `data` the market of a local venue, from the venue's current time on.
 
     venue: a LocalVenue, or a session that has one in this process.
-    data: a Recording (its bars of `interval`), its path, or bars in any shape `read_bars` accepts; symbols
+    data: a Recording (its bars of `interval`), its path, or bars in any shape `read_bars` accepts. Symbols
         must be products of the venue.
-    path: order of the prices inside a bar (default: `ExtremeOrder()`); linear between its points.
+    path: order of the prices inside a bar (default: `ExtremeOrder()`), linear between its points.
 
-    The first bar begins now: times of the data are shifted. Oracle prices follow the data every 3 s; the simulated
+    The first bar begins now: times of the data are shifted. Oracle prices follow the data every 3 s. The simulated
     makers quote around them and the simulated takers trade. Other products keep their simulated index. After the last
     bar the price stays.
 

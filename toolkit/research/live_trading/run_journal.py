@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Number of the format of a run's journal."""
 SCHEMA = "ccbe7494d133c531"
-"""Hash of the fields of a line; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of the fields of a line. tests/test_persisted_formats.py says what to do on a change."""
 _KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and begin the run anew")
 _COUNTED = 30
 """Bits of a client id that count orders. The 22 above stand for the run. Ids made of a nonce stay below bit 52."""
 _EPOCH_S = 1_700_000_000
 _folders: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Folders of the venues in this process; nothing of them outlives it."""
+"""Folders of the venues in this process, nothing of them outlives it."""
 
 
 class OwnFill(msgspec.Struct, frozen=True):
-    """A fill, before the strategy receives it; `time` in Unix ms."""
+    """A fill, before the strategy receives it, `time` in Unix ms."""
 
     id: str
     time: int
@@ -95,7 +95,7 @@ class RunName:
         return bool(client_id == client_id) and int(client_id or 0) >> _COUNTED == self.first_id >> _COUNTED
 
     def cancel(self, symbol: str | None = None, *, exits: bool = True) -> int:
-        """Cancel its open orders, of a symbol or of all, and return how many; without `exits` those that may open."""
+        """Cancel its open orders, of a symbol or of all, and return how many. Without `exits` those that may open."""
         table, cancelled = self._session.orders(symbol, open=True, progress=False), 0
         own = table[table["client_order_id"].map(self.owns).astype(bool)]
         if not exits:

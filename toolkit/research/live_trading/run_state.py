@@ -60,7 +60,7 @@ class RunState:
         products: symbol → Product.
         books: symbol → Book: the position, in hedge mode both legs.
         prices: symbol → last known price.
-        equity, balance: of the wallet; `first_equity` is that of the start.
+        equity, balance: of the wallet. `first_equity` is that of the start.
         deposited: deposits less withdrawals since then.
         fees: of the fills of the run.
         placed: handles of all orders of the run.
@@ -174,7 +174,7 @@ class RunState:
             self.journal.append(self.now(), ended={placed.cl_ord_id: filled})
 
     def cancel_open(self, symbol: str) -> None:
-        """Cancel the open orders of a symbol; of a run with a name only its own."""
+        """Cancel the open orders of a symbol. Of a run with a name only its own."""
         if self.journal is None:
             self.session.cancel_all(symbol)
         else:
@@ -195,7 +195,7 @@ class RunState:
 
     @property
     def day_begun(self) -> tuple[int, float]:
-        """The day and what was earned as it began; see `Kept`."""
+        """The day and what was earned as it began. See `Kept`."""
         return (self._day[0], self._day[1]) if self._day[1] == self._day[1] else (-1, 0.0)
 
     def mark_answered(self) -> None:
@@ -205,7 +205,7 @@ class RunState:
             self.journal.renew()
 
     def note(self, kind: str, symbol: str, text: str) -> None:
-        """Add a row to `Results.events`; a transport error that repeats itself is noted once."""
+        """Add a row to `Results.events`. A transport error that repeats itself is noted once."""
         if kind == "TRANSPORT" and text == self._last_transport_note:
             return
         self._last_transport_note = text if kind == "TRANSPORT" else ""
@@ -244,7 +244,7 @@ class RunState:
         }
 
     def read_mode(self) -> None:
-        """Read whether the account is in hedge mode; the venue does not show it before the first order."""
+        """Read whether the account is in hedge mode. The venue does not show it before the first order."""
         modes = set(self.session.info.positions(include_zero=True)["position_mode"].dropna())
         for book in self.books.values() if modes else ():
             book.hedge = "HEDGE" in modes
@@ -429,7 +429,7 @@ def _fill_of(row: Any, buys: bool) -> Fill:
 
 
 def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
-    """Return a row of info.funding_payments(); what it paid gives the price, without a rate it is `price`."""
+    """Return a row of info.funding_payments(). What it paid gives the price, without a rate it is `price`."""
     size = float(row.size) * (1 if row.side in ("LONG", "BUY") else -1)
     rate, paid = float(row.funding_rate), float(row.amount)
     price = abs(paid / (size * rate)) if size and rate else price
@@ -437,7 +437,7 @@ def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
 
 
 def order_table(table: pd.DataFrame, placed: pd.Series[Any], reasons: Mapping[int, str]) -> pd.DataFrame:
-    """Return session.orders() in the columns of ORDERS, oldest first; `placed`: order id → time of its first event."""
+    """Return session.orders() in the columns of ORDERS, oldest first, `placed`: order id → time of its first event."""
     table = table.sort_values("order_id").reset_index(drop=True)
     ids, columns = table["order_id"].tolist(), (table["order_id"], table["created"], table["time"])
     first = [placed.get(key, time) if pd.isna(made) else made for key, made, time in zip(*columns, strict=True)]

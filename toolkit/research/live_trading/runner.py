@@ -1,8 +1,8 @@
 """One run of a strategy on a session.
 
 It polls: complete bars, fills, orders, funding and the wallet come from queries, so that a lost connection delays a run
-but loses nothing. Trades and books come from the live feed, if the strategy uses them. Timers run between two polls;
-they query orders and fills only when the feed says that there was a fill.
+but loses nothing. Trades and books come from the live feed, if the strategy uses them. Timers run between two polls.
+They query orders and fills only when the feed says that there was a fill.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Runner:
         self._polled_at = monotonic()
 
     def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
-        """Run until the end and return the Results; see `live`."""
+        """Run until the end and return the Results. See `live`."""
         self._close_at_end = close_at_end
         self._runs_in = threading.current_thread()
         self.session._runs.add(self)
@@ -253,7 +253,7 @@ class Runner:
         print(f"{self.strategy.name} continues a run of {utc(begun.time):%Y-%m-%d %H:%M}:\n{table}")
 
     def _wait(self, until: int | None) -> bool:
-        """Let time pass until the next poll or timer; return whether it is a poll."""
+        """Let time pass until the next poll or timer. Return whether it is a poll."""
         now, venue, due = self.state.now(), self._venue, self._timer_due_ms
         if due <= now:
             return False
@@ -380,7 +380,7 @@ class Runner:
         return max(listed, default=0)
 
     def _deliver_bars(self) -> None:
-        """Deliver the bars that were read; bars after an error in a callback follow with the next poll."""
+        """Deliver the bars that were read. Bars after an error in a callback follow with the next poll."""
         instant = 0
         while self._read_bars:
             closed = self._read_bars[0][0]
@@ -446,7 +446,7 @@ class Runner:
         return state.results(self.strategy.name, self.strategy.params, self.ctx.records, Recipe(backtest, again))
 
     def _attempt(self, what: str, action: Callable[[], Any]) -> BaseException | None:
-        """Do one step of the end; a failure is noted and returned, and the other steps still happen."""
+        """Do one step of the end. A failure is noted and returned, and the other steps still happen."""
         try:
             action()
         except (Exception, KeyboardInterrupt, SystemExit) as failure:

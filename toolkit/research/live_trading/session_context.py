@@ -48,10 +48,10 @@ ENDING = (SignatureRejected, AddressBanned, LocationNotSupported)
 
 
 class FeedQueue:
-    """Trades and books of the live feed until the run's next poll or timer; callbacks run on the feed's thread.
+    """Trades and books of the live feed until the run's next poll or timer. Callbacks run on the feed's thread.
 
     Attributes: `items` (not delivered yet, oldest first), `sources` (the live objects), `filled` (whether orders or
-    fills may have changed since it was set to False; None: nothing notes that).
+    fills may have changed since it was set to False, None: nothing notes that).
     """
 
     def __init__(self, session: Session, now: Callable[[], int]) -> None:
@@ -63,7 +63,7 @@ class FeedQueue:
         self._now = now
 
     def add_trades(self, symbol: str) -> None:
-        """Subscribe to the trades of a symbol; those of the first snapshot are past and left out."""
+        """Subscribe to the trades of a symbol. Those of the first snapshot are past and left out."""
 
         def collect(update: Any) -> None:
             for item in update.items if update.kind != "snapshot" else ():
@@ -139,7 +139,7 @@ class SessionContext(Context):
         self.stopped_by = "STOP"
 
     def place(self, order: Order | Bracket) -> OrderHandle:
-        """Check the limits and send an order; the handle shows its state after the answer."""
+        """Check the limits and send an order. The handle shows its state after the answer."""
         state, journal = self._state, self._state.journal
         placed = OrderHandle(order)
         if why := self._blocked(order.entry):
@@ -205,7 +205,7 @@ class SessionContext(Context):
         placed: OrderHandle | None = None,
         raised: tuple[type[Exception], ...] = (),
     ) -> bool:
-        """Send what is no new order; return whether the venue took it. Refusals are noted, those in `raised` raised."""
+        """Send what is no new order. Return whether the venue took it. Refusals are noted, those in `raised` raised."""
         taken = False
         try:
             if not self._state.dry_run:
@@ -233,13 +233,13 @@ class SessionContext(Context):
             self.end("REFUSED", str(refused))
 
     def end(self, kind: str, reason: str) -> None:
-        """End the run after the present callback, with an event of this kind; nothing more is sent."""
+        """End the run after the present callback, with an event of this kind. Nothing more is sent."""
         if not self.stopped:
             self.stopped, self.stopped_by = reason, kind
         self._state.trading = False
 
     def _refresh(self) -> None:
-        """Read orders and fills; after a failure the next poll does so.
+        """Read orders and fills. After a failure the next poll does so.
 
         A strategy with a timer would spend most of its time here, so its next timer reads them once for all its orders.
         A failure here must not reach the strategy: the order was sent, and a strategy that caught it would send again.
@@ -257,7 +257,7 @@ class SessionContext(Context):
             journal.keep(self._state.now(), self._kept(self._state.day_begun))
 
     def cancel(self, placed: OrderHandle) -> None:
-        """Cancel an order; does nothing when it is in a final state."""
+        """Cancel an order. Does nothing when it is in a final state."""
         if placed.done or not placed.cl_ord_id:
             return
         symbol = str(placed.order.symbol)

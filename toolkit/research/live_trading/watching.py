@@ -30,8 +30,8 @@ def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s"
         `toolkit.connect("testnet", wallet=toolkit.Wallet.from_env())`.
     run: the name of the run, as in `live(…, run="grid-btc")`.
     after: how long the lease may stand without a renewal.
-    every: time between two looks; each look also cancels what arrived since the one before.
-    duration: how long to watch; None is until it is interrupted.
+    every: time between two looks. Each look also cancels what arrived since the one before.
+    duration: how long to watch, None is until it is interrupted.
 
     Each cancellation is printed. An error of the venue is printed, and the next look tries again. Raises InputError for
     a name or a span that is none, and WalletError when the session's agent may not trade for its account.
@@ -88,5 +88,5 @@ class Watcher:
         return now - self._seen[1]
 
     def check(self) -> int:
-        """Cancel the run's orders that may open a position, if its lease is too old; return how many there were."""
+        """Cancel the run's orders that may open a position, if its lease is too old. Return how many there were."""
         return self._run.cancel(exits=False) if self.silent >= self.after else 0

@@ -141,14 +141,14 @@ class Split:
         return _between(to_pandas(data), self.train_from, self.train_until)
 
     def test(self, data: Any, warm_up: int = 0) -> Any:
-        """Return the rows of the test part; preceded by `warm_up` rows for indicators, not for evaluation."""
+        """Return the rows of the test part, preceded by `warm_up` rows for indicators, not for evaluation."""
         return _between(to_pandas(data), self.test_from, self.test_until, warm_up)
 
 
 def make_splits(
     data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]:
-    """Return the splits of `data`, oldest first; see `walk_forward`. Raises InputError when none fits."""
+    """Return the splits of `data`, oldest first. See `walk_forward`. Raises InputError when none fits."""
     index = _index(to_pandas(data))
     train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
     stride = test if step is None else _size(step, "step")

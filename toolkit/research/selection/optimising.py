@@ -63,7 +63,7 @@ class Optimisation:
 
     @property
     def best(self) -> dict[str, Any]:
-        """The parameters with the highest score; of equal ones the first. Raises ToolkitError when all failed."""
+        """The parameters with the highest score, of equal ones the first. Raises ToolkitError when all failed."""
         if np.isnan(self.scores).all():
             failed = self.table.loc[self.table["error"] != "", "error"]
             why = f"the first error is {failed.iloc[0]}" if len(failed) else f"{self.maximise} is NaN at all of them"
@@ -81,7 +81,7 @@ class Optimisation:
 
     @cached_property
     def pbo(self) -> float:
-        """The probability of backtest overfitting, by Sharpe ratio; NaN with fewer than two points."""
+        """The probability of backtest overfitting, by Sharpe ratio, NaN with fewer than two points."""
         return overfitting(self.returns)
 
     def summary(self, *, confidence: float = 0.9) -> pd.Series[Any]:
@@ -110,7 +110,7 @@ class Optimisation:
         return page_of_points(table, self.names, "score", self.summary(), self.run)
 
     def report(self, path: str | Path) -> Path:
-        """Write the interactive report as HTML, and Plotly's script next to it; return its path."""
+        """Write the interactive report as HTML, and Plotly's script next to it. Return its path."""
         return self.page().save(path)
 
     def __repr__(self) -> str:
@@ -199,7 +199,7 @@ class _Search:
 
 
 def score(record: Record, maximise: Measure) -> float:
-    """Return what is maximised of a finished point; NaN for a failed one. Raises InputError for an unknown measure."""
+    """Return what is maximised of a finished point, NaN for a failed one. Raises InputError for an unknown measure."""
     if record["status"] != "ok":
         return float("nan")
     values = {name: from_plain(value) for name, value in record["values"].items() if name != "returns"}
@@ -242,7 +242,7 @@ class _Space:
                 yield params
 
     def random(self, points: int, seed: int) -> list[dict[str, Any]]:
-        """Return up to `points` different points; fewer when so many in a row are repeated or not allowed."""
+        """Return up to `points` different points. Fewer when so many in a row are repeated or not allowed."""
         random, found, in_vain = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
         while len(found) < points and in_vain < ATTEMPTS:
             params = {name: _draw(random, name, values) for name, values in self._space.items()}
@@ -292,7 +292,7 @@ def _suggest(trial: Any, name: str, values: Any) -> Any:
 
 
 def _bayes(search: _Search, space: _Space, maximise: Measure, points: int, seed: int, together: int) -> None:
-    """Let Optuna choose each point from the scores of those before; batches of `together`."""
+    """Let Optuna choose each point from the scores of those before, batches of `together`."""
     need("optuna")
     import optuna
 
@@ -300,7 +300,7 @@ def _bayes(search: _Search, space: _Space, maximise: Measure, points: int, seed:
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
 
     def tell(trial: Any, found: float) -> None:
-        """Give Optuna the score of a trial; one without a score is pruned."""
+        """Give Optuna the score of a trial. One without a score is pruned."""
         study.tell(trial, found) if found == found else study.tell(trial, state=optuna.trial.TrialState.PRUNED)
 
     seen: dict[str, float] = {}

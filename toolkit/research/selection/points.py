@@ -35,10 +35,10 @@ from ..analysis.results import Results
 from .fingerprints import code_of
 
 FORMAT = 2
-"""Number of the format of a results file; files of format 1 had no header."""
+"""Number of the format of a results file. Files of format 1 had no header."""
 _KIND = FileKind("results of a sweep", FORMAT, "choose another results file")
 SCHEMA = "cd75a5e57eefd7a6"
-"""Hash of a record's fields; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of a record's fields. tests/test_persisted_formats.py says what to do on a change."""
 Record = dict[str, Any]
 """One finished point: key, params, seed, status ("ok" or "failed"), error, trace, values, seconds."""
 
@@ -55,7 +55,7 @@ class Point:
 
 
 def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
-    """Run one point; an exception becomes its record."""
+    """Run one point. An exception becomes its record."""
     start = time.perf_counter()
     try:
         with trials.paused():  # the sweep counts its points itself
@@ -124,7 +124,7 @@ def _values(outcome: Any) -> Mapping[str, Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value that JSON keeps exactly; `from_plain` is the inverse."""
+    """Return a value that JSON keeps exactly. `from_plain` is the inverse."""
     if type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, pd.Timestamp) and not pd.isna(value):
@@ -175,7 +175,7 @@ class RecordFile:
 
 
 def pack(task: Any, data: Any, options: Mapping[str, Any]) -> bytes:
-    """Return task, data and options as bytes; classes and functions of a notebook travel by value."""
+    """Return task, data and options as bytes, classes and functions of a notebook travel by value."""
     packed: bytes = cloudpickle.dumps((task, data, dict(options)))
     return packed
 
@@ -394,7 +394,7 @@ class _Processes:
 
 
 def _on_cluster(client: Any, payload: bytes, points: Iterable[Point], lost: Lost) -> Iterator[Record]:
-    """Yield records as they finish, and add the points of dead workers to `lost`; the data is sent each time."""
+    """Yield records as they finish, and add the points of dead workers to `lost`. The data is sent each time."""
     from distributed import as_completed as completed
 
     shared = client.scatter(payload, broadcast=True, hash=False)

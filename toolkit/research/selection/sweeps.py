@@ -77,7 +77,7 @@ def sweep(
 def evaluate(
     points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Record]], store: RecordFile, bar: Any
 ) -> list[Record]:
-    """Run the points that `store` does not know, keep and count all of them; return their records in order."""
+    """Run the points that `store` does not know, keep and count all of them. Return their records in order."""
     found: dict[str, Record] = {}
     for point in points:
         record = store.known.get(point.key)

@@ -2,7 +2,7 @@
 
 `Gateway.handle` never raises and never answers 500. The in-process transport and the server both call it, so the same
 bytes are processed the same way everywhere. Parsing and recovering the signer are pure and happen outside the venue's
-lock; only the command itself is applied under it.
+lock. Only the command itself is applied under it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..programs import permissions
 T = TypeVar("T")
 
 MAX_BODY = 1 << 20
-"""Largest body in bytes; more is answered 413. Source: docs/published.md, "Exchange API" [L]."""
+"""Largest body in bytes. More is answered 413. Source: docs/published.md, "Exchange API" [L]."""
 
 SLICE = 250
 """Rows of a long answer that are made or encoded without a pause."""
@@ -52,8 +52,8 @@ Query = Sequence[tuple[str, str]]
 class Answer(NamedTuple):
     """An HTTP answer of the venue.
 
-    `broken` is "" for an answer that arrives; otherwise "refused" (the request never reached the venue), "disconnect"
-    (the connection broke before an answer) or "timeout" (no answer at all). `delay` is in seconds; the transport or
+    `broken` is "" for an answer that arrives. Otherwise "refused" (the request never reached the venue), "disconnect"
+    (the connection broke before an answer) or "timeout" (no answer at all). `delay` is in seconds. The transport or
     server that delivers the answer waits for it.
     """
 
@@ -86,7 +86,7 @@ class Incoming:
     """True for a request that came while no fault was armed, and for the second copy of one and one that a fault
     delayed: no fault applies to them again."""
     accounts: tuple[str, ...] = ()
-    """The signer and those it acts for, or those that a query asks about; found where a fault may need them."""
+    """The signer and those it acts for, or those that a query asks about. Found where a fault may need them."""
     pause: Callable[[], None] = lambda: None
     """Called between the slices of a long answer, so that others come in between."""
 
@@ -122,7 +122,7 @@ Started = tuple[Incoming, Submission | Answer]
 
 
 class Host(Protocol):
-    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core; a revert replaces it."""
+    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core. A revert replaces it."""
 
     @property
     def core(self) -> Core: ...
@@ -140,7 +140,7 @@ class Host(Protocol):
 
 
 class RequestInterceptor(Protocol):
-    """What the gateway calls around each request while `active`; scripted faults are one (`lab.faults`)."""
+    """What the gateway calls around each request while `active`. Scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:
@@ -150,17 +150,17 @@ class RequestInterceptor(Protocol):
         """Remove and return the held-back requests that arrive by now."""
 
     def on_request(self, incoming: Incoming) -> None:
-        """Called first; raises FaultTriggered to stop the request."""
+        """Called first. Raises FaultTriggered to stop the request."""
 
     def on_authenticated(self, core: Core, incoming: Incoming) -> None:
-        """Called once action and signer are known, before the command; raises FaultTriggered to stop it."""
+        """Called once action and signer are known, before the command. Raises FaultTriggered to stop it."""
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer to deliver; `again` executes the same request a second time."""
+        """Return the answer to deliver, `again` executes the same request a second time."""
 
 
 class FaultTriggered(Exception):
-    """A scripted fault stops a request; its client gets `answer`."""
+    """A scripted fault stops a request. Its client gets `answer`."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__("scripted fault")
@@ -168,25 +168,25 @@ class FaultTriggered(Exception):
 
 
 class Hooks:
-    """Extension points for faults, limits and refusals of a user's own; this base class lets everything pass."""
+    """Extension points for faults, limits and refusals of a user's own. This base class lets everything pass."""
 
     def on_request(self, incoming: Incoming) -> Answer | None:
         """Return an answer to send immediately (nothing is executed), or None to continue."""
         return None
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:
-        """Called with the action and the recovered signer ("" for queries), before it is applied; `now` in ms.
+        """Called with the action and the recovered signer ("" for queries), before it is applied, `now` in ms.
 
         Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse the request.
         """
 
     def on_response(self, incoming: Incoming, answer: Answer) -> Answer:
-        """Called after the command was applied; return the answer to send."""
+        """Called after the command was applied. Return the answer to send."""
         return answer
 
 
 def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
-    """Return an answer in the venue's envelope {code, message, data}; lone surrogates in the message become "?"."""
+    """Return an answer in the venue's envelope {code, message, data}. Lone surrogates in the message become "?"."""
     try:
         body = msgspec.json.encode({"code": code, "message": message, "data": data})
     except UnicodeEncodeError:
@@ -218,14 +218,14 @@ class Gateway:
         self.venue = venue
         self.faults = faults
         self.extended = extended
-        """Whether answers have the fields that are not published; see `LocalVenue`, `wire`."""
+        """Whether answers have the fields that are not published. See `LocalVenue`, `wire`."""
         self.hooks = Hooks()
         self.admission = Admission()
         self.routes: dict[str, Route] = {}
-        """Further paths, path → function; a venue that is served with controls registers them here."""
+        """Further paths, path → function. A venue that is served with controls registers them here."""
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
-        """Answer one request. `query` is a list of pairs or the raw query text; `peer` is the caller's address.
+        """Answer one request. `query` is a list of pairs or the raw query text. `peer` is the caller's address.
 
         Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
         """
@@ -251,12 +251,12 @@ class Gateway:
         ]
 
     def execute_delayed(self, now_ms: int) -> None:
-        """Execute the requests that a fault held back until now; their answers are dropped."""
+        """Execute the requests that a fault held back until now. Their answers are dropped."""
         for delayed in self.faults.due(now_ms):
             self.handle_many([delayed])
 
     def _begin(self, incoming: Incoming) -> Submission | Answer | FaultTriggered:
-        """Read a request; return its submission, or its answer when it has none, or the fault that stops it."""
+        """Read a request. Return its submission, or its answer when it has none, or the fault that stops it."""
         try:
             incoming.exempt_from_faults |= not self.faults.active  # a control's own fault must not meet its answer
             if not incoming.exempt_from_faults:
@@ -401,7 +401,7 @@ class Admission:
     def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
         """Raise WireError 40006, 40281, 40280 or 40220 for a request that is refused.
 
-        `action` is "" for a query; `vault` is the address in vaultAddress.
+        `action` is "" for a query. `vault` is the address in vaultAddress.
         """
         lab = core.state.laboratory
         if lab.closed and ("" in lab.closed or peer in lab.closed):

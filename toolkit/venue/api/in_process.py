@@ -1,4 +1,4 @@
-"""An httpx transport into a venue in this process; it passes the same bytes to the same gateway function."""
+"""An httpx transport into a venue in this process. It passes the same bytes to the same gateway function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .gateway import Answer
 
 
 class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Carries requests to a venue's `handle(method, path, query, body, peer)`; for sync and async httpx clients alike.
+    """Carries requests to a venue's `handle(method, path, query, body, peer)`, for sync and async httpx clients alike.
 
     Scripted faults are raised as httpx reports them: ConnectError, RemoteProtocolError or ReadTimeout. A delay is only
     waited for when the venue's clock is real, and never longer than the request's own timeout.

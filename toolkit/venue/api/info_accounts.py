@@ -18,7 +18,7 @@ from .info_pages import Test, Values, account_of, equals, page_of, paged_log, pr
 
 
 def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return one row, USDC; none for an unknown address, nor, without includeZero, for an empty account."""
+    """Return one row, USDC, none for an unknown address, nor, without includeZero, for an empty account."""
     account = account_of(core, values)
     if account is None or values["currency"] not in (None, USDC_CODE):
         return []
@@ -63,7 +63,7 @@ def agent(core: Core, values: Values) -> dict[str, Any] | None:
 
 
 def positions(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the positions by product code; without includeZero only the open ones."""
+    """Return the positions by product code. Without includeZero only the open ones."""
     wanted = product_of(core, values)
     account = account_of(core, values)
     if account is None:

@@ -24,7 +24,7 @@ QUERIES: dict[str, Callable[[Core, Values], Any]] = {
 """Name of the declaration → function(core, values) that returns the answer's data."""
 
 LONG = ("klines", "klines_last", "klines_before")
-"""Queries that may compute a long history; they are answered from a view, so that nothing waits for them."""
+"""Queries that may compute a long history. They are answered from a view, so that nothing waits for them."""
 
 
 def view(core: Core) -> Core:
@@ -43,7 +43,7 @@ def view(core: Core) -> Core:
 
 
 def answer(core: Core, endpoint: str, values: Values) -> Any:
-    """Return the data of an Info query, JSON-ready; of a long one an iterator over its rows.
+    """Return the data of an Info query, JSON-ready, of a long one an iterator over its rows.
 
     `endpoint` is a name in `protocol.reads.info_queries.ENDPOINTS`, `values` is the result of its `parse`. Raises
     MalformedRequest for a well-formed parameter that names no product, vault or past block.

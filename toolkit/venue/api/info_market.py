@@ -27,7 +27,7 @@ PREMIUM_PLACES = 12
 """Premiums are summed in parts of 1e-12."""
 _USDC = {"name": "USD Coin", "currency": "USDC", "code": "1", "walletPrecision": 6, "displayPrecision": 2}
 MAX_CANDLES = 100_000
-"""Candles in one answer of /info/kline/list; a wider window is refused [L]."""
+"""Candles in one answer of /info/kline/list. A wider window is refused [L]."""
 
 
 def products(core: Core, values: Values) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _listed(core: Core, values: Values) -> Product:
 def earliest(core: Core) -> int:
     """Return the start of the first minute that can have a candle, in ms.
 
-    The history keeps the minutes since genesis; the simulated market computes those before on demand.
+    The history keeps the minutes since genesis, the simulated market computes those before on demand.
     """
     genesis = core.state.genesis_time // MINUTE_MS * MINUTE_MS
     return genesis if core.state.simulation is None else genesis - past.DAYS * DAY
@@ -162,7 +162,7 @@ def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]
 
 
 def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
-    """Return the settled rates, newest first; the simulated market computes those before genesis."""
+    """Return the settled rates, newest first, the simulated market computes those before genesis."""
     wanted = product_of(core, values)
     assert wanted is not None
     settled = core.state.history.funding_rates.get(wanted.code, [])

@@ -48,7 +48,7 @@ def page_of(
 ) -> dict[str, Any]:
     """Return one page of `records`, which are all records in order, read no further than needed.
 
-    `row` makes the row of a record; without it the records are rows already.
+    `row` makes the row of a record. Without it the records are rows already.
     """
     begin = (values["page"] - 1) * values[size]
     items = list(islice(records, begin, begin + values[size])) if begin < total else []

@@ -33,7 +33,7 @@ def referral_code(core: Core, values: Values) -> dict[str, Any]:
 
 
 def referral_summary(core: Core, values: Values) -> dict[str, Any]:
-    """Return totals of an account's invitees and rewards; periods are counted in whole UTC days."""
+    """Return totals of an account's invitees and rewards. Periods are counted in whole UTC days."""
     address, accounts = values["userAddr"], core.state.referrals.accounts
     mine = accounts.get(address) or Referral(code_of(address))
     first, last = _days(core, values)
@@ -109,7 +109,7 @@ def _invitee(core: Core, address: str) -> dict[str, Any]:
 
 
 def _days(core: Core, values: Values) -> tuple[int | None, int | None]:
-    """Return the first and the last UTC day of a period; None is unbounded."""
+    """Return the first and the last UTC day of a period. None is unbounded."""
     length, start, end = {"24h": 1, "7d": 7, "30d": 30}.get(values["period"]), values["startTime"], values["endTime"]
     first = core.state.time // DAY - length + 1 if length else None
     if start is not None:
@@ -161,7 +161,7 @@ def transactions(core: Core, values: Values) -> dict[str, Any]:
 
 
 def transaction(core: Core, values: Values) -> dict[str, Any] | None:
-    """Return one transaction, searched from the newest back; None for an unknown hash."""
+    """Return one transaction, searched from the newest back, None for an unknown hash."""
     newest = reversed(core.state.history.transactions.records)
     found = next((done for done in newest if done.hash == values["txHash"]), None)
     return None if found is None else records.transaction(found)

@@ -1,6 +1,6 @@
 """Rows of the Info API, made from the state: integers become decimal text, addresses get their checksum.
 
-Field names are those of `protocol.reads.info_records`; a test compares them. The order of the fields is that of the
+Field names are those of `protocol.reads.info_records`, a test compares them. The order of the fields is that of the
 wire, which is not the order of a frame's columns.
 """
 
@@ -34,12 +34,12 @@ _POSITION_MODE = ENUMS["position_mode"].name_of
 
 
 def price(product: Product, ticks: int) -> str:
-    """Return a price with the decimals of the tick size; "0" where there is none."""
+    """Return a price with the decimals of the tick size, "0" where there is none."""
     return product.price_text(ticks) if ticks else "0"
 
 
 def quantity(product: Product, steps: int) -> str:
-    """Return a quantity with the decimals of the step size; "0" for none."""
+    """Return a quantity with the decimals of the step size, "0" for none."""
     return product.quantity_text(steps) if steps else "0"
 
 
@@ -53,7 +53,7 @@ def mean_price(product: Product, value_micro: int, steps: int) -> str:
 
 
 def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
-    """Return an AccountWallet. `balance` is cash, as in the ledger; isolated margins are part of `equity` only."""
+    """Return an AccountWallet. `balance` is cash, as in the ledger. Isolated margins are part of `equity` only."""
     figures = account_margin.wallet(core, account)
     return {
         "blockHeight": 1 + (account.updated - core.state.genesis_time) // core.state.block_ms,
@@ -231,7 +231,7 @@ def funding_rate(core: Core, settled: FundingRate) -> dict[str, Any]:
 
 
 def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
-    """Return a funding payment; a negative fee was paid, a positive one received."""
+    """Return a funding payment. A negative fee was paid, a positive one received."""
     return {
         "id": paid.id,
         "userAddr": to_checksummed(paid.address),

@@ -1,6 +1,6 @@
 """Arguments of interventions: exact amounts, addresses, and the type of each.
 
-The methods of `control` check what a user passes; the rules of the core check the command again, because it may come
+The methods of `control` check what a user passes. The rules of the core check the command again, because it may come
 from a journal or another program. Wrong arguments raise InputError, which the core turns into a refusal.
 """
 
@@ -22,7 +22,7 @@ from ...protocol.hexbytes import has_wrong_checksum, is_address
 
 
 def amount(value: Any, field: str) -> str:
-    """Return an exact number (text, a whole number, a Decimal) as decimal text; InputError for anything else."""
+    """Return an exact number (text, a whole number, a Decimal) as decimal text, InputError for anything else."""
     if isinstance(value, float):
         near = f"{value:.15g}" if math.isfinite(value) else "100.5"
         remedy = f"give the text {near!r}, a whole number or a Decimal"
@@ -64,7 +64,7 @@ def check_types(rule: Callable[..., Any], args: Mapping[str, Any]) -> None:
 
 @functools.cache
 def _shape(rule: Callable[..., Any]) -> type[msgspec.Struct] | None:
-    """Return a struct of a rule's arguments; None for a rule that takes any, or whose annotations are unknown here."""
+    """Return a struct of a rule's arguments, None for a rule that takes any, or whose annotations are unknown here."""
     try:
         kinds = get_type_hints(rule, localns={"Core": Any})  # rules import Core for type checkers only
     except NameError:

@@ -19,7 +19,7 @@ from ..model.state import NonceWindow, State
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit", forbid_unknown_fields=True):
-    """A signed action whose signer has been recovered; `nonce`, `expiry_after` and `vault` are those of the envelope.
+    """A signed action whose signer has been recovered. `nonce`, `expiry_after` and `vault` are those of the envelope.
 
     Times are in ms.
     """
@@ -31,7 +31,7 @@ class Submit(msgspec.Struct, frozen=True, tag="submit", forbid_unknown_fields=Tr
     expiry_after: int | None = None
     vault: str | None = None
     digest: bytes = b""
-    """Hash of the signed data; the transaction hash is made from it."""
+    """Hash of the signed data. The transaction hash is made from it."""
 
 
 class Advance(msgspec.Struct, frozen=True, tag="advance", forbid_unknown_fields=True):
@@ -96,7 +96,7 @@ class ActionContext:
     builder_rate: int = 0
     """Builder fee of that action's orders, parts of RATE."""
     owner: VenueAccount = field(init=False)
-    """The account whose wallet or agent signed; it differs from `account` only in a vault context."""
+    """The account whose wallet or agent signed, it differs from `account` only in a vault context."""
 
     def __post_init__(self) -> None:
         self.owner = self.account
@@ -107,7 +107,7 @@ KEPT_NONCES = 1_000
 
 UNSIGNED_NONCES = frozenset({"faucetClaim"})
 """Actions whose nonce is not part of the signed data. Anyone can repeat such a request under other nonces, so its nonce
-only counts as used once the action has succeeded; otherwise repeats could use up the signer's nonces."""
+only counts as used once the action has succeeded. Otherwise repeats could use up the signer's nonces."""
 
 
 def check_nonce(state: State, submit: Submit) -> None:
@@ -161,7 +161,7 @@ BANNED = errors.AddressBanned.code
 
 @unique
 class TxCode(IntEnum):
-    """txCode of a refused action, or of one refused order of a batch; 0 is success, and txMsg has the reason in words.
+    """txCode of a refused action, or of one refused order of a batch. 0 is success, and txMsg has the reason in words.
 
     The interface names no numbers, so these are the local venue's own: 1xxx orders, 2xxx risk, 50xx agents, 51xx
     deposits, 52xx builders, 53xx referrals, 6xxx vaults, 7xxx interventions. A number never changes its meaning.

@@ -45,7 +45,7 @@ from .registry import process
 Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
 PriceSource = Callable[["Core", int, int], tuple[int, int]]
-"""source(core, product code, time) → (oracle, external) price in ticks; 0 = none."""
+"""source(core, product code, time) → (oracle, external) price in ticks, 0 = none."""
 PassTime = Callable[["Core", int], bool]
 """rule(core, until) does a part of what is due up to `until` ms by itself, as the processes would, or returns False."""
 
@@ -64,21 +64,21 @@ def refuse_vaults(core: Core, context: ActionContext, action: str) -> None:
 
 
 class Core:
-    """The state machine of one venue. Every change goes through `apply`; reading is free.
+    """The state machine of one venue. Every change goes through `apply`. Reading is free.
 
     Attributes:
-        state: everything that is hashed and dumped; see `model.state`.
+        state: everything that is hashed and dumped. See `model.state`.
         events: what has happened since the shell last cleared the list, in order.
-        recording: whether events are recorded, because something takes them; see `record_events`.
-        height: height of the open block; the first block is 1.
+        recording: whether events are recorded, because something takes them. See `record_events`.
+        height: height of the open block. The first block is 1.
         step_hash: hash of the current transaction or system step, "" until `tx_hash` computes it.
         products: product code → Product, built from `state.products`.
         risk_index: tables and indexes of the money rules.
-        price_source: where oracle prices come from; None while they only change by hand.
-        pass_time: what passes time that affects no one faster than the processes; None = nothing does.
+        price_source: where oracle prices come from, None while they only change by hand.
+        pass_time: what passes time that affects no one faster than the processes. None = nothing does.
         books: product code → order book, built from the accounts' resting orders.
         triggers: product code → waiting triggers, built from the accounts' waiting orders.
-        authorize: who may do what; `permissions` replaces the default, which knows no agents.
+        authorize: who may do what. `permissions` replaces the default, which knows no agents.
         enter_vault: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
     """
 
@@ -173,17 +173,17 @@ class Core:
         return dump_format.hash_of(self.slices())
 
     def dump(self) -> bytes:
-        """Return the whole state as bytes; `Core.load` returns a core that continues identically."""
+        """Return the whole state as bytes. `Core.load` returns a core that continues identically."""
         return dump_format.joined(self.slices())
 
     def slices(self, *, whole: bool = True) -> Iterator[bytes]:
-        """Return the slices of a dump of the present state, encoded as they are read; see `dump_format.slices`."""
+        """Return the slices of a dump of the present state, encoded as they are read. See `dump_format.slices`."""
         self.books.settle()
         return dump_format.slices(self.state, whole=whole)
 
     @classmethod
     def load(cls, data: bytes, name: object = "these bytes", fetch: dump_format.Fetch | None = None) -> Core:
-        """Return a core that continues from a dump; see `dump_format.load`. Raises StoredFileError, which names it, for
+        """Return a core that continues from a dump. See `dump_format.load`. Raises StoredFileError, which names it, for
         damaged bytes and for other versions'."""
         state = dump_format.load(data, name, fetch)
         try:
@@ -192,7 +192,7 @@ class Core:
             raise dump_format.KIND.damaged(name, f"{type(error).__name__}: {error}") from error
 
     def violations(self, *, history: bool = True) -> list[str]:
-        """Return one sentence for each invariant that the state breaks; the list of a sound state is empty.
+        """Return one sentence for each invariant that the state breaks. The list of a sound state is empty.
 
         The cost grows with the accounts and orders. `history=False` leaves out the invariants that read the whole
         history, so that the others can be checked after every command.
@@ -201,7 +201,7 @@ class Core:
         return [violation for rule in rules for violation in rule(self)]
 
     def check(self, *, history: bool = True) -> None:
-        """Raise VenueError that names every invariant the state breaks; see `violations`."""
+        """Raise VenueError that names every invariant the state breaks. See `violations`."""
         found = self.violations(history=history)
         if found:
             raise VenueError("the state breaks its invariants: " + "; ".join(found))
@@ -253,7 +253,7 @@ class Core:
         return outcome
 
     def execute(self, context: ActionContext, submit: Submit, action: str, *, late: bool = False) -> Outcome:
-        """Execute an action whose sender is authorized, and record its transaction; `late`: it was answered before."""
+        """Execute an action whose sender is authorized, and record its transaction. `late`: it was answered before."""
         try:
             if context.vault is not None:
                 self.enter_vault(self, context, action)
@@ -286,7 +286,7 @@ class Core:
         return Outcome(data={"txHash": waiting.tx_hash, "txCode": 0, "txMsg": ""})
 
     def execute_unsettled(self, waiting: Unsettled) -> None:
-        """Execute an action that was answered before; a refusal shows in its transaction and order events."""
+        """Execute an action that was answered before. A refusal shows in its transaction and order events."""
         self.step_hash, now = waiting.tx_hash, self.state.time  # the answer already named this hash
         who = self.state.accounts[waiting.account], waiting.signer, waiting.nonce
         context = ActionContext(*who, now, waiting.tx_hash, waiting.vault, waiting.builder)

@@ -23,10 +23,10 @@ from ..model.history import History, Log, Records
 from ..model.state import State
 
 FORMAT = 8
-"""Number of the format; it changes with the shape of the state."""
+"""Number of the format. It changes with the shape of the state."""
 KIND = FileKind("venue dump", FORMAT, "load another one, or one that the same version of the toolkit wrote")
 SCHEMA = "d31ae7b929ba2b18"
-"""Hash of the state's fields (names, order, types); tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of the state's fields (names, order, types). tests/test_persisted_formats.py says what to do on a change."""
 
 RECORDS = 16_384
 """Records of one slice: a few milliseconds of encoding."""
@@ -47,9 +47,9 @@ def joined(parts: Iterable[bytes]) -> bytes:
 
 
 def slices(state: State, *, whole: bool = True) -> Iterator[bytes]:
-    """Capture a state, and return what encodes it slice by slice; the state may change meanwhile.
+    """Capture a state, and return what encodes it slice by slice. The state may change meanwhile.
 
-    With `whole` False, chunks of the history that lie elsewhere are only named; `load` fetches them.
+    With `whole` False, chunks of the history that lie elsewhere are only named, `load` fetches them.
     """
     parts: list[bytes | _Growing] = [_head(0x80, 0xDE, len(fields(state)))]
     for field in fields(state):

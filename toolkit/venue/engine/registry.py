@@ -1,7 +1,7 @@
 """Which rules a core has, and the order in which they run.
 
-A module of rules registers them with the decorators here and is listed in MODULES; a process or a post-command hook
-that must run at a certain place is listed in ORDER. Rules take the core as their first argument; it is typed `Any`
+A module of rules registers them with the decorators here and is listed in MODULES. A process or a post-command hook
+that must run at a certain place is listed in ORDER. Rules take the core as their first argument. It is typed `Any`
 here because the core itself imports this module.
 """
 
@@ -45,7 +45,7 @@ A module may have `attach(core)`, called when a core is created or loaded (to re
 """
 
 ORDER = ("script", "prices", "settle", "quotes", "market", "unwind", "funding", "triggers", "liquidation", "blocks")
-"""Order of processes and post-command hooks within one instant; the others follow, sorted by name.
+"""Order of processes and post-command hooks within one instant. The others follow, sorted by name.
 
 Prices come before everything that depends on them, participants follow before triggers and liquidations need someone
 to trade with, and a block closes last.
@@ -94,7 +94,7 @@ post_command = partial(_register, POST_COMMAND_HOOKS)
 
 
 def invariant(*, history: bool = False) -> Callable[[Rule], Rule]:
-    """Register what must hold after every command; `history` marks a rule that reads the whole history."""
+    """Register what must hold after every command. `history` marks a rule that reads the whole history."""
     return _register(HISTORY_INVARIANTS if history else INVARIANTS)
 
 

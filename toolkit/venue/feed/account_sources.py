@@ -1,6 +1,6 @@
-"""Sources of the account channels: state, order events, fills, closed positions, funding and user events; their rows.
+"""Sources of the account channels: state, order events, fills, closed positions, funding and user events, their rows.
 
-Rows are in the order of their fields on the wire. Field names are those of `protocol.reads.feed_records`; the feed
+Rows are in the order of their fields on the wire. Field names are those of `protocol.reads.feed_records`. The feed
 shows enum names where the Info API has numbers.
 """
 
@@ -28,7 +28,7 @@ Rows = dict[tuple[Any, ...], Data]
 
 
 class AccountSource(FeedSource):
-    """Wallets, open orders, positions and settings; an increment holds the rows that changed since the last one."""
+    """Wallets, open orders, positions and settings. An increment holds the rows that changed since the last one."""
 
     def __init__(self, core: Core, address: str) -> None:
         self._address = address
@@ -147,7 +147,7 @@ class _LogChannel(NamedTuple):
 
 
 def _last(log: Log[T], address: str, positions: Mapping[str, list[int]] | None = None) -> list[T]:
-    """Return the last records of an address, oldest first; `positions` are those of a part of the log."""
+    """Return the last records of an address, oldest first. `positions` are those of a part of the log."""
     found = (log.by_account if positions is None else positions).get(address, [])
     return [log.records[at] for at in found[-RECENT:]]
 
@@ -186,7 +186,7 @@ class UserEvents(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Start with the order events and actions of the history; notices are not kept there."""
+        """Start with the order events and actions of the history. Notices are not kept there."""
         history = core.state.history
         events = [(one.time, 0, _order_event(core, one)) for one in _last(history.order_events, self._address)]
         events += [(one.time, 1, _acknowledgement(one)) for one in _last(history.transactions, self._address)]
@@ -342,7 +342,7 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
 
 
 def closed_record(core: Core, closed: ClosedPosition) -> Data:
-    """Return a closed position in wire names; prices are averages, realisedPnl is after fees and funding."""
+    """Return a closed position in wire names. Prices are averages, realisedPnl is after fees and funding."""
     product = core.products[closed.product]
     realised_micro = closed.pnl - closed.fees + closed.funding
     margin_micro = closed.entry_value * 100 // closed.leverage if closed.leverage else 0  # leverage is in hundredths

@@ -13,7 +13,7 @@ from ..model.constants import MINUTE_MS
 from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade, Transaction
 
 CHUNK = 500
-"""Items in one increment of an ``append`` channel at most; more are sent in several."""
+"""Items in one increment of an ``append`` channel at most. More are sent in several."""
 
 Data = dict[str, Any]
 Levels = list[tuple[int, int]]

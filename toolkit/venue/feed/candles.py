@@ -98,9 +98,9 @@ class TickerSource(FeedSource):
 
 
 class ProductTicker:
-    """Ticker of a product with its statistics of 24 hours; the closed minutes are aggregated once a minute.
+    """Ticker of a product with its statistics of 24 hours. The closed minutes are aggregated once a minute.
 
-    Attributes: `code` of the product; `row`, the ticker as of the last `update`.
+    Attributes: `code` of the product, `row`, the ticker as of the last `update`.
     """
 
     def __init__(self, core: Core, code: int) -> None:
@@ -111,7 +111,7 @@ class ProductTicker:
         self.row = self._read(core)
 
     def update(self, batch: Batch) -> bool:
-        """Read the ticker again if a command can have changed it; return whether it changed or a price was set."""
+        """Read the ticker again if a command can have changed it. Return whether it changed or a price was set."""
         price_set = self.code in batch.prices
         best_changed = self.code in batch.books and batch.core.books.top(self.code) != self._best
         # what is closed without the book (auto-deleveraging, netting) is no trade, but changes the open interest
@@ -156,7 +156,7 @@ class ProductTicker:
 
 
 def _aggregate(core: Core, product: Product, start: int, end: int) -> Candle | None:
-    """Return one candle of the minutes in [start, end); None when there are none."""
+    """Return one candle of the minutes in [start, end), None when there are none."""
     candle: Candle | None = None
     for minute in info_market.minute_candles(core, product, start, end):
         candle = extended(candle, minute, start)

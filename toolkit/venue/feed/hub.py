@@ -36,7 +36,7 @@ Wire = Literal["published", "extended"]
 
 
 class MessageInterceptor(Protocol):
-    """What the hub calls for each message while `active`; scripted faults are one (`lab.faults`)."""
+    """What the hub calls for each message while `active`. Scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:
@@ -66,7 +66,7 @@ class Subject:
 class FeedConnection:
     """One connection to the feed. The shell passes the client's messages to `send` and delivers what `drain` returns.
 
-    Attributes: `peer`; `closed`; `reason` and `close_code` (why, once closed); `subjects` (its subscriptions, by name);
+    Attributes: `peer`, `closed`, `reason` and `close_code` (why, once closed), `subjects` (its subscriptions, by name),
     `on_wake` (called, from any thread and under the venue's lock, when a message was queued or it was closed).
     """
 
@@ -110,17 +110,17 @@ class FeedConnection:
         return len(self._queue)
 
     def close(self, reason: str = "closed by the client", code: int = wire.NORMAL_CLOSE) -> None:
-        """Close the connection. Queued messages can still be drained; closing again does nothing."""
+        """Close the connection. Queued messages can still be drained. Closing again does nothing."""
         with self.hub.venue.lock:
             self.close_locked(reason, code)
         self.hub.release(self)
 
     def idle_deadline(self) -> int | None:
-        """Return when, by its own clock, the connection will have been idle too long; None without a clock."""
+        """Return when, by its own clock, the connection will have been idle too long, None without a clock."""
         return None if self._clock is None else self._last_received_ms + self.hub.idle_ms
 
     def check_idle(self) -> bool:
-        """Close the connection if the client sent nothing for too long; return whether it is closed."""
+        """Close the connection if the client sent nothing for too long. Return whether it is closed."""
         deadline = self.idle_deadline()
         if not self.closed and deadline is not None and self._clock is not None and self._clock() >= deadline:
             with self.hub.venue.lock:
@@ -148,7 +148,7 @@ class FeedConnection:
             self._unsubscribe(message.subject)
 
     def _rate_limit_wait_ms(self) -> int:
-        """Count a message; return the milliseconds until it would be within the limit, 0 when it is."""
+        """Count a message. Return the milliseconds until it would be within the limit, 0 when it is."""
         if self._clock is None:
             return 0
         now = self._last_received_ms = self._clock()
@@ -192,7 +192,7 @@ class FeedConnection:
             self.put(text)
 
     def put(self, text: str, subject: Subject | None = None) -> None:
-        """Queue a message for the client; under the lock."""
+        """Queue a message for the client, under the lock."""
         if self.closed or (subject is not None and subject.name not in self.subjects):
             return
         if self._limit is not None and len(self._queue) >= self._limit:
@@ -204,7 +204,7 @@ class FeedConnection:
             self.on_wake()
 
     def put_snapshot(self, subject: Subject, *, conflated: bool = False) -> None:
-        """Queue a snapshot of a subject in place of its queued messages; under the lock.
+        """Queue a snapshot of a subject in place of its queued messages, under the lock.
 
         A channel without snapshots sends its newest record in place of those it left out (`conflated`).
         """
@@ -230,7 +230,7 @@ class FeedConnection:
         return conflatable
 
     def close_locked(self, reason: str, code: int) -> None:
-        """Close the connection while the lock is held; `close` also gives its place back afterwards."""
+        """Close the connection while the lock is held. `close` also gives its place back afterwards."""
         if self.closed:
             return
         self.closed, self.reason, self.close_code = True, reason, code
@@ -251,7 +251,7 @@ class Hub:
     def __init__(self, venue: Host, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
         self.venue = venue
         self.message: Callable[[str, str, int, dict[str, Any]], str | None]
-        """Return the text of a data message from channel, kind, sequence and data; None for no message."""
+        """Return the text of a data message from channel, kind, sequence and data, None for no message."""
         self.message = wire.data_message if wire_form == "extended" else _published
         self.faults = faults
         self.connections = wire.MAX_CONNECTIONS
@@ -268,11 +268,11 @@ class Hub:
     def open(
         self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = 0
     ) -> FeedConnection:
-        """Return a new connection; one that is refused is already closed and has one message to drain.
+        """Return a new connection. One that is refused is already closed and has one message to drain.
 
-        `clock` returns the milliseconds for the limits of idleness and message rate; without one there are no such
+        `clock` returns the milliseconds for the limits of idleness and message rate. Without one there are no such
         limits (time on a manual clock stands still between two messages). `queue` bounds the queued messages (0 for the
-        hub's own bound); None is for a reader in the same process that reads after every command.
+        hub's own bound), None is for a reader in the same process that reads after every command.
         """
         connection = FeedConnection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:
@@ -288,7 +288,7 @@ class Hub:
         return connection
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Send the events of a command to their subscribers; called by the venue under its lock."""
+        """Send the events of a command to their subscribers, called by the venue under its lock."""
         if not self._subjects:
             return
         batch = Batch(self.venue.core, events)
@@ -300,7 +300,7 @@ class Hub:
                 self._drop_subscribers(subject, error)
 
     def deliver(self) -> None:
-        """Run the readers in this process; called by the venue after a command, outside its lock."""
+        """Run the readers in this process, called by the venue after a command, outside its lock."""
         for read in list(self.after):
             read()
 
@@ -332,13 +332,13 @@ class Hub:
         return found
 
     def unsubscribe(self, connection: FeedConnection, subject: Subject) -> None:
-        """Remove a connection from a subject; a subject without subscribers is dropped."""
+        """Remove a connection from a subject. A subject without subscribers is dropped."""
         subject.listeners.pop(connection, None)
         if not subject.listeners:
             self._subjects.pop(subject.name, None)
 
     def release(self, connection: FeedConnection) -> None:
-        """Give back a closed connection's place; without the lock, because stopping the ticker waits for its thread."""
+        """Give back a closed connection's place. Without the lock, because stopping the ticker waits for its thread."""
         with self.venue.lock:
             counted, connection.counted = connection.counted, False
             self.open_connections.pop(connection, None)
@@ -346,7 +346,7 @@ class Hub:
             self.venue.stop_running()
 
     def send_to(self, connection: FeedConnection, subject: Subject, kind: str, data: dict[str, Any]) -> bool:
-        """Queue one data message for one connection; return False where the channel has no such message."""
+        """Queue one data message for one connection. Return False where the channel has no such message."""
         text = self.message(subject.channel.type, kind, subject.sequence, data)
         for passed in () if text is None else self.faults.pass_on(connection, subject, text):
             connection.put(passed, subject)
@@ -363,7 +363,7 @@ class Hub:
                 connection.put(passed, subject)
 
     def _drop_subscribers(self, subject: Subject, error: Exception) -> None:
-        """Disconnect the subscribers of a subject whose source failed; the command itself must not fail with it."""
+        """Disconnect the subscribers of a subject whose source failed. The command itself must not fail with it."""
         _log.error("the feed could not publish %s", subject.name, exc_info=error)
         for connection in list(subject.listeners):
             connection.close_locked(f"{subject.name} could not be published: {error!r}", wire.INTERNAL_CLOSE)

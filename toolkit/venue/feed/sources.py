@@ -29,7 +29,7 @@ _ALL = 1 << 62
 
 
 class BookSource(FeedSource):
-    """The best levels of a book; levels that enter or leave the window are part of the increments."""
+    """The best levels of a book. Levels that enter or leave the window are part of the increments."""
 
     def __init__(self, core: Core, product: Product, depth: int) -> None:
         self._code = product.code
@@ -91,7 +91,7 @@ class TradesSource(FeedSource):
         self._code = product.code
 
     def snapshot(self, core: Core) -> Data:
-        """Return the last trades; the simulated market has some from before genesis."""
+        """Return the last trades. The simulated market has some from before genesis."""
         found = core.state.history.trades.get(self._code, [])[-RECENT:]
         before = past_of(core, self._code) if len(found) < RECENT else None
         older = past.trades(before, RECENT - len(found)) if before is not None else []

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 ExactAmount = str | int | Decimal
-"""A number as exact text, an int or a Decimal; never a float."""
+"""A number as exact text, an int or a Decimal, never a float."""
 
 LARGEST_BALANCE = 1_000_000_000
-"""Most that an account may begin with, in USDC; a thousand of them stay within what a venue takes."""
+"""Most that an account may begin with, in USDC. A thousand of them stay within what a venue takes."""
 
 
 class ControllableVenue(Host, Protocol):
@@ -73,7 +73,7 @@ class Controls(Suggesting):
     ) -> dict[str, Any]:
         """Move the oracle price through points of (time from now, price): `{"1m": "61000", "2m": "59000"}`.
 
-        The last price stays; with `release` the oracle follows its source again. An empty script cancels the running
+        The last price stays. With `release` the oracle follows its source again. An empty script cancels the running
         one.
         """
         now = self._venue.now_ms()
@@ -81,9 +81,9 @@ class Controls(Suggesting):
         return self._do("script_oracle", product=self._code(product), points=script, release=release)
 
     def jump(self, product: str | int, percent: ExactAmount) -> dict[str, Any]:
-        """Move the price of a product immediately by `percent` ("-8"), as news would; returns oracle and mark.
+        """Move the price of a product immediately by `percent` ("-8"), as news would. Returns oracle and mark.
 
-        The simulated market continues from there; without one the price stays until `release_oracle`.
+        The simulated market continues from there. Without one the price stays until `release_oracle`.
         """
         return self._do("jump", product=self._code(product), percent=arguments.amount(percent, "percent"))
 
@@ -117,7 +117,7 @@ class Controls(Suggesting):
         return self._do("remove_liquidity", product=self._code(product))
 
     def pause(self, product: str | int) -> None:
-        """Stop trading in a product: orders are refused, triggers and liquidations wait; cancels still work."""
+        """Stop trading in a product: orders are refused, triggers and liquidations wait. Cancels still work."""
         self._do("pause", product=self._code(product))
 
     def resume(self, product: str | int) -> None:
@@ -125,7 +125,7 @@ class Controls(Suggesting):
         self._do("resume", product=self._code(product))
 
     def open_recorded(self, products: Sequence[str | int], queue: str = "risk-averse") -> None:
-        """Let the market of products be what `play_recorded` is given; `queue` is the queue model of users' orders."""
+        """Let the market of products be what `play_recorded` is given. `queue` is the queue model of users' orders."""
         codes = [self._code(one) for one in products] if isinstance(products, list | tuple) else products
         self._do("open_recorded", products=codes, queue=queue)
 
@@ -147,8 +147,8 @@ class Controls(Suggesting):
     ) -> None:
         """Give an account without positions a balance, positions and settings, against a recorded market, without fees.
 
-        Amounts are in micro-USDC; a position is (product code, side +1 or −1, steps, entry value, leverage in
-        hundredths, 1 if isolated, margin assigned); `leverages` are (product code, leverage in hundredths) of other
+        Amounts are in micro-USDC. A position is (product code, side +1 or −1, steps, entry value, leverage in
+        hundredths, 1 if isolated, margin assigned). `leverages` are (product code, leverage in hundredths) of other
         products. `connect("local", follow=…, fork=…)` does this.
         """
         account = arguments.address(address)
@@ -157,7 +157,7 @@ class Controls(Suggesting):
         )
 
     def copy_orders(self, address: str, orders: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Place orders of a followed venue for an account; return why each could not be placed, "" if it was.
+        """Place orders of a followed venue for an account. Return why each could not be placed, "" if it was.
 
         An order is an item as on the wire, with `ordId`, its id there, which a `parentOrdId` refers to.
         """
@@ -171,7 +171,7 @@ class Controls(Suggesting):
     def act(self, address: str, action: Mapping[str, Any]) -> dict[str, Any]:
         """Execute an action (in wire names, `{"type": "placeOrder", …}`) as an account, without its signature.
 
-        Returns code, message and the answer's data; an action that the rules refuse does not raise.
+        Returns code, message and the answer's data. An action that the rules refuse does not raise.
         """
         if not isinstance(action, Mapping):
             raise InputError(
@@ -184,11 +184,11 @@ class Controls(Suggesting):
         return self._do("act", address=arguments.address(address), action=dict(action))
 
     def stand_still(self, until: int) -> None:
-        """Let no price change and no participant act before `until` (Unix ms); all else that is due happens."""
+        """Let no price change and no participant act before `until` (Unix ms). All else that is due happens."""
         self._do("stand_still", until=until)
 
     def set_position_mode(self, address: str, mode: str) -> dict[str, Any]:
-        """Switch a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
+        """Switch a whole account to ONE_WAY or HEDGE. Refused while it has positions or orders."""
         return self._do("set_position_mode", address=arguments.address(address), mode=mode)
 
     def disable(self, action: str) -> None:
@@ -218,7 +218,7 @@ class Controls(Suggesting):
     def limit(self, action: str, count: int, span: Span = "1s") -> None:
         """Answer 40220 after `count` requests of an action in `span`, counted for each account.
 
-        `action` "info" means all queries together, counted for each peer; "" means every action without a limit of its
+        `action` "info" means all queries together, counted for each peer. "" means every action without a limit of its
         own.
         """
         self._do("limit", action=action, count=count, span=milliseconds(span))
@@ -237,7 +237,7 @@ class Controls(Suggesting):
     ) -> None:
         """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
 
-        It begins `after` a span from now and stays, or lasts for the span `lasting`; then the market is usual again.
+        It begins `after` a span from now and stays, or lasts for the span `lasting`. Then the market is usual again.
         """
         code = 0 if product is None else self._code(product)
         spans = milliseconds(after, "after"), 0 if lasting is None else milliseconds(lasting, "lasting")
@@ -250,12 +250,12 @@ class Controls(Suggesting):
     def add_fault(self, text: str, **settings: Any) -> Fault:
         """Arm a scripted fault: `add_fault("lose-answer", action="placeOrder")`, or its settings in the same text.
 
-        Returns it; `.remove()` or the end of a `with` block disarms it. Kinds and settings are those of `faults`.
+        Returns it. `.remove()` or the end of a `with` block disarms it. Kinds and settings are those of `faults`.
         """
         return self._venue.faults.add(text, **settings)
 
     def clear_faults(self) -> None:
-        """Disarm all faults. A late request still arrives at its time; what was frozen arrives now."""
+        """Disarm all faults. A late request still arrives at its time. What was frozen arrives now."""
         self._venue.faults.clear()
 
     def state_hash(self) -> str:

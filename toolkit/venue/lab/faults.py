@@ -4,7 +4,7 @@
     with venue.control.add_fault("status", status=503, path="/info/*", count=None): ...
     toolkit venue --fault "lose-request chance=0.05 count=all" --fault "feed-cut channel=orderBook after=100"
 
-Each matching request or message is counted; `chance` is drawn from a generator that each fault seeds for itself. Faults
+Each matching request or message is counted. `chance` is drawn from a generator that each fault seeds for itself. Faults
 with an `action` or `account` trigger once those are known: after the signature check, before the command is applied.
 """
 
@@ -64,7 +64,7 @@ _BROKEN = {
     "lose-answer": "timeout",
     "cut-answer": "disconnect",
 }
-"""Kind of fault → how the connection fails; see `Answer.broken`."""
+"""Kind of fault → how the connection fails. See `Answer.broken`."""
 
 
 class FaultyVenue(Host, Protocol):
@@ -76,11 +76,11 @@ class FaultyVenue(Host, Protocol):
 
 @dataclass(slots=True, repr=False, eq=False)
 class Fault(AbstractContextManager["Fault"]):
-    """One armed fault; as a context manager it is removed at the end of the block.
+    """One armed fault. As a context manager it is removed at the end of the block.
 
-    Attributes: `kind`; what it matches: `path` (with * and ?), `action`, `account` (master, signer, or the account a
-    query asks about), `peer`, `channel` ("" for all); `after` (matches that still pass first); `count` (how often it
-    triggers, None for always); `chance` (of each match, 0 to 1); `delay` (ms); `status` (HTTP); `code` (of the venue);
+    Attributes: `kind`, what it matches: `path` (with * and ?), `action`, `account` (master, signer, or the account a
+    query asks about), `peer`, `channel` ("" for all), `after` (matches that still pass first), `count` (how often it
+    triggers, None for always), `chance` (of each match, 0 to 1), `delay` (ms), `status` (HTTP), `code` (of the venue),
     `struck` (how often it has triggered).
     """
 
@@ -102,7 +102,7 @@ class Fault(AbstractContextManager["Fault"]):
 
     @property
     def done(self) -> bool:
-        """True once it has triggered `count` times; a freeze lasts until it is removed."""
+        """True once it has triggered `count` times. A freeze lasts until it is removed."""
         return self.count is not None and self.struck >= self.count and self.kind != "feed-freeze"
 
     @property
@@ -111,7 +111,7 @@ class Fault(AbstractContextManager["Fault"]):
         return bool(self.action or self.account)
 
     def triggers(self) -> bool:
-        """Count one match; return True when the fault applies to it."""
+        """Count one match. Return True when the fault applies to it."""
         if self.done:
             return False
         if self.after:
@@ -123,7 +123,7 @@ class Fault(AbstractContextManager["Fault"]):
         return True
 
     def remove(self) -> None:
-        """Disarm the fault; removing it again does nothing."""
+        """Disarm the fault. Removing it again does nothing."""
         if self._armed_in is not None:
             self._armed_in.remove(self)
 
@@ -142,7 +142,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class ArmedFaults:
-    """The armed faults of one kind of traffic, in the order they were added; guarded by the venue's lock."""
+    """The armed faults of one kind of traffic, in the order they were added, guarded by the venue's lock."""
 
     def __init__(self, venue: FaultyVenue) -> None:
         self._venue = venue
@@ -163,7 +163,7 @@ class ArmedFaults:
             fault._armed_in = self
 
     def remove(self, fault: Fault) -> None:
-        """Disarm one fault; one that is not armed any more is no error."""
+        """Disarm one fault. One that is not armed any more is no error."""
         with self._venue.lock:
             self._armed = [one for one in self._armed if one is not fault]
 
@@ -173,7 +173,7 @@ class ArmedFaults:
             self._armed = []
 
     def triggered(self, kinds: Container[str], matches: Callable[[Fault], bool]) -> Iterator[Fault]:
-        """Yield the matching faults of these kinds that trigger, counting each match; under the lock.
+        """Yield the matching faults of these kinds that trigger, counting each match, under the lock.
 
         A fault that has triggered `count` times is disarmed.
         """
@@ -185,7 +185,7 @@ class ArmedFaults:
 
 
 class RequestFaults(ArmedFaults):
-    """The faults of requests; `gateway.RequestInterceptor` says when each method is called."""
+    """The faults of requests, `gateway.RequestInterceptor` says when each method is called."""
 
     def __init__(self, venue: FaultyVenue) -> None:
         super().__init__(venue)
@@ -210,7 +210,7 @@ class RequestFaults(ArmedFaults):
         self._before(incoming, needs_sender=True)
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer as the faults leave it; `again` executes the same request a second time."""
+        """Return the answer as the faults leave it, `again` executes the same request a second time."""
         for fault in self._triggered(AFTER, lambda fault: _matches(fault, incoming)):
             answer = _altered(fault, answer, again)
         return answer
@@ -240,7 +240,7 @@ class RequestFaults(ArmedFaults):
 
 
 def _matches(fault: Fault, incoming: Incoming) -> bool:
-    """Return whether a fault is for a request; a fault of an action or account needs these to be known."""
+    """Return whether a fault is for a request. A fault of an action or account needs these to be known."""
     return (
         (not fault.path or fnmatchcase(incoming.path, fault.path))
         and fault.peer in ("", incoming.peer)
@@ -290,7 +290,7 @@ class FeedFaults(ArmedFaults):
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """Disarm one fault; the end of the last freeze delivers what was held back."""
+        """Disarm one fault. The end of the last freeze delivers what was held back."""
         with self._venue.lock:
             super().remove(fault)
             if fault.kind == "feed-freeze" and not self._freezes():
@@ -303,7 +303,7 @@ class FeedFaults(ArmedFaults):
             self._release()
 
     def cut(self, reason: str = "cut (scripted fault)", *, peer: str = "") -> int:
-        """Close connections immediately, all or those of a peer; return how many."""
+        """Close connections immediately, all or those of a peer. Return how many."""
         found = [one for one in self._venue.feed.open_connections if not one.closed and peer in ("", one.peer)]
         for connection in found:
             connection.close(reason, GOING_AWAY)
@@ -336,7 +336,7 @@ class FeedFaults(ArmedFaults):
         return [text, text] if hit("feed-duplicate") else [text]
 
     def holds(self, connection: FeedConnection, text: str) -> bool:
-        """Hold back an answer to a connection's own message if everything to it is frozen; return whether it was."""
+        """Hold back an answer to a connection's own message if everything to it is frozen. Return whether it was."""
         frozen = any(
             not fault.channel and not fault.after and fault.peer in ("", connection.peer) for fault in self._freezes()
         )
@@ -384,7 +384,7 @@ class Faults:
         return fault
 
     def clear(self) -> None:
-        """Disarm all faults. A late request still arrives at its time; what was frozen arrives now."""
+        """Disarm all faults. A late request still arrives at its time. What was frozen arrives now."""
         self.requests.clear()
         self.feed.clear()
 

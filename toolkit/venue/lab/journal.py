@@ -1,11 +1,11 @@
 """The command log of a venue: commands are written before they are applied, and replayed after a restart.
 
-The first entry is the genesis; then come the commands, each written before it is applied and so before it is answered.
+The first entry is the genesis. Then come the commands, each written before it is applied and so before it is answered.
 A restored snapshot is an entry as well. Because the core is a fold over its commands, replaying them gives the same
-state, down to its hash; dumps of the state that are kept on the way only make that quicker. The passing of time is not
+state, down to its hash. Dumps of the state that are kept on the way only make that quicker. The passing of time is not
 written: its effects follow from the entries.
 
-After a crash at any instant every answered command is there. A command that was not answered yet may be there too; its
+After a crash at any instant every answered command is there. A command that was not answered yet may be there too. Its
 client finds out by client id, or by sending the same bytes again (see `Session.resolve`).
 """
 
@@ -41,7 +41,7 @@ DUMP_MS = 6 * 3_600_000
 STEP_COMMANDS = 8
 """Commands of a group for which a further slice of a dump is written."""
 CLOSE_SECONDS = 0.1
-"""How long closing may take to keep a dump; without it, the next start replays what came after the last one."""
+"""How long closing may take to keep a dump. Without it, the next start replays what came after the last one."""
 STEP, REST_SECONDS = 500, 0.01
 """Entries that are checked in a step after the start, and the pause after each."""
 SLICE_MS = 60_000
@@ -51,7 +51,7 @@ SLICE_MS = 60_000
 class Journal:
     """An open journal. `append` returns when the entry is written. Used under the venue's lock.
 
-    Attributes: `path`; `genesis`; `count`, the number of entries after the genesis; `sync`, see Sync.
+    Attributes: `path`, `genesis`, `count`, the number of entries after the genesis, `sync`, see Sync.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, genesis: Genesis, last: Entry, sync: Sync) -> None:
@@ -78,7 +78,7 @@ class Journal:
     def create(
         cls, path: str | Path, genesis: Genesis, first: Sequence[Command] = (), *, sync: Sync = "full"
     ) -> Journal:
-        """Create a journal in a new file; the file gets its name once genesis and `first` commands are written.
+        """Create a journal in a new file. The file gets its name once genesis and `first` commands are written.
 
         Raises VenueError when the path exists or can't be written.
         """
@@ -126,7 +126,7 @@ class Journal:
             raise
 
     def append(self, commands: Sequence[Command]) -> None:
-        """Write commands, in one transaction. Raises VenueError when that fails; none must be applied then.
+        """Write commands, in one transaction. Raises VenueError when that fails. None must be applied then.
 
         While a dump is kept, slices of it are written as well: a group's commands are as many as single ones.
         """
@@ -164,7 +164,7 @@ class Journal:
             self._begin_dump(core)
 
     def _spill(self, core: Core) -> bool:
-        """Write a full chunk of old records, and let go of them; return False when there was none."""
+        """Write a full chunk of old records, and let go of them. Return False when there was none."""
         for holder, name in core.state.history.lists():
             keyed = isinstance(holder, dict)
             records = holder[name] if keyed else getattr(holder, name)
@@ -199,7 +199,7 @@ class Journal:
         raise VenueError(f"old records kept in {self.path} were altered; only what needs them is refused")
 
     def check_behind(self, lock: AbstractContextManager[Any], rest: float = 0.0) -> None:
-        """Check the entries before `behind` in steps, each under the lock; damage ends all further writing."""
+        """Check the entries before `behind` in steps, each under the lock. Damage ends all further writing."""
         at = 0
         while at < self.behind:
             with lock:
@@ -223,7 +223,7 @@ class Journal:
         self._dumping = self._dump(self.count, core.state.time, core.slices(whole=False))
 
     def _dump(self, applied: int, time: int, slices: Iterator[bytes]) -> Iterator[None]:
-        """Write a dump of the state after `applied` entries, a slice at each step; the last step makes it count."""
+        """Write a dump of the state after `applied` entries, a slice at each step. The last step makes it count."""
         execute, number = self._db.execute, self._dump_id + 1
         digest = hashlib.sha256(journal_file.dump_start(applied))
         oldest = "SELECT min(id) FROM slices WHERE dump <> ?"
@@ -241,7 +241,7 @@ class Journal:
         self._chain, self._dump_id = chain, number
 
     def _step(self) -> bool:
-        """Write a slice of the dump that is being kept; return False when there is none, or no more of it."""
+        """Write a slice of the dump that is being kept. Return False when there is none, or no more of it."""
         if self._dumping is not None:
             with contextlib.suppress(sqlite3.Error, StopIteration):  # a replay works without dumps
                 next(self._dumping)

@@ -1,7 +1,7 @@
 """The SQLite file of a journal: creating it, checking every entry, and recovering a damaged one.
 
 A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. A dump is kept
-in slices, which are written between entries; its hash is part of the chain where the last of them was written. Only the
+in slices, which are written between entries. Its hash is part of the chain where the last of them was written. Only the
 latest dump itself is there. The file uses a rollback journal, not a write-ahead log: then one file holds everything
 that was committed and damage to it shows, whereas SQLite drops the torn end of a write-ahead log silently.
 """
@@ -27,19 +27,19 @@ from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
 FORMAT = 6
-"""Number of the format; it changes with the venue's rules, because a journal is replayed by them."""
+"""Number of the format. It changes with the venue's rules, because a journal is replayed by them."""
 KIND = FileKind("venue journal", FORMAT, "`toolkit venue --recover` or recover=True keeps what is whole")
 START = b"venue journal %d" % FORMAT
 """Begins the hash chain."""
 SCHEMA = "bba473f8ae7ad252"
-"""Hash of the fields of commands and genesis; tests/test_persisted_formats.py says what to do on a change."""
+"""Hash of the fields of commands and genesis. tests/test_persisted_formats.py says what to do on a change."""
 
 Sync = Literal["full", "os"]
-"""What "written" means: "full" waits for the disk, so that a power cut loses nothing; "os" waits for the operating
+"""What "written" means: "full" waits for the disk, so that a power cut loses nothing, "os" waits for the operating
 system, so that a crash or kill of this process loses nothing. It is many times faster."""
 
 PROGRESS = 100_000
-"""Steps of SQLite's machine between two chances for a signal's handler to run; some milliseconds."""
+"""Steps of SQLite's machine between two chances for a signal's handler to run, some milliseconds."""
 _TABLES = """
 CREATE TABLE entries (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), n INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
@@ -50,7 +50,7 @@ CREATE TABLE chunks (hash BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT;
 """
 """Chunks are old records of the history, which dumps name by their hash."""
 BEHIND = 20_000
-"""So many entries before the latest dump are checked at the start; more are checked afterwards."""
+"""So many entries before the latest dump are checked at the start. More are checked afterwards."""
 
 encode = msgspec.msgpack.Encoder().encode
 decode_command = msgspec.msgpack.Decoder(Submit | Advance | Control).decode
@@ -58,7 +58,7 @@ _decode_genesis = msgspec.msgpack.Decoder(Genesis).decode
 
 
 class Entry(NamedTuple):
-    """One row: `kind` is "genesis" (number 0), "command" or "state"; `chain` is the hash up to and including it."""
+    """One row: `kind` is "genesis" (number 0), "command" or "state". `chain` is the hash up to and including it."""
 
     number: int
     kind: str
@@ -75,7 +75,7 @@ class Digest(NamedTuple):
 
 
 class Broken(Exception):
-    """An entry is missing, altered or unreadable; the text says which and how."""
+    """An entry is missing, altered or unreadable. The text says which and how."""
 
 
 def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
@@ -183,10 +183,10 @@ def _nothing() -> None:
 
 
 def recover(path: str | Path) -> int:
-    """Make a damaged journal usable by keeping the intact entries from its beginning; return how many commands remain.
+    """Make a damaged journal usable by keeping the intact entries from its beginning. Return how many commands remain.
 
     The damaged file is copied first, with `.damaged` (and a number if needed) added to its name. Raises StoredFileError
-    when not even the genesis is intact, VenueError when there is no file or another venue uses it; nothing is changed
+    when not even the genesis is intact, VenueError when there is no file or another venue uses it. Nothing is changed
     then.
     """
     path = Path(path)
@@ -298,6 +298,6 @@ def unreadable(path: Path, error: sqlite3.Error) -> ToolkitError:
 
 
 def damaged(path: Path, what: str, last: int) -> StoredFileError:
-    """Return the error for a damaged journal; `last` is the number of its last intact entry, −1 for none."""
+    """Return the error for a damaged journal. `last` is the number of its last intact entry, −1 for none."""
     whole = f"{last} entries from its beginning are whole; recover them with `toolkit venue --recover` or recover=True"
     return KIND.error(path, f"it is damaged: {what}", whole if last >= 0 else "nothing of it can be recovered")

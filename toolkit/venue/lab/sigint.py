@@ -1,4 +1,4 @@
-"""Defers SIGINT until a command has been applied; an interrupt half-way would leave the state inconsistent."""
+"""Defers SIGINT until a command has been applied. An interrupt half-way would leave the state inconsistent."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Alarm(Protocol):
         """Return the next moment in Unix ms, None without one."""
 
     def ring(self) -> None:
-        """Act; called at that moment, outside the lock. Never raises but what interrupts."""
+        """Act, called at that moment, outside the lock. Never raises but what interrupts."""
 
 
 class Alarms(list[Alarm]):
@@ -93,12 +93,12 @@ class Ticker:
 DELAY_SECONDS = 5.0
 """Seconds after which the bar appears."""
 LEAST_MS = 600_000
-"""A shorter advance never takes long; it shows no bar."""
+"""A shorter advance never takes long. It shows no bar."""
 
 
 @contextmanager
 def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is called with each time reached (Unix ms); `shown` as in `LocalVenue.advance`."""
+    """Yield a function that is called with each time reached (Unix ms), `shown` as in `LocalVenue.advance`."""
     if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
         yield lambda time_ms: None
         return

@@ -25,7 +25,7 @@ class OpenLeg(NamedTuple):
         return self.leg.size * account_margin.mark_step(core, self.position.product)
 
     def gained_since(self, core: Core, marks: Mapping[int, int]) -> int:
-        """Return what it has gained since these marks (negative: lost); nothing where none is given."""
+        """Return what it has gained since these marks (negative: lost), nothing where none is given."""
         mark_ticks = core.state.markets[self.position.product].mark
         moved_ticks = mark_ticks - marks.get(self.position.product, mark_ticks)
         return self.side * moved_ticks * self.leg.size * core.risk_index.tables[self.position.product].unit
@@ -46,7 +46,7 @@ class MarginGroup(NamedTuple):
 
     account: VenueAccount
     product: int
-    """Product code of the isolated position; 0 = the cross positions."""
+    """Product code of the isolated position, 0 = the cross positions."""
 
     @property
     def key(self) -> str:

@@ -1,9 +1,9 @@
 """Which accounts are checked for liquidation, when, and how one is liquidated (docs/assumptions.md, "Liquidation").
 
 An account is checked after its balance or one of its positions changed, and after a mark left the band within which
-its positions are certainly healthy. An unhealthy group loses its opening orders; then its positions are closed, the
-largest first: in the book, bounded by the bankruptcy price; what the book can't take goes to the LP vault at mark, up
-to its limit; what remains is deleveraged (`takeover`). It ends when the margin ratio is below 95 % or nothing is left.
+its positions are certainly healthy. An unhealthy group loses its opening orders. Then its positions are closed, the
+largest first: in the book, bounded by the bankruptcy price. What the book can't take goes to the LP vault at mark, up
+to its limit. What remains is deleveraged (`takeover`). It ends when the margin ratio is below 95 % or nothing is left.
 `History.liquidations` keeps each step.
 """
 
@@ -37,7 +37,7 @@ def resume_paused(core: Core, time: int) -> int | None:
 
 @post_command("liquidation")
 def check_accounts(core: Core) -> bool:
-    """Check every account whose balance, position or mark changed; True when something was closed.
+    """Check every account whose balance, position or mark changed, True when something was closed.
 
     All are judged, and those to be liquidated lose their opening orders, before the first position is closed. The worst
     margin ratio goes first, of equal ones the oldest position: whose turn it is never depends on an address.
@@ -128,7 +128,7 @@ def _set_bands(core: Core, account: VenueAccount) -> None:
 
 
 def judge_group(core: Core, group: MarginGroup, before: dict[int, int]) -> bool:
-    """Begin or end the liquidation of a margin group, without a trade; True when a part of it is to be closed now.
+    """Begin or end the liquidation of a margin group, without a trade, True when a part of it is to be closed now.
 
     `before` has the marks at which all were judged last, of the products whose marks have moved.
     """
@@ -177,7 +177,7 @@ def _end(core: Core, group: MarginGroup) -> None:
 
 
 def close_group(core: Core, group: MarginGroup) -> bool:
-    """Close legs of a group that `judge_group` found; True when something was closed.
+    """Close legs of a group that `judge_group` found, True when something was closed.
 
     It continues until the group has recovered, is flat, must pause after a slice, or only paused products are left.
     """
@@ -224,7 +224,7 @@ def _close(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int)
 
 
 def _close_in_book(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
-    """Trade a leg in the book, at its bankruptcy price or better; return the steps left."""
+    """Trade a leg in the book, at its bankruptcy price or better. Return the steps left."""
     code, side = target.position.product, target.side
     bound_ticks = group.bankruptcy_price(core, target)
     best_ticks, product = core.books[code].side(side).best, core.products[code]
@@ -239,7 +239,7 @@ def _close_in_book(core: Core, group: MarginGroup, target: OpenLeg, quantity_ste
 
 
 def _net(core: Core, group: MarginGroup, position: Position) -> None:
-    """Close the long and the short of a hedge against each other at mark; it costs nothing and frees margin."""
+    """Close the long and the short of a hedge against each other at mark, it costs nothing and frees margin."""
     account, product = group.account, core.products[position.product]
     quantity_steps = min(position.long.size, position.short.size)
     mark_ticks = core.state.markets[position.product].mark

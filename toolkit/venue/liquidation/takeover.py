@@ -2,8 +2,8 @@
 
 The LP vault takes a leg at mark, for a fee, as far as its leverage limit allows. The rest is closed against the
 opposite positions with the highest scores, at the bankruptcy price as far as their gains pay for it
-(auto-deleveraging); INSURANCE pays the rest. What the vault has taken over
-it closes in slices, reduce-only at mark or better: its orders rest at the mark of the moment; when the mark passes one,
+(auto-deleveraging). INSURANCE pays the rest. What the vault has taken over
+it closes in slices, reduce-only at mark or better: its orders rest at the mark of the moment. When the mark passes one,
 it follows before anyone can trade with it.
 """
 
@@ -27,7 +27,7 @@ from .margin_groups import MarginGroup, OpenLeg, group_of, open_legs, record_ste
 
 
 def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
-    """Let the LP vault take a leg over at mark for its fee; it pays what the group lacks. Return the steps left."""
+    """Let the LP vault take a leg over at mark for its fee. It pays what the group lacks. Return the steps left."""
     config, account = core.state.config, group.account
     position, side, leg = target
     code = position.product
@@ -83,7 +83,7 @@ def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: 
     """Close a leg against the opposite positions with the highest scores, at its bankruptcy price.
 
     What the group lacks is paid by what these have gained since the group was last healthy (`_gain`), in proportion to
-    what each closes as far as that goes; by no one's capital. What is then still lacking is the insurance's.
+    what each closes as far as that goes, by no one's capital. What is then still lacking is the insurance's.
     """
     account, (position, side, _) = group.account, target
     code, unit = position.product, core.risk_index.tables[position.product].unit
@@ -135,7 +135,7 @@ def _gain(core: Core, group: MarginGroup, other: VenueAccount, code: int, side: 
     """Return the most that closing so many steps of a counterparty may cost it at mark.
 
     That is what they have gained since the liquidated group was last healthy, as far as all its positions together
-    have gained; never more than its equity. A position that was traded since then may not have had that gain: of it
+    have gained, never more than its equity. A position that was traded since then may not have had that gain: of it
     only what is a profit counts.
     """
     entry, position = core.state.liquidations[group.key], other.positions[code]
@@ -176,7 +176,7 @@ def cover(core: Core, account: VenueAccount, position: Position | None, amount_m
 
 
 def grant(core: Core, payer: VenueAccount, account: VenueAccount, position: Position | None, amount_micro: int) -> None:
-    """Move money to an account for a loss of `position` (None = its cross balance); isolated margin receives it."""
+    """Move money to an account for a loss of `position` (None = its cross balance). Isolated margin receives it."""
     product = position.product if position is not None else 0
     ledger.move(core, payer, account, amount_micro, ledger.BANKRUPTCY, product)
     if position is not None and position.mode == ISOLATED:
@@ -185,7 +185,7 @@ def grant(core: Core, payer: VenueAccount, account: VenueAccount, position: Posi
 
 @process("unwind")
 def unwind(core: Core, time: int) -> int | None:
-    """Replace the vault's orders by the next slices; it sleeps once the vault is flat."""
+    """Replace the vault's orders by the next slices. It sleeps once the vault is flat."""
     config, vault = core.state.config, core.state.accounts[ledger.LP_VAULT]
     for order in list(vault.orders.values()):
         lifecycle.cancel(core, vault, order, "its minute is over")
@@ -206,14 +206,14 @@ def unwind(core: Core, time: int) -> int | None:
 
 @process("quotes")
 def quote(core: Core, time: int) -> int | None:
-    """Move the vault's orders with the new prices; it sleeps while there are none."""
+    """Move the vault's orders with the new prices. It sleeps while there are none."""
     follow_mark(core)
     return time + core.state.config.price_interval if core.state.accounts[ledger.LP_VAULT].orders else None
 
 
 @post_command("unwind")
 def follow_mark(core: Core) -> bool:
-    """Move the vault's orders that the mark has passed to the mark; True when there were any."""
+    """Move the vault's orders that the mark has passed to the mark, True when there were any."""
     vault, moved = core.state.accounts[ledger.LP_VAULT], False
     if not vault.orders:
         return False

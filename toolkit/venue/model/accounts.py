@@ -1,7 +1,7 @@
 """An account with its positions and live orders.
 
-Units as in `state`. Objects that change often are slotted dataclasses, because writing their attributes is faster;
-objects that are created often are Structs, because creating them is faster.
+Units as in `state`. Objects that change often are slotted dataclasses, because writing their attributes is faster.
+Objects that are created often are Structs, because creating them is faster.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .constants import CROSS, NEW, NORMAL, ONE_WAY, UNTRIGGERED
 
 
 class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """One order, from acceptance to its end; live ones are in `VenueAccount.orders`, ended ones in `History.orders`."""
+    """One order, from acceptance to its end. Live ones are in `VenueAccount.orders`, ended ones in `History.orders`."""
 
     id: int
     address: str
@@ -31,7 +31,7 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     price: int
     """Limit in ticks, 0 for market orders."""
     quantity: int
-    """Ordered steps; 0 until a whole-position TP/SL triggers."""
+    """Ordered steps, 0 until a whole-position TP/SL triggers."""
     leaves: int
     """Steps still open. Always filled + cancelled + leaves = quantity."""
     filled: int = 0
@@ -40,7 +40,7 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     fee: int = 0
     """Sum of fees paid (negative = received), without builder fees."""
     fee_parts: int = 0
-    """The exact fee beyond whole micro-USDC, in parts of micro-USDC / RATE; the next fill is rounded with it."""
+    """The exact fee beyond whole micro-USDC, in parts of micro-USDC / RATE. The next fill is rounded with it."""
     status: int = NEW
     client_id: int = 0
     """clOrdId, 0 = none."""
@@ -49,9 +49,9 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     trigger: int = 0
     """Trigger price in ticks, 0 = none."""
     trigger_by: int = 0
-    """LAST_PRICE, MARK_PRICE or INDEX_PRICE; 0 = no trigger."""
+    """LAST_PRICE, MARK_PRICE or INDEX_PRICE, 0 = no trigger."""
     trigger_up: bool = False
-    """True: triggers at price ≥ trigger; False: at ≤."""
+    """True: triggers at price ≥ trigger, False: at ≤."""
     armed: bool = True
     """False while a bracket's child waits for its parent's first fill."""
     triggered: bool = False
@@ -60,11 +60,11 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     tried: tuple[int, int, int, int] = (0, 0, 0, 0)
     """What a triggered exit that stays armed last found too little in: see `trading.lifecycle.prospects`."""
     group: int = 0
-    """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
+    """Bracket it belongs to (id of the main order, which has it too), 0 = none. Its TP and SL cancel each other."""
     cover: int = 0
     """Steps that the main order has opened so far, for a TP/SL of a bracket."""
     slippage: int = 0
-    """Allowed slippage of a market order, parts of RATE; 0 = the default."""
+    """Allowed slippage of a market order, parts of RATE, 0 = the default."""
     priority: int = 0
     """Place in time: smaller goes first within a price level."""
     builder: str = ""
@@ -117,9 +117,9 @@ class Leg:
     """Funding received (negative = paid) in this life."""
 
     def close(self, steps: int, value_micro: int, long: bool) -> int:
-        """Close a part for `value_micro`; return the realised profit in micro-USDC.
+        """Close a part for `value_micro`. Return the realised profit in micro-USDC.
 
-        The entry value goes down in proportion, rounded down; the remainder stays with the leg.
+        The entry value goes down in proportion, rounded down. The remainder stays with the leg.
         """
         entry = self.value if steps == self.size else self.value * steps // self.size
         pnl = value_micro - entry if long else entry - value_micro
@@ -131,7 +131,7 @@ class Leg:
         return pnl
 
     def grow(self, steps: int, value_micro: int, time_ms: int, exec_id: int) -> None:
-        """Add steps; from flat, a new term begins."""
+        """Add steps. From flat, a new term begins."""
         if not self.size:
             self.term += 1
             self.opened, self.opened_by = time_ms, exec_id
@@ -162,10 +162,10 @@ class Position:
     sell_quantity: int = 0
     sell_value: int = 0
     buy_reducing: int = 0
-    """Steps of resting orders that may only reduce (reduce-only, TP/SL, hedge closes); never above the opposite leg."""
+    """Steps of resting orders that may only reduce (reduce-only, TP/SL, hedge closes), never above the opposite leg."""
     sell_reducing: int = 0
     traded: int = 0
-    """When an order of its account last traded it (Unix ms); liquidation and deleveraging are not its orders."""
+    """When an order of its account last traded it (Unix ms). Liquidation and deleveraging are not its orders."""
     reducers: int = 0
     """Number of live orders that may only reduce, resting or waiting."""
     pnl: int = 0
@@ -182,7 +182,7 @@ class VenueAccount:
 
     address: str
     kind: str = "user"
-    """user, vault, market (simulated participant; keeps no order history) or venue (fees, rounding, insurance …)."""
+    """user, vault, market (simulated participant, keeps no order history) or venue (fees, rounding, insurance …)."""
     balance: int = 0
     """Cash, micro-USDC, without isolated margins (those are in `Position.assigned`)."""
     position_mode: int = ONE_WAY
@@ -200,7 +200,7 @@ class VenueAccount:
     volumes: dict[int, int] = field(default_factory=dict)
     """UTC day number → traded notional, micro-USDC, for fee tiers."""
     maker_rate: int | None = None
-    """Fee rates of its own, parts of RATE; None = by volume."""
+    """Fee rates of its own, parts of RATE, None = by volume."""
     taker_rate: int | None = None
     faucet_time: int = 0
     """Last faucet claim, 0 = never."""

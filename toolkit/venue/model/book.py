@@ -137,7 +137,7 @@ class Books(dict[int, Book]):
         return book
 
     def top(self, code: int) -> tuple[int, int]:
-        """Return the best bid and ask of a product in ticks, 0 where there is none; nothing is unfolded."""
+        """Return the best bid and ask of a product in ticks, 0 where there is none. Nothing is unfolded."""
         if self.lazy is not None and code not in self:
             return self.lazy.top(code)
         book = self[code]
@@ -212,7 +212,7 @@ class Triggers:
         return found
 
     def see_trade(self, price_ticks: int) -> None:
-        """Note the LAST_PRICE triggers that a trade reaches; later ones of the same request may move the price back."""
+        """Note the LAST_PRICE triggers that a trade reaches. Later ones of the same request may move the price back."""
         self.met += [(*entry, price_ticks) for entry in self.due(LAST_PRICE, price_ticks)]
 
     def queued(self) -> list[tuple[int, int, int]]:

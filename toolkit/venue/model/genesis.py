@@ -62,7 +62,7 @@ def default_products() -> list[dict[str, Any]]:
 
 
 def default_margin_tables() -> dict[int, list[dict[str, str]]]:
-    """Return the riskLimitVo rows by table id; the maintenance rate of a tier is half of 1 / its leverage limit."""
+    """Return the riskLimitVo rows by table id. The maintenance rate of a tier is half of 1 / its leverage limit."""
     return {
         1: [_tier("0", "0.0125", "40"), _tier("20000000", "0.025", "20")],
         2: [_tier("0", "0.02", "25"), _tier("2000000", "0.025", "20"), _tier("5000000", "0.05", "10")],
@@ -130,7 +130,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lp_leverage: int = 500
     """Largest notional the LP vault takes over, in hundredths of its equity."""
     lp_slice: int = 20_000 * USDC
-    """Notional of each position that the LP vault offers at mark at a time; 0 = it keeps what it took over."""
+    """Notional of each position that the LP vault offers at mark at a time. 0 = it keeps what it took over."""
     lp_pause: int = 60_000
     """Time between two slices of the LP vault."""
 
@@ -140,7 +140,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How one venue begins; the same genesis and commands give the same bytes."""
+    """How one venue begins. The same genesis and commands give the same bytes."""
 
     seed: int = 7
     time: int = GENESIS_TIME

@@ -23,7 +23,7 @@ class LedgerEntry(NamedTuple):
     """One change of one balance: a transfer as one of its accounts sees it. Money in micro-USDC."""
 
     id: int
-    """Number of the transfer; both sides carry the same one."""
+    """Number of the transfer. Both sides carry the same one."""
     time: int
     height: int
     tx_hash: str
@@ -37,7 +37,7 @@ class LedgerEntry(NamedTuple):
     reference: str
     """The order id, vault, destination … it belongs to."""
     counterparty: str
-    """The other side; "" where there is none."""
+    """The other side, "" where there is none."""
 
 
 class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
@@ -79,7 +79,7 @@ class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One step in the life of an order; a fill is an event with an exec_id. Money in micro-USDC."""
+    """One step in the life of an order. A fill is an event with an exec_id. Money in micro-USDC."""
 
     id: int
     time: int
@@ -106,7 +106,7 @@ class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
     fill_price: int = 0
     fill_quantity: int = 0
     exec_id: int = 0
-    """Number of the trade; both sides carry the same one. 0 = not a fill."""
+    """Number of the trade. Both sides carry the same one. 0 = not a fill."""
     role: int = 0
     """MAKER or TAKER."""
     pnl: int = 0
@@ -130,11 +130,11 @@ class PublicTrade(msgspec.Struct, array_like=True, gc=False, frozen=True):
     price: int
     quantity: int
     tx_hash: str
-    """"" where only simulated participants traded; `hash` has it then too."""
+    """"" where only simulated participants traded. `hash` has it then too."""
 
     @property
     def hash(self) -> str:
-        """Hash of its transaction; that of a simulated trade follows from the trade and is not stored."""
+        """Hash of its transaction. That of a simulated trade follows from the trade and is not stored."""
         if self.tx_hash:
             return self.tx_hash
         text = b"trade:%d:%d:%d:%d:%d" % (self.product, self.id, self.time, self.price, self.quantity)
@@ -142,7 +142,7 @@ class PublicTrade(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Candle(msgspec.Struct, array_like=True, gc=False):
-    """One minute of one product; other intervals are added up from these. Minutes without trades have none."""
+    """One minute of one product. Other intervals are added up from these. Minutes without trades have none."""
 
     start: int
     """Milliseconds, a multiple of 60,000."""
@@ -234,7 +234,7 @@ class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """Price it was closed at, ticks (in the book: the average, rounded down)."""
     mark: int
     counterpart: str
-    """Account that took it; "" in the book."""
+    """Account that took it, "" in the book."""
     equity: int
     """Of the position's margin group before it."""
     paid: int
@@ -250,7 +250,7 @@ class EquityPoint(msgspec.Struct, array_like=True, gc=False, frozen=True):
     balance: int
     """Cash, isolated margins included."""
     ratio: int
-    """Worst margin ratio of its positions, parts of RATE; 0 without positions, at most 10 (also: no equity left)."""
+    """Worst margin ratio of its positions, parts of RATE, 0 without positions, at most 10 (also: no equity left)."""
 
 
 class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
@@ -270,11 +270,11 @@ class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """txCode, 0 = success."""
     message: str
     data: dict[str, Any] | None = None
-    """What the action returned, where its answer came before that; the order events have the results of orders."""
+    """What the action returned, where its answer came before that. The order events have the results of orders."""
 
 
 class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One block that holds transactions; empty ones are not kept (see Core.block_hash)."""
+    """One block that holds transactions. Empty ones are not kept (see Core.block_hash)."""
 
     height: int
     time: int
@@ -293,7 +293,7 @@ class Records(Sequence[T]):
 
     def __init__(self, names: list[bytes], recent: list[T], fetch: Callable[[bytes], list[T]]) -> None:
         self.parts = names, recent
-        """The names of the chunks, and the records after them; replaced as one, so that readers need no lock."""
+        """The names of the chunks, and the records after them. Replaced as one, so that readers need no lock."""
         self._fetch = fetch
         self._last: tuple[int, list[T]] = -1, []
 
@@ -345,7 +345,7 @@ class Log(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
 
 
 class History(msgspec.Struct, forbid_unknown_fields=True):
-    """All records of a venue, in order; lists only grow."""
+    """All records of a venue, in order. Lists only grow."""
 
     orders: Log[VenueOrder] = msgspec.field(default_factory=Log)
     """Ended orders (FILLED, CANCELED, REJECTED), never touched again."""
@@ -353,17 +353,17 @@ class History(msgspec.Struct, forbid_unknown_fields=True):
     fills: dict[str, list[int]] = {}
     """Account → positions in `order_events.records` of its fills."""
     ledger: Log[Transfer] = msgspec.field(default_factory=Log)
-    """Every movement of cash; indexed under each account whose balance it changed."""
+    """Every movement of cash, indexed under each account whose balance it changed."""
     funding_rates: dict[int, list[FundingRate]] = {}
     funding_payments: Log[FundingPayment] = msgspec.field(default_factory=Log)
     closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
     liquidations: Log[LiquidationStep] = msgspec.field(default_factory=Log)
     equity: dict[str, list[EquityPoint]] = {}
-    """Account → its equity samples; see `risk.equity_samples`."""
+    """Account → its equity samples. See `risk.equity_samples`."""
     trades: dict[int, list[PublicTrade]] = {}
     """By product code."""
     candles: dict[int, list[Candle]] = {}
-    """One-minute candles by product code; only the last one still changes."""
+    """One-minute candles by product code. Only the last one still changes."""
     transactions: Log[Transaction] = msgspec.field(default_factory=Log)
     blocks: list[Block] = []
 

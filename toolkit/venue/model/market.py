@@ -27,7 +27,7 @@ class ProductFlow(msgspec.Struct, frozen=True):
     common_ppm: int = 800_000
     """Correlation of its index with the one factor that all products share."""
     orders_a_minute_ppm: int = 2_200_000
-    """Clusters of taker orders a minute, in millionths: 2,200,000 are 2.2, with two orders each on average; and one."""
+    """Clusters of taker orders a minute, in millionths: 2,200,000 are 2.2, with two orders each on average, and one."""
     order_value_usdc: int = 550
     """Median value of a taker order."""
 
@@ -45,7 +45,7 @@ class Maker(msgspec.Struct, frozen=True):
     """Distance between levels."""
     levels: int
     level_value_usdc: int
-    """Value of the best level; each further one is larger by a third of it."""
+    """Value of the best level. Each further one is larger by a third of it."""
     refill_ms: int
     """Time after which it has replaced what was taken."""
 
@@ -69,10 +69,10 @@ SCALES = {
 
 
 class Market(msgspec.Struct, frozen=True):
-    """Every number of the simulated market. `Market.named("stressed")` is one that is ready; `vary` changes some.
+    """Every number of the simulated market. `Market.named("stressed")` is one that is ready. `vary` changes some.
 
-    `products` has the numbers of single products by symbol; the others have those of `ProductFlow()`. `regime` scales
-    volatility, flow, jumps, spread, depth and premium; `venue.control.market(regime)` changes it while the venue runs.
+    `products` has the numbers of single products by symbol. The others have those of `ProductFlow()`. `regime` scales
+    volatility, flow, jumps, spread, depth and premium, `venue.control.market(regime)` changes it while the venue runs.
     """
 
     regime: str = "usual"
@@ -96,7 +96,7 @@ class Market(msgspec.Struct, frozen=True):
     )
     """Components of volatility: (minutes that each value lasts, variance of its log in millionths)."""
     jump_minutes: int = 600
-    """Mean time between jumps that all products share; each product's own are as frequent."""
+    """Mean time between jumps that all products share. Each product's own are as frequent."""
     jump_ppm: int = 3_400
     """Typical size of a jump of a product with 2.4 % volatility a day."""
     makers: tuple[Maker, ...] = (
@@ -115,7 +115,7 @@ class Market(msgspec.Struct, frozen=True):
     hedging_ppm: int = 80_000
     forced_ppm: int = 60_000
     permanent_ppm: int = 32
-    """How far a surprising order of 1,000 USDC moves the index permanently; it grows with the value's square root."""
+    """How far a surprising order of 1,000 USDC moves the index permanently, it grows with the value's square root."""
     transient_ppm: int = 16
     """How far it moves the makers' prices besides, for a while."""
     recovery_ticks: int = 40
@@ -174,7 +174,7 @@ def market_of(setting: object) -> Market | None:
 
 
 def saved(setting: object) -> dict[str, Any] | None:
-    """Return the market of a setting as the plain values that are saved with a venue; see `market_of`."""
+    """Return the market of a setting as the plain values that are saved with a venue. See `market_of`."""
     market = market_of(setting)
     return None if market is None else msgspec.to_builtins(market)
 
@@ -240,7 +240,7 @@ class SimulatedProduct:
     traded: int
     """Orders up to and including this time have come."""
     ticked: int
-    """What it last gave as oracle price, in ticks; another oracle price is someone else's."""
+    """What it last gave as oracle price, in ticks. Another oracle price is someone else's."""
     seen: int = 0
     """Public trades whose impact is in the index."""
     regime: str = "usual"
@@ -249,13 +249,13 @@ class SimulatedProduct:
     heat: int = 0
     """Mean size of the latest news."""
     pressure: int = 0
-    """Distance of the makers' prices from index and premium after trades; it fades."""
+    """Distance of the makers' prices from index and premium after trades, it fades."""
     basis: int = 0
     """Premium over the index that comes from outside."""
     surprise: int = 0
     """Mean of the participants' latest sides, millionths: what of the next one is expected."""
     flow: int = 0
-    """What others have lately bought, less sold, from the participants, in thousandths of USDC; it fades."""
+    """What others have lately bought, less sold, from the participants, in thousandths of USDC, it fades."""
     hedged: int = 0
     """Steps of the makers' inventory that they have from others than the participants, and hedge elsewhere."""
     trend: int = 0

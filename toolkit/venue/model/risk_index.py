@@ -39,9 +39,9 @@ class RiskTable:
             leverages.append((bound, min(hundredths(tier.max_leverage), self.max_leverage)))
             rate_below = rate
         self.rows: tuple[tuple[int, int, int], ...] = tuple(reversed(rows))
-        """(floor, maintenance rate, deduction × RATE) from the highest tier down; the lowest has floor −1."""
+        """(floor, maintenance rate, deduction × RATE) from the highest tier down. The lowest has floor −1."""
         self.leverages: tuple[tuple[int, int], ...] = tuple(reversed(leverages))
-        """(floor, leverage limit) likewise; no limit is above the product's own."""
+        """(floor, leverage limit) likewise. No limit is above the product's own."""
         self.first_leverage: int = leverages[0][1] if leverages else self.max_leverage
         """Leverage limit up to a notional of `first_notional`: the end of the lowest tier, or the position limit."""
         self.first_notional: int = min([self.max_notional, *(floor for floor, _ in leverages[1:])])
@@ -75,7 +75,7 @@ class RiskIndex:
         loosened: (account, position, order side) whose resting orders may have to be cut when the matching is over.
         touched: accounts whose balance or position changed since the last liquidation check.
         moved: products whose mark changed since then → the mark before.
-        rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
+        rates: address → (UTC day, maker rate, taker rate) by volume, (−1 = the product's own).
     """
 
     __slots__ = ("bands", "clients", "holders", "loosened", "moved", "rates", "tables", "touched")
@@ -100,7 +100,7 @@ class RiskIndex:
             self.clients.setdefault(code, set())
 
     def rebuild(self, products: Mapping[int, Product], accounts: Iterable[VenueAccount]) -> None:
-        """Rebuild every index from the products and accounts of a state; the tables are those of the products."""
+        """Rebuild every index from the products and accounts of a state. The tables are those of the products."""
         self.holders = {code: {} for code in products}
         self.clients = {code: set() for code in products}
         self.touched, self.rates = {}, {}
@@ -124,7 +124,7 @@ class RiskIndex:
 
 
 def whole(number: Decimal, name: str) -> int:
-    """Return an exact whole number; InputError when it has a fraction, because it could not be booked exactly."""
+    """Return an exact whole number, InputError when it has a fraction, because it could not be booked exactly."""
     if number != int(number):
         raise InputError(f"{name} is finer than the venue counts ({number})", field=name, value=str(number))
     return int(number)

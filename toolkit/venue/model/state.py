@@ -1,7 +1,7 @@
 """The state of a venue: everything that is hashed, dumped and replayed.
 
 Only ints, strings, bools, None and containers of them. Units: prices in ticks, quantities in steps, money in
-micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths; addresses are
+micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths. Addresses are
 lower-case 0x text. The Core keeps what can be rebuilt from it (books, trigger queues, Product objects).
 
 Vault shares are counted in millionths. Rules that need state add a class of their own here, and a field with a default
@@ -74,7 +74,7 @@ class Builder(msgspec.Struct):
 
 
 class PermissionState(msgspec.Struct):
-    """All approvals, grants and builders; the lists only grow, the indexes hold positions in them."""
+    """All approvals, grants and builders. The lists only grow, the indexes hold positions in them."""
 
     approvals: list[Approval] = []
     by_agent: dict[str, list[int]] = {}
@@ -109,13 +109,13 @@ class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
     amount: int
     shares: int
     price: int
-    """Of a share after it, micro-USDC; when it ended the last shares, what these got."""
+    """Of a share after it, micro-USDC, when it ended the last shares, what these got."""
     fee: int = 0
     """The leader's part of the gain."""
 
 
 class Vault(msgspec.Struct):
-    """One vault; its cash and positions are the account of the same address."""
+    """One vault. Its cash and positions are the account of the same address."""
 
     address: str
     owner: str
@@ -137,7 +137,7 @@ class Vault(msgspec.Struct):
     samples: list[tuple[int, int, int, int]] = []
     """Hourly (time, net asset value, price of a share in micro-USDC, profit since creation)."""
     paid_in: int = 0
-    """Deposits − withdrawals (of a sub-vault: received − given); net asset value minus this is profit."""
+    """Deposits − withdrawals (of a sub-vault: received − given). Net asset value minus this is profit."""
 
 
 class ReferredDay(msgspec.Struct, array_like=True, gc=False):
@@ -196,7 +196,7 @@ class RecordedMarket(msgspec.Struct):
     fronts: dict[int, tuple[int, int]] = {}
     """Order id → what is ahead of it and what was traded there since the level changed, in 1e-6 steps."""
     marks: dict[int, int] = {}
-    """Recorded mark prices in ticks; a product without one has the venue's own."""
+    """Recorded mark prices in ticks. A product without one has the venue's own."""
     indexes: dict[int, int] = {}
 
 
@@ -219,7 +219,7 @@ class Laboratory(msgspec.Struct):
     limits: dict[str, Limit] = {}
     """Action type, "info" or "" (each action without its own) → limit of each address (code 40220)."""
     scripts: dict[int, list[tuple[int, int]]] = {}
-    """Product → future (time, oracle price in ticks), in order; price 0 releases the oracle."""
+    """Product → future (time, oracle price in ticks), in order, price 0 releases the oracle."""
 
 
 @dataclass(slots=True)
@@ -243,7 +243,7 @@ class MarketState:
     pinned: bool = False
     """True while an intervention holds the oracle price, so that it does not follow its source."""
     basis: list[int | None] = field(default_factory=list)
-    """Latest samples of bid + ask − 2·oracle, oldest first; None where the book had an empty side."""
+    """Latest samples of bid + ask − 2·oracle, oldest first, None where the book had an empty side."""
     book: list[int | None] = field(default_factory=list)
     """Latest medians of bid, ask and last."""
     premium: int = 0
@@ -293,21 +293,21 @@ class State:
     genesis_time: int
     time: int
     block_ms: int
-    """Length of a block; height = 1 + (time − genesis_time) // block_ms."""
+    """Length of a block, height = 1 + (time − genesis_time) // block_ms."""
     products: dict[int, dict[str, Any]]
-    """ProductMeta rows by code, in wire names; `Core.products` has the Product objects."""
+    """ProductMeta rows by code, in wire names. `Core.products` has the Product objects."""
     margin_tables: dict[int, list[dict[str, str]]]
     """riskLimitVo rows by table id."""
     accounts: dict[str, VenueAccount] = field(default_factory=dict)
     markets: dict[int, MarketState] = field(default_factory=dict)
     history: History = field(default_factory=History)
     schedule: dict[str, int] = field(default_factory=dict)
-    """Process name → time it is due next; a process that sleeps is absent."""
+    """Process name → time it is due next. A process that sleeps is absent."""
     nonces: dict[str, NonceWindow] = field(default_factory=dict)
     random: int = 0
     """The seed as 64 bits. No rule draws from it: random numbers follow from the seed by their place."""
     transactions: int = 0
-    """Transactions and system steps so far; part of every transaction hash."""
+    """Transactions and system steps so far, part of every transaction hash."""
     last_order: int = 0
     last_priority: int = 0
     last_exec: int = 0
@@ -330,9 +330,9 @@ class State:
     """Answered actions that take effect later, in a venue that settles with a delay."""
     laboratory: Laboratory = field(default_factory=Laboratory)
     simulation: Simulation | None = None
-    """The simulated market; None when there is none."""
+    """The simulated market, None when there is none."""
     recorded: RecordedMarket | None = None
-    """A market that is replayed or followed; None when there is none."""
+    """A market that is replayed or followed, None when there is none."""
 
 
 def first_state(genesis: Genesis) -> State:

@@ -1,7 +1,7 @@
 """Builder Code: builders, their authorisations by traders, and the orders they place for them.
 
 A trader authorises one builder's agent at a time, and an agent serves one trader at a time [L], because the order
-names no trader. Caps: the environment's, then the authorisation's; the order's rate lies under both. The fee is
+names no trader. Caps: the environment's, then the authorisation's, the order's rate lies under both. The fee is
 charged on fills, to the trader, on top of the trading fee (`fees.charge`).
 """
 
@@ -46,7 +46,7 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
 
 @handles("approveAgentToBuilder")
 def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Let a builder's agent place orders for the signing trader; what it had authorised before ends."""
+    """Let a builder's agent place orders for the signing trader. What it had authorised before ends."""
     trader = context.account.address
     agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
     cap = parts(action["maxFeeRate"], "maxFeeRate")
@@ -70,7 +70,7 @@ def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[st
 
 @handles("revokeAgentToBuilder")
 def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """End the trader's active authorisation; builder and agent are found from it."""
+    """End the trader's active authorisation. Builder and agent are found from it."""
     grant = active_grant(core, context.account.address)
     if grant is None:
         raise Refused(TxCode.NO_BUILDER_GRANT, "there is no active builder authorisation to revoke")
@@ -80,7 +80,7 @@ def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str
 
 @handles("placeBuilderOrder")
 def place_builder_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
+    """Place an order for the trader who authorised the signing agent. The fee is charged when it fills."""
     items = [action["order"]]
     _set_rate(core, context, action, items)
     return placing.place_each(core, context, {"orders": items})
@@ -151,7 +151,7 @@ def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
 
 
 def builder_agent_row(core: Core, grant: Grant) -> dict[str, Any]:
-    """Return a BuilderAgent record; `expiresAt` is in seconds."""
+    """Return a BuilderAgent record, `expiresAt` is in seconds."""
     return {
         "wallet": to_checksummed(grant.trader),
         "agent": to_checksummed(grant.agent),

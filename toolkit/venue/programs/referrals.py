@@ -22,7 +22,7 @@ from ..risk import fees, ledger
 from ..risk.ledger import REFERRALS
 
 TIERS = ((0, 10), (1_000_000, 15), (5_000_000, 20), (25_000_000, 25), (100_000_000, 30), (500_000_000, 35))
-"""(30-day network volume in USDC, per cent of the invitees' fees) [L]; the span of 10–35 % is published."""
+"""(30-day network volume in USDC, per cent of the invitees' fees) [L]. The span of 10–35 % is published."""
 SECOND_TIER = 5
 """Per cent of the fees of accounts that one's invitees invited."""
 

@@ -20,7 +20,7 @@ from .vaults import check_not_vault, check_open, find, pay_in, pay_out, record_e
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC
 MOST_VAULTS = 5
-"""Open vaults that one owner has created; sub-vaults and vaults that it was handed are not counted."""
+"""Open vaults that one owner has created. Sub-vaults and vaults that it was handed are not counted."""
 MOST_SUB_VAULTS = 10
 """Open sub-vaults of one vault [L]."""
 
@@ -77,7 +77,7 @@ def _new(core: Core, owner: str, name: str, description: str, parent: str = "") 
 
 @handles("vaultCreateSubVault")
 def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Create an empty part of a vault that is traded apart; money comes by vaultRebalance."""
+    """Create an empty part of a vault that is traded apart. Money comes by vaultRebalance."""
     vault = led_vault(core, context)
     if vault.parent:
         raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has no sub-vaults of its own")
@@ -103,7 +103,7 @@ def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("vaultRebalance")
 def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Move cash between a vault and its sub-vaults; from a vault to itself brings back what was set aside."""
+    """Move cash between a vault and its sub-vaults. From a vault to itself brings back what was set aside."""
     check_currency(action)
     source, target = find(core, str(action["from"])), find(core, str(action["to"]))
     top = source.parent or source.address
@@ -129,7 +129,7 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> Non
 
 
 def _record_move(source: Vault, target: Vault, amount: int) -> None:
-    """Keep a transfer within the family out of a sub-vault's profit; the parent's value includes both sides anyway."""
+    """Keep a transfer within the family out of a sub-vault's profit, the parent's value includes both sides anyway."""
     if source.parent:
         source.paid_in -= amount
     if target.parent:
@@ -138,7 +138,7 @@ def _record_move(source: Vault, target: Vault, amount: int) -> None:
 
 @handles("vaultUpdateOwner")
 def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Hand a vault and its sub-vaults to another account; the shares stay where they are.
+    """Hand a vault and its sub-vaults to another account. The shares stay where they are.
 
     No action lets the new owner refuse, so the vault doesn't count towards its limit.
     """
@@ -156,7 +156,7 @@ def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("vaultClose")
 def close(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Pay out all holders and end a vault without positions and orders; a sub-vault's money goes to its parent."""
+    """Pay out all holders and end a vault without positions and orders. A sub-vault's money goes to its parent."""
     vault = led_vault(core, context)
     family = [vault, *(core.state.vaults[child] for child in vault.children)]
     for each in family:
@@ -182,7 +182,7 @@ def _check_flat(core: Core, vault: Vault) -> None:
 
 
 def _wind_up(core: Core, source: Vault, target: Vault) -> int:
-    """Close a sub-vault into `target`; return its cash and its reserve."""
+    """Close a sub-vault into `target`. Return its cash and its reserve."""
     accounts = core.state.accounts
     given = source.reserve + accounts[source.address].balance
     target.reserve, source.reserve = target.reserve + source.reserve, 0
@@ -194,7 +194,7 @@ def _wind_up(core: Core, source: Vault, target: Vault) -> int:
 
 
 def _pay_all_out(core: Core, vault: Vault) -> tuple[int, int]:
-    """Redeem all shares; return their total value and the leader's share of the gains."""
+    """Redeem all shares. Return their total value and the leader's share of the gains."""
     accounts, paid, fees = core.state.accounts, 0, 0
     total, shares = value(core, vault), vault.shares
     for address, holding in list(vault.holders.items()):

@@ -1,10 +1,10 @@
-"""Vaults: pooled money that one account trades; shares are bought and redeemed at net asset value.
+"""Vaults: pooled money that one account trades. Shares are bought and redeemed at net asset value.
 
-A vault's cash and positions are its own account; its owner's agents trade it with `vaultAddress`. A share is
+A vault's cash and positions are its own account. Its owner's agents trade it with `vaultAddress`. A share is
 worth net asset value / shares, where net asset value is the account's equity, the cash set aside for withdrawals, and
 the sub-vaults. Marks are up to 3 s old, so a deposit is valued at the higher and a withdrawal at the lower of that and
 what the book would pay for the positions. At withdrawal the leader gets 10 % of a depositor's gain over average cost.
-The LP vault takes over liquidations; it has no leader and locks deposits for 4 days. Source: docs/published.md,
+The LP vault takes over liquidations. It has no leader and locks deposits for 4 days. Source: docs/published.md,
 "Trading rules".
 """
 
@@ -182,7 +182,7 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
 
 
 def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount: int) -> tuple[int, int]:
-    """End shares worth `amount`; return what the depositor and what the leader got."""
+    """End shares worth `amount`. Return what the depositor and what the leader got."""
     accounts, holding = core.state.accounts, vault.holders[account.address]
     cost = holding.cost * shares // holding.shares
     gain = amount - cost

@@ -2,7 +2,7 @@
 
 Cross equity = balance + unrealised PnL of the cross positions (isolated margins have left the balance). Isolated
 equity = assigned margin + unrealised PnL of that product's position, both legs together. Positions are valued at
-mark, orders at their price. All amounts are integers, in micro-USDC where no other unit is named; `step_micro` is the
+mark, orders at their price. All amounts are integers, in micro-USDC where no other unit is named. `step_micro` is the
 value of one step. Requirements are rounded up. The formulas are those of `toolkit.margin`.
 """
 
@@ -34,7 +34,7 @@ class Figures(NamedTuple):
 
     @property
     def ratio(self) -> int | None:
-        """Margin ratio in parts of RATE, rounded up; 0 without positions, None when no equity is left."""
+        """Margin ratio in parts of RATE, rounded up, 0 without positions, None when no equity is left."""
         if not self.maintenance:
             return 0
         return None if self.equity <= 0 else -(-self.maintenance * RATE // self.equity)
@@ -48,7 +48,7 @@ class WalletFigures(NamedTuple):
     equity: int
     """Balance and the unrealised PnL of all positions."""
     available: int
-    """For new positions and orders; negative when the margin is no longer covered."""
+    """For new positions and orders. Negative when the margin is no longer covered."""
     withdrawable: int
     initial: int
     """Margin held by positions (isolated: assigned) and orders."""

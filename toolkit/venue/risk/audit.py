@@ -178,7 +178,7 @@ def books(core: Core) -> Iterator[str]:
 
 @invariant()
 def shown_books(core: Core) -> Iterator[str]:
-    """The levels that are shown of a book are those that the next order meets; one folded book in turn is unfolded."""
+    """The levels that are shown of a book are those that the next order meets. One folded book in turn is unfolded."""
     turn = core.state.transactions % max(1, len(core.products))
     for code in [code for at, code in enumerate(core.products) if code in core.books or at == turn]:
         for side, best in zip((1, -1), core.books.top(code), strict=True):

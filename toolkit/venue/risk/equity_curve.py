@@ -43,7 +43,7 @@ def sample_account(core: Core, account: VenueAccount) -> None:
 
 
 def equity_point(core: Core, account: VenueAccount) -> EquityPoint:
-    """Return the equity of an account now; its ratio is the worst of its margin groups."""
+    """Return the equity of an account now. Its ratio is the worst of its margin groups."""
     wallet = account_margin.wallet(core, account)
     ratios = [account_margin.cross_margin(core, account).ratio]
     for position in account.positions.values():
@@ -54,7 +54,7 @@ def equity_point(core: Core, account: VenueAccount) -> EquityPoint:
 
 
 class CurvePoint(NamedTuple):
-    """The equity of an account at one moment, micro-USDC; `ratio` as in EquityPoint."""
+    """The equity of an account at one moment, micro-USDC, `ratio` as in EquityPoint."""
 
     time: int
     equity: int
@@ -98,7 +98,7 @@ def _curve_point(sample: EquityPoint, deposited: int) -> CurvePoint:
 
 
 def _boundary(rows: list[_Row], spells: _Spells, time: int) -> CurvePoint | None:
-    """Return the equity before anything was booked at `time`, if known; None before the first deposit."""
+    """Return the equity before anything was booked at `time`, if known, None before the first deposit."""
     at = bisect_left(rows, time, key=lambda row: row.time)
     here = rows[at] if at < len(rows) and rows[at].time == time else None
     if here is not None and (here.order == _SAMPLED_BEFORE or not spells.before(time)):

@@ -1,6 +1,6 @@
 """Trading fees: maker and taker rates by 30-day volume, builder fees on top, rebates out of what was paid.
 
-A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.transfer`); the fills of
+A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.transfer`). The fills of
 one order are rounded together, so that an order never costs more than its value times its rate, rounded up once.
 """
 
@@ -17,7 +17,7 @@ from . import ledger
 Rebate = Callable[["Core", VenueAccount, int, int], None]
 
 REBATES: list[Rebate] = []
-"""Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES; they may
+"""Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES. They may
 pass on parts of it with `ledger.move` (referrals)."""
 
 
@@ -40,7 +40,7 @@ def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int
 
 
 def _rate(core: Core, account: VenueAccount, code: int, role: int, day: int) -> int:
-    """Return the rate of one role; see `rates`."""
+    """Return the rate of one role. See `rates`."""
     own = account.maker_rate if role == MAKER else account.taker_rate
     if own is not None:
         return own
@@ -62,10 +62,10 @@ def _rate(core: Core, account: VenueAccount, code: int, role: int, day: int) -> 
 def charge(
     core: Core, account: VenueAccount, product: Product, order: VenueOrder, role: int, open_value: int, close_value: int
 ) -> tuple[int, int, int]:
-    """Book the fees of one fill; return the fee of its opening part, of its closing part, and the builder's fee.
+    """Book the fees of one fill. Return the fee of its opening part, of its closing part, and the builder's fee.
 
     Values and fees are in micro-USDC. Negative trading fees were received (an own maker rate below 0). What the book
-    takes of a liquidated account costs it the taker fee; trades outside the book cost and bring none.
+    takes of a liquidated account costs it the taker fee. Trades outside the book cost and bring none.
     """
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0
@@ -98,7 +98,7 @@ def charge(
 
 
 def fill_rate(core: Core, account: VenueAccount, order: VenueOrder, role: int) -> int:
-    """Return the rate of all fees of an order's fill, the builder's included; simulated participants have none."""
+    """Return the rate of all fees of an order's fill, the builder's included. Simulated participants have none."""
     return _rate(core, account, order.product, role, core.state.time // DAY) + order.builder_rate
 
 

@@ -9,9 +9,9 @@ Cash only moves between accounts here, or enters and leaves by `deposit` and `wi
 
 where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
 the receiver down), CLEARING (pays and takes realised PnL, so that its balance is the entry value of all shorts less
-that of all longs; funding passes through it), INSURANCE (covers losses that no other account can pay), RESERVES and
+that of all longs, funding passes through it), INSURANCE (covers losses that no other account can pay), RESERVES and
 REFERRALS. The LP vault and simulated participants are accounts like others. An account's entries are its side of the
-transfers (`entries`); their sum is its balance.
+transfers (`entries`). Their sum is its balance.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ REFERRAL_REBATE = "REFERRAL_REBATE"
 REALIZED_PNL = "REALIZED_PNL"
 FUNDING = "FUNDING"
 ISOLATED_MARGIN = "ISOLATED_MARGIN"
-"""Between the balance and a position's assigned margin; the sum of these is minus the sum of all assigned margins."""
+"""Between the balance and a position's assigned margin. The sum of these is minus the sum of all assigned margins."""
 LIQUIDATION_FEE = "LIQUIDATION_FEE"
 BANKRUPTCY = "BANKRUPTCY"
 """What the LP vault or the insurance account pays for an account that owes more than it has."""
@@ -71,7 +71,7 @@ VAULT_LEADER_SHARE = "VAULT_LEADER_SHARE"
 VAULT_REBALANCE = "VAULT_REBALANCE"
 """Between a vault, its sub-vaults and RESERVES."""
 Party = VenueAccount | None
-"""A side of a transfer; None stands for what is not a balance (outside, isolated margin)."""
+"""A side of a transfer, None stands for what is not a balance (outside, isolated margin)."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -90,7 +90,7 @@ def attach(core: Core) -> None:
 
 
 def open_house(core: Core, address: str, capital: int) -> VenueAccount:
-    """Return an account of the simulated or recorded market, which pays no fees; a new one gets its capital."""
+    """Return an account of the simulated or recorded market, which pays no fees. A new one gets its capital."""
     account = core.account(address)
     if account.kind != "market":
         account.kind = "market"
@@ -162,7 +162,7 @@ def transfer(
 def move(
     core: Core, source: VenueAccount, target: VenueAccount, amount: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
-    """Move an amount from one balance to another; a negative amount reverses the direction."""
+    """Move an amount from one balance to another, a negative amount reverses the direction."""
     transfer(core, source, target, amount, amount, kind, code, reference)
 
 
@@ -172,12 +172,12 @@ def realize(core: Core, account: VenueAccount, pnl: int, product: int, reference
 
 
 def entries(core: Core, address: str) -> list[LedgerEntry]:
-    """Return every change of one account's balance, oldest first; their sum is the balance."""
+    """Return every change of one account's balance, oldest first. Their sum is the balance."""
     return [record.entry(address) for record in core.state.history.ledger.of(address)]
 
 
 def assign(core: Core, account: VenueAccount, position: Position, amount: int) -> None:
-    """Move an amount from the balance to the position's isolated margin; a negative amount takes it back."""
+    """Move an amount from the balance to the position's isolated margin. A negative amount takes it back."""
     if amount:
         position.assigned += amount
         transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
@@ -190,7 +190,7 @@ def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT)
 
 
 def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = "") -> None:
-    """Debit money that leaves the venue; the caller has checked that it may."""
+    """Debit money that leaves the venue. The caller has checked that it may."""
     core.state.withdrawals += amount
     transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)
 
@@ -220,7 +220,7 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
 
 @handles("faucetClaim")
 def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Credit test funds, once per account and 24 hours; a new signer gets an account."""
+    """Credit test funds, once per account and 24 hours. A new signer gets an account."""
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
         again = account.faucet_time + config.faucet_pause
@@ -232,7 +232,7 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("withdraw")
 def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Withdraw free money to an address; the ledger keeps the address and the withdrawSequence."""
+    """Withdraw free money to an address. The ledger keeps the address and the withdrawSequence."""
     amount = micro(action["amount"])
     smallest = Decimal(core.state.config.withdrawal_minimum) / USDC
     for failure in check_withdrawal(Decimal(action["amount"]), smallest):

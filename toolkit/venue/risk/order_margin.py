@@ -1,7 +1,7 @@
 """Which orders may add risk, and the margin that an isolated position takes and gives back when they fill.
 
 Orders are judged by position limit, leverage of the tier, and initial margin. Amounts are in micro-USDC where no other
-unit is named; `step_micro` is the value of one step at mark. Source: docs/assumptions.md, "Money on the venue".
+unit is named. `step_micro` is the value of one step at mark. Source: docs/assumptions.md, "Money on the venue".
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .ledger import assign
 def check_increase(
     core: Core, account: VenueAccount, order: VenueOrder, steps: int, price_ticks: int, *, only_size: bool = False
 ) -> None:
-    """Refuse an order that may add risk and does not fit; its position does not yet count it.
+    """Refuse an order that may add risk and does not fit. Its position does not yet count it.
 
-    `price_ticks` is the limit, or a market order's slippage bound; what trades below mark counts at mark, where the
+    `price_ticks` is the limit, or a market order's slippage bound. What trades below mark counts at mark, where the
     position will be valued. An order that the position covers always passes, whatever rests on its side: orders that
     lose their cover by it are cut (`lifecycle.drop_uncovered`). A larger one is judged as if it had closed the position
     and those orders were gone. The notional it could lead to must be within the product's limit, the leverage within
@@ -79,9 +79,9 @@ def check_increase(
 def _fits_easily(
     core: Core, account: VenueAccount, position: Position, side: int, steps: int, price_ticks: int, mark_ticks: int
 ) -> bool:
-    """Return True for an order that even the most it could need leaves room for; False says nothing.
+    """Return True for an order that even the most it could need leaves room for. False says nothing.
 
-    The most is its value at the highest of limit, mark and best bid: as margin; if it trades immediately, also as
+    The most is its value at the highest of limit, mark and best bid: as margin. If it trades immediately, also as
     loss against mark and once more as fees, which are far below that. Cover only ever lowers what is needed.
     """
     # Second form: an order that even the most it could need leaves room for
@@ -209,10 +209,10 @@ def settle_isolated(
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
-    A trade of `side` added `opened` steps worth `value`; `closed` is the entry value that was closed;
+    A trade of `side` added `opened` steps worth `value`. `closed` is the entry value that was closed.
     `gained` is what the closing added to the balance (realised PnL less fees). What opens takes its initial margin and
     its loss against mark from the balance, as far as the cross positions can spare it. What closes gives its share of
-    the margin back, but the rest of the position keeps its initial margin as far as there is any; a loss is paid by the
+    the margin back, but the rest of the position keeps its initial margin as far as there is any. A loss is paid by the
     position's margin and unrealised profit before the balance.
     """
     step_micro = mark_step(core, position.product)
@@ -241,7 +241,7 @@ def spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
 
 
 def released(position: Position, closed_value: int, gained: int, step_micro: int, opened: int) -> int:
-    """Return the margin that closing gives back; the position is as the fill has left it.
+    """Return the margin that closing gives back. The position is as the fill has left it.
 
     While a part of the position is left, the balance pays none of its loss: assigned margin may become negative, if the
     unrealised profit of the rest covers it.

@@ -1,6 +1,6 @@
 """Oracle, mark and last price of every product, every 3 s (rules: `margin.mark_price`). Prices are in ticks.
 
-The oracle price comes from `core.price_source`, which the simulated market or a replay sets; without one, or
+The oracle price comes from `core.price_source`, which the simulated market or a replay sets. Without one, or
 while it is held by hand, it stays. The book's median price counts only while the book has both sides, so that an old
 last price can't hold up the mark of an empty book [L].
 """
@@ -61,7 +61,7 @@ def follow_samples(core: Core, market: MarketState) -> None:
 
 
 def set_mark(core: Core, market: MarketState, mark: int) -> None:
-    """Set the mark, in ticks; 0, which is no price, leaves it as it is."""
+    """Set the mark, in ticks. 0, which is no price, leaves it as it is."""
     if mark and mark != market.mark:
         core.risk_index.moved.setdefault(market.product, market.mark)
         market.mark = mark
@@ -73,7 +73,7 @@ def mark_price(market: MarketState, bid: int, ask: int) -> int:
 
 
 def _mark(market: MarketState, middle: int) -> int:
-    """Return the mark where the median of best bid, best ask and last price is `middle`; 0 = an empty side."""
+    """Return the mark where the median of best bid, best ask and last price is `middle`, 0 = an empty side."""
     found: list[int] = []  # in half ticks, so that means of two prices stay whole numbers
     oracle, external = market.oracle, market.external
     if oracle:
@@ -95,7 +95,7 @@ def _mark(market: MarketState, middle: int) -> int:
 
 
 def _mean(samples: list[int | None], parts: int = 1) -> int:
-    """Return the mean of the samples that are there, in `parts` of their unit, rounded down; 0 when none is."""
+    """Return the mean of the samples that are there, in `parts` of their unit, rounded down, 0 when none is."""
     try:
         return parts * sum(samples) // len(samples) if samples else 0  # type: ignore[arg-type]
     except TypeError:  # some are missing, which is rare: they are not looked for first
@@ -103,7 +103,7 @@ def _mean(samples: list[int | None], parts: int = 1) -> int:
 
 
 def set_oracle_price(market: MarketState, price_ticks: int) -> None:
-    """Set the oracle price; before the first trade the last price follows it instead of staying at that of genesis."""
+    """Set the oracle price. Before the first trade the last price follows it instead of staying at that of genesis."""
     market.oracle = price_ticks
     if not market.trades:
         market.last = price_ticks
@@ -121,9 +121,9 @@ def _middle(bid: int, ask: int, last: int) -> int:
 
 @controls("set_oracle")
 def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[str, str]:
-    """Set the oracle price of a product immediately, as decimal text in USDC; the simulated market and the mark follow.
+    """Set the oracle price of a product immediately, as decimal text in USDC. The simulated market and the mark follow.
 
-    With `hold` it stays until `release_oracle`; otherwise its source sets it again at the next tick.
+    With `hold` it stays until `release_oracle`. Otherwise its source sets it again at the next tick.
     """
     listed = core.product(product)
     price_ticks = oracle_ticks(listed, price)

@@ -1,7 +1,7 @@
 """No fill makes a debt: how much of a fill the margin behind it can bear, at the mark of the moment and with its fees.
 
 What closes trades at the leg's bankruptcy price or better, and all only as far as the equity bears its loss against
-mark and its fees. Cross positions answer with the cross equity; an isolated one with its own equity for what
+mark and its fees. Cross positions answer with the cross equity. An isolated one with its own equity for what
 closes, and with what the balance can spare for what opens. The formulas are those of `exposure`.
 """
 

@@ -1,6 +1,6 @@
 """What no command may do to anyone's money: the invariants that compare the state before a command with that after it.
 
-Their cost grows with the accounts and orders; tests check them after every command, a served venue with `--check`.
+Their cost grows with the accounts and orders, tests check them after every command, a served venue with `--check`.
 """
 
 from __future__ import annotations

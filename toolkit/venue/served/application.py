@@ -24,7 +24,7 @@ from .bounded_feed import Share
 from .lanes import Lane, Places
 
 SLOW_PATHS = ("/info/kline/",)
-"""Queries that may read a whole history; they wait for each other and for nothing else."""
+"""Queries that may read a whole history. They wait for each other and for nothing else."""
 GROUP = 256
 """Largest number of orders in one write of the journal."""
 AT_ONCE = 8
@@ -89,7 +89,7 @@ class Application:
         await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": reason[:120]})
 
     async def _answer(self, scope: Scope, receive: Receive, held: contextlib.AsyncExitStack) -> Answer | None:
-        """Return the answer to a request; None for a client that went away before it was read.
+        """Return the answer to a request, None for a client that went away before it was read.
 
         `held` are the places that it takes until it is delivered.
         """
@@ -130,7 +130,7 @@ class Application:
         return self._slow if path.startswith(SLOW_PATHS) else self._queries
 
     def _state(self, scope: Scope) -> Answer | None:
-        """Return the answer to /health and /ready; they wait for no other request."""
+        """Return the answer to /health and /ready. They wait for no other request."""
         path = scope["path"]
         if path not in ("/health", "/ready"):
             return None
@@ -188,7 +188,7 @@ TOO_LONG = MAX_BODY + 1
 
 
 def _length(scope: Scope) -> int:
-    """Return the bytes that a body announces, at most TOO_LONG; MAX_BODY without an announcement."""
+    """Return the bytes that a body announces, at most TOO_LONG, MAX_BODY without an announcement."""
     found = {name: value for name, value in scope["headers"] if name in (b"content-length", b"transfer-encoding")}
     if b"transfer-encoding" in found:
         return MAX_BODY
@@ -199,7 +199,7 @@ def _length(scope: Scope) -> int:
 async def _body(scope: Scope, receive: Receive) -> bytes | Answer | None:
     """Return the body, or None for a client that disconnected before it was whole.
 
-    As soon as it exceeds MAX_BODY, the answer is returned instead; a chunked body has no length in its headers.
+    As soon as it exceeds MAX_BODY, the answer is returned instead. A chunked body has no length in its headers.
     """
     if _length(scope) == TOO_LONG:
         return too_large(TOO_LONG)
@@ -228,7 +228,7 @@ GOODBYE = 2.0
 MESSAGE_SECONDS = 0.2
 """Time that one client's messages may take at once."""
 _REASON = 120
-"""Bytes of a close frame's reason; the protocol allows 123."""
+"""Bytes of a close frame's reason, the protocol allows 123."""
 
 
 def monotonic_ms() -> int:

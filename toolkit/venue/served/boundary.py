@@ -25,7 +25,7 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:/@\s]+))(?::[0-9]*)?")
 
 
 def host_name(value: str) -> str:
-    """Return the name in a Host header, in lower case, without port and brackets; "" for one that is malformed."""
+    """Return the name in a Host header, in lower case, without port and brackets, "" for one that is malformed."""
     found = _HOST.fullmatch(value.strip().lower())
     return (found[1] or found[2].rstrip(".")) if found else ""
 
@@ -137,7 +137,7 @@ def new_token() -> str:
 class ServeSettings:
     """Settings of a server.
 
-    `hosts` are names it may be called by, besides the loopback names and the host it listens on; `origins` the origins
+    `hosts` are names it may be called by, besides the loopback names and the host it listens on. `origins` the origins
     of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everyone without
     it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address. A client has
     `head_seconds` for the head of a request, `body_seconds` for its body, and is disconnected after `idle_seconds`

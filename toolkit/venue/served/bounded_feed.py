@@ -1,7 +1,7 @@
 """WebSocket connections within bounds: a piece a turn, a share of the event loop's time, and few parts of a message.
 
 Only messages have a published limit. Frames that are none (pings, empty fragments) cost time as well, so a connection
-that took more than its share is not read for a while; then its client's own sending waits.
+that took more than its share is not read for a while. Then its client's own sending waits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Share:
         self._spent = self._counted_at = 0.0
 
     def spend(self, began: float, ended: float, connections: int) -> float:
-        """Count the time between two moments; return the seconds to rest from now on, 0.0 for none."""
+        """Count the time between two moments. Return the seconds to rest from now on, 0.0 for none."""
         share = SHARE / max(FEW, connections)
         self._spent = max(0.0, self._spent - share * (began - self._counted_at)) + ended - began
         self._counted_at = ended
@@ -63,7 +63,7 @@ class BoundedFeed(WebSocketsSansIOProtocol):
         self._plan(0.0)
 
     def handle_cont(self, event: Any) -> None:
-        """Take a part of a message; end a connection whose messages have too many."""
+        """Take a part of a message. End a connection whose messages have too many."""
         if len(self.frames) < MAX_PARTS:
             super().handle_cont(event)
         elif not self.transport.is_closing():

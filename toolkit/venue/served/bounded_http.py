@@ -18,7 +18,7 @@ from ..api.gateway import MAX_BODY, Answer, http_error
 PIECE = 8_192
 """Bytes that are read of one connection in a turn of the event loop."""
 MAX_HEAD, MAX_HEADERS = 32_768, 100
-"""Bytes (to within one piece) and header lines of a request; more are answered 431."""
+"""Bytes (to within one piece) and header lines of a request. More are answered 431."""
 QUIET_SECONDS = 5.0
 """A connection that has been without a request for this long makes place for a new one of its address."""
 
@@ -46,7 +46,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._ip = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection; refuse it when its address has too many that are in use."""
+        """Count the connection. Refuse it when its address has too many that are in use."""
         super().connection_made(transport)
         ip = self.client[0] if self.client else "-"
         if len(self._open_by_ip[ip]) >= self._per_ip and not self._displace(ip):
@@ -79,7 +79,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._await_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header line; end the reading after too many."""
+        """Take a header line. End the reading after too many."""
         super().on_header(name, value)
         if len(self.headers) > MAX_HEADERS:
             raise ValueError  # which makes the parser call `send_400_response`
@@ -90,7 +90,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body; one that goes on long after its request was refused ends the connection."""
+        """Take a part of a body. One that goes on long after its request was refused ends the connection."""
         super().on_body(body)
         if self.cycle is not None and self.cycle.response_complete:
             self._dropped += len(body)
@@ -140,7 +140,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._turn = self.loop.call_soon(self._read)
 
     def _displace(self, ip: str) -> bool:
-        """Close an address's oldest connection without a whole request, for now or a while; return whether one was."""
+        """Close an address's oldest connection without a whole request, for now or a while. Return whether one was."""
         quiet = self.loop.time() - QUIET_SECONDS
         for other in self._open_by_ip[ip]:
             last = other.cycle

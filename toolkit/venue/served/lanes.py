@@ -20,7 +20,7 @@ from ..api.gateway import Answer, Gateway, Incoming, Started, http_error
 Job = tuple[Incoming, asyncio.Future[Answer]]
 
 WAITING = 2_000
-"""Requests that may wait in one lane; more are answered 503."""
+"""Requests that may wait in one lane. More are answered 503."""
 GATHER = 0.5
 """How long a group waits for more requests, as a share of the time that the one before took to be applied."""
 GATHER_SECONDS = 0.02
@@ -29,7 +29,7 @@ REST = 2.0
 IN_USE_SECONDS = 0.2
 """A lane is in use for this long after it took a request."""
 STOP_SECONDS = 0.4
-"""How long stopping waits for the requests that are being answered; the threads are daemons."""
+"""How long stopping waits for the requests that are being answered. The threads are daemons."""
 
 
 class FairQueue:
@@ -49,7 +49,7 @@ class FairQueue:
             self._changed.notify()
 
     def get(self, seconds: float | None = None) -> Job | None:
-        """Return the next job; None when there is none after so many seconds (None: ever), or at the end."""
+        """Return the next job, None when there is none after so many seconds (None: ever), or at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self.count or self.stopped, seconds)
             if self.stopped or not self.count:
@@ -74,7 +74,7 @@ class FairQueue:
 
 
 class Places:
-    """So many at once for each key; further ones wait, in order."""
+    """So many at once for each key. Further ones wait, in order."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -126,7 +126,7 @@ class Lane:
         return await future
 
     def stop(self) -> None:
-        """End the threads; a request that is being answered may outlast this, but not the process."""
+        """End the threads. A request that is being answered may outlast this, but not the process."""
         self._jobs.stop()
         for thread in self._threads:
             thread.join(STOP_SECONDS)

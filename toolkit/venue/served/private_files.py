@@ -14,7 +14,7 @@ from .venue_routes import account_name
 
 
 def write_private(path: str | Path, text: str) -> None:
-    """Write a file with mode 0600, in place of one that is there; it is never readable by others, not even briefly.
+    """Write a file with mode 0600, in place of one that is there. It is never readable by others, not even briefly.
 
     On Windows the folder decides who can read it. Raises InputError for a path that can't be written.
     """

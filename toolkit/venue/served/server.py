@@ -34,7 +34,7 @@ STOP_LIMIT = 10.0
 GRACE = 0.3
 """Seconds that requests have to end when the server stops."""
 SWITCH_SECONDS = 0.001
-"""How long a thread that computes keeps the interpreter while others wait; Python's own is five times as long."""
+"""How long a thread that computes keeps the interpreter while others wait. Python's own is five times as long."""
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _QUIET = 60.0
 """Seconds between two reports of the same trouble."""
@@ -68,7 +68,7 @@ class Served:
 def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket:
     """Return a listening socket.
 
-    Raises InputError for a host that is not loopback without `allow_remote` and for a port out of range; VenueError
+    Raises InputError for a host that is not loopback without `allow_remote` and for a port out of range, VenueError
     when the port is taken.
     """
     if host not in LOOPBACK and not allow_remote:
@@ -108,7 +108,7 @@ def running(
     allow_remote: bool = False,
     settings: ServeSettings | None = None,
 ) -> Iterator[Served]:
-    """Serve a venue in a thread while a `with` block runs; port 0 takes a free one.
+    """Serve a venue in a thread while a `with` block runs. Port 0 takes a free one.
 
     Start and stop are bounded in time, and no thread is left behind. Raises as `listen`, and VenueError when the
     server does not start.

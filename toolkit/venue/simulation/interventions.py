@@ -36,7 +36,7 @@ LEVELS = 200
 
 @controls("script_oracle")
 def script_oracle(core: Core, product: int, points: list[list[Any]], release: bool = False) -> dict[str, Any]:
-    """Let the oracle price of a product go through `points` of [time in ms, price]; a script it had is replaced."""
+    """Let the oracle price of a product go through `points` of [time in ms, price]. A script it had is replaced."""
     listed = core.product(product)
     script: list[tuple[int, int]] = []
     for point in points:
@@ -75,7 +75,7 @@ def play_scripts(core: Core, time: int) -> int | None:
 
 @controls("jump")
 def jump(core: Core, product: int, percent: str) -> dict[str, str]:
-    """Move the price of a product by `percent`, as news would; the simulated market continues from there.
+    """Move the price of a product by `percent`, as news would. The simulated market continues from there.
 
     Where there is none, the price stays until `release_oracle`. A script or a price held by hand ends.
     """
@@ -108,14 +108,14 @@ def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lastin
 
 @controls("pause")
 def pause(core: Core, product: int) -> None:
-    """Stop trading in a product: orders are refused, triggers and liquidations wait; cancelling continues."""
+    """Stop trading in a product: orders are refused, triggers and liquidations wait. Cancelling continues."""
     core.product(product)
     core.state.markets[product].paused = True
 
 
 @controls("resume")
 def resume(core: Core, product: int) -> None:
-    """Let a paused product trade again; the liquidations that waited for it continue."""
+    """Let a paused product trade again. The liquidations that waited for it continue."""
     core.product(product)
     core.state.markets[product].paused = False
     core.risk_index.moved.setdefault(product, core.state.markets[product].mark)
@@ -168,7 +168,7 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
 
 @controls("stand_still")
 def stand_still(core: Core, until: int) -> None:
-    """Let no price change and no participant act before `until` (ms); all else that is due happens."""
+    """Let no price change and no participant act before `until` (ms). All else that is due happens."""
     interval = core.state.config.price_interval
     schedule, following = core.state.schedule, (until // interval + 1) * interval
     for name in ("prices", "market"):

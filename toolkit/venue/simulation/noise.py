@@ -1,7 +1,7 @@
 """Random integers by their place: word i of a seed at any time, alone or as an array, the same on every platform.
 
 SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). Arrays are of numpy's 64-bit
-integers; no floating-point number decides anything, so the same seed gives the same path everywhere.
+integers. No floating-point number decides anything, so the same seed gives the same path everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST = 5 << (LOG_BITS - _COARSE)
 
 
 def mix(*parts: int) -> int:
-    """Return one 64-bit seed from several numbers; every bit of each part matters."""
+    """Return one 64-bit seed from several numbers, every bit of each part matters."""
     state = 0
     for part in parts:
         state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)

@@ -31,7 +31,7 @@ NEWS_A_MINUTE = (8, 4)
 _CLUSTERS_A_MINUTE = 48
 """Most clusters of orders in a minute."""
 _FOLLOWERS = 6
-"""Most orders that follow the first one of a cluster; each comes with a probability of a half."""
+"""Most orders that follow the first one of a cluster. Each comes with a probability of a half."""
 _FOLLOWER_MS = 1_100
 _PARENTS = ((12, 350_000), (60, 350_000))
 """Large orders that are worked in parts: (length in orders, probability that an order is a part of it)."""
@@ -51,7 +51,7 @@ _MINUTES_ROOT_PPM = 37_947_332
 
 
 class FlowSource(NamedTuple):
-    """What decides the flow of one product; the fields from `clustering` on are those of its `Market`."""
+    """What decides the flow of one product. The fields from `clustering` on are those of its `Market`."""
 
     seed: int
     code: int
@@ -143,7 +143,7 @@ def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
 
 
 def jumps(source: FlowSource, owner: int, first: int, count: int, scale: int = SIGMA) -> tuple[Any, Any]:
-    """Return which of `count` minutes have a jump, and the jumps in PARTS; `owner` 0 has those of all products."""
+    """Return which of `count` minutes have a jump, and the jumps in PARTS. `owner` 0 has those of all products."""
     import numpy as np
 
     word = _minute_words(source.seed, owner, 0x1C, first, count)
@@ -312,7 +312,7 @@ def _clusters(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any,
 
 
 def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
-    """Return kinds, sides and values of taker orders; each side is often that of a large order worked in parts."""
+    """Return kinds, sides and values of taker orders. Each side is often that of a large order worked in parts."""
     import numpy as np
 
     at = np.arange(count)

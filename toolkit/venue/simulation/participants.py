@@ -81,7 +81,7 @@ def attach(core: Core) -> None:
 
 
 def quotes_of(core: Core) -> Quotes | None:
-    """Return the makers' quotes of a core; None without a simulated market."""
+    """Return the makers' quotes of a core, None without a simulated market."""
     lazy = core.books.lazy
     return lazy if isinstance(lazy, Quotes) else None
 
@@ -130,7 +130,7 @@ def steady_until(quoted: Quoted) -> int:
 
 
 def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> None:
-    """Let a regime begin at `start` and, if `end` is not 0, the usual one at `end`; later plans are dropped."""
+    """Let a regime begin at `start` and, if `end` is not 0, the usual one at `end`. Later plans are dropped."""
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         raise Refused(TxCode.BAD_ARGUMENT, f"product {code} has no simulated market here")
@@ -152,7 +152,7 @@ def skip(core: Core, until: int) -> None:
 
 
 def move_index(core: Core, code: int, price_ticks: int) -> bool:
-    """Let the simulated index of a product continue from a price; return False where there is none."""
+    """Let the simulated index of a product continue from a price. Return False where there is none."""
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         return False
@@ -201,7 +201,7 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *,
 
 
 def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> tuple[int, int, int]:
-    """Return the side, the value (micro-USDC) and the worst price in ticks of an order; side 0: it stays away.
+    """Return the side, the value (micro-USDC) and the worst price in ticks of an order. Side 0: it stays away.
 
     Those who follow a trend, hedge or must close trade like noise while they have no reason of their own.
     """
@@ -232,7 +232,7 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
 
 
 def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time: int) -> list[Level] | None:
-    """Return the makers' levels that an order meets, at least as many as it takes; None if it reaches someone else."""
+    """Return the makers' levels that an order meets, at least as many as it takes, None if it reaches someone else."""
     level = quotes.best(quoted, -side, time)
     behind, other = quoted.users.side(side).best, quoted.users.side(-side).best
     if level[1] >= steps and not (behind and (level[0] - behind) * side <= 0):
@@ -292,7 +292,7 @@ def _wait(sim: SimulatedProduct, address: str, steps: int, value: int) -> None:
 
 
 def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
-    """Book the participants' trades with each other, netted, at the last price; the rest of the value is realised."""
+    """Book the participants' trades with each other, netted, at the last price. The rest of the value is realised."""
     sim, code = quoted.sim, quoted.code
     market = core.state.markets[code]
     for address, (steps, value) in sim.pending.items():
@@ -339,7 +339,7 @@ def follow_books(core: Core) -> None:
 
 
 def inventory_of(sim: SimulatedProduct) -> int:
-    """Return the steps that all makers hold, without what they hedge elsewhere; negative: short."""
+    """Return the steps that all makers hold, without what they hedge elsewhere, negative: short."""
     return sum(maker.inventory for maker in sim.makers) - sim.hedged
 
 
@@ -395,7 +395,7 @@ ORACLE_HOOKS.append(requote)
 
 
 def past_of(core: Core, code: int) -> Past | None:
-    """Return what decides a product's past before genesis; None without a simulated market."""
+    """Return what decides a product's past before genesis, None without a simulated market."""
     quotes = quotes_of(core)
     quoted = quotes.products.get(code) if quotes is not None else None
     if quoted is None:

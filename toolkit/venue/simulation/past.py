@@ -1,7 +1,7 @@
 """The simulated market's past: candles, trades and funding rates before genesis, made by the numbers of its future.
 
 Nothing of it is stored. A segment of 30 days is computed as arrays when someone asks, from the newest one back,
-because each begins where the one before it ends; the price at genesis is that of the venue.
+because each begins where the one before it ends. The price at genesis is that of the venue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Past(NamedTuple):
 
     source: FlowSource
     genesis: int
-    """In ms; the past ends at the start of its minute."""
+    """In ms. The past ends at the start of its minute."""
     start: int
     """Price at genesis."""
     unit: int
@@ -59,7 +59,7 @@ class Past(NamedTuple):
 
 
 class _Bars(NamedTuple):
-    """Bars as int64 arrays, oldest first; fields as those of Candle."""
+    """Bars as int64 arrays, oldest first, fields as those of Candle."""
 
     start: Any
     open: Any
@@ -135,7 +135,7 @@ def _steps(past: Past, number: int) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=12)
 def _minutes(past: Past, number: int) -> _Bars:
-    """Return the minutes of a segment; number 0 is the last one before genesis."""
+    """Return the minutes of a segment. Number 0 is the last one before genesis."""
     import numpy as np
 
     first = past.edge - (number + 1) * SEGMENT
@@ -179,7 +179,7 @@ def _trades(flow: ProductFlow, heat: Any, moved: Any, word: Any) -> tuple[Any, A
 
 
 def trades(past: Past, count: int) -> list[PublicTrade]:
-    """Return the last `count` trades before genesis, oldest first; those of a minute add up to its candle."""
+    """Return the last `count` trades before genesis, oldest first. Those of a minute add up to its candle."""
     end = past.edge * MINUTE_MS
     found: list[PublicTrade] = []
     for bar in reversed(list(candles(past, end - 2 * count * MINUTE_MS, end))):

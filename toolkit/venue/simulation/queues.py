@@ -26,10 +26,10 @@ class QueueEntry:
 
 
 class QueueModel(Protocol):
-    """How the quantity ahead of an order changes; quantities in steps."""
+    """How the quantity ahead of an order changes, quantities in steps."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
-        """Take in a trade of `quantity` at the order's price; a negative `front` is what reached the order."""
+        """Take in a trade of `quantity` at the order's price. A negative `front` is what reached the order."""
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
         """Take in that the level's total went from `before` to `after`."""
@@ -37,7 +37,7 @@ class QueueModel(Protocol):
 
 @dataclass(frozen=True)
 class RiskAverse:
-    """Only trades bring an order forward; what is cancelled was behind it, as long as something is there."""
+    """Only trades bring an order forward. What is cancelled was behind it, as long as something is there."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
         """Subtract the trade."""
@@ -80,7 +80,7 @@ class Probability:
 
 
 def reached_steps(model: QueueModel, entry: QueueEntry, quantity: int) -> int:
-    """Return how many steps of a trade at an order's price reach the order; its place is at least 0 afterwards.
+    """Return how many steps of a trade at an order's price reach the order. Its place is at least 0 afterwards.
 
     Half a step counts as one. No model lets more through than was traded.
     """
@@ -90,7 +90,7 @@ def reached_steps(model: QueueModel, entry: QueueEntry, quantity: int) -> int:
 
 
 def queue_model(given: str | QueueModel, step: float) -> QueueModel:
-    """Return the model that a name stands for: "risk-averse", "power" or "power:N", "log"; an object is returned as is.
+    """Return the model that a name stands for: "risk-averse", "power" or "power:N", "log". An object is returned as is.
 
     `step` is the size of a quantity step: the logarithm is of quantities in base units.
 

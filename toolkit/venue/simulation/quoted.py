@@ -59,7 +59,7 @@ class Quoted:
         self.next_time = 0
         """When the next order comes, in ms."""
         self.users = core.books.pop(code, Book(code))
-        """The orders of all others; of an unfolded book the makers' orders too."""
+        """The orders of all others. Of an unfolded book the makers' orders too."""
         self.shown: list[VenueOrder] = []
         """The makers' orders of an unfolded book, and the market's sequence when they were made."""
         self.sequence = 0
@@ -86,7 +86,7 @@ class Quoted:
         self.forget_quotes()
 
     def thin_out(self) -> None:
-        """Make the levels smaller, the further the market has moved within minutes; an eighth is left at least."""
+        """Make the levels smaller, the further the market has moved within minutes. An eighth is left at least."""
         trend = self.sim.trend
         moved = ((self.sim.ticked << FINE_BITS) - trend << 10) * PARTS // (trend * self.minute_parts)
         square = moved * moved
@@ -133,7 +133,7 @@ class Quoted:
 
 
 def around(low: int, high: int, skew: int, width: int) -> tuple[int, int]:
-    """Return bid and ask in ticks around fine prices; `width` is in parts of 1e-12, `skew` in PARTS."""
+    """Return bid and ask in ticks around fine prices, `width` is in parts of 1e-12, `skew` in PARTS."""
     low, high = low + low * skew // PARTS, high + high * skew // PARTS
     half = high * width // WIDTHS
     bid, ask = low - half >> FINE_BITS, high + half + FINE - 1 >> FINE_BITS

@@ -3,7 +3,7 @@
 Each maker sees the fair price with its own latency, shifts it against its inventory, and quotes a ladder on each side,
 wider while news are large. A book is folded: best prices and levels are computed, and merged with the orders of all
 others, which rest in a ladder of their own. The makers' orders are only made when the book itself is read. An unfolded
-book holds them as ordinary orders of the makers' accounts, each at its place among those of others; `Quotes` takes them
+book holds them as ordinary orders of the makers' accounts, each at its place among those of others. `Quotes` takes them
 back before time continues, and notes what was traded of them.
 
 A place is kept as the steps that the makers have ahead of an order at its price: all that they showed when it came,
@@ -122,7 +122,7 @@ class Quotes:
             quoted.next_news = times[at] if at < last else following
 
     def _see(self, quoted: Quoted, time: int, fair: int) -> None:
-        """Note the fair price, fine, from a time on; the makers see it after their latencies."""
+        """Note the fair price, fine, from a time on. The makers see it after their latencies."""
         quoted.quotes = quoted.top = None
         views = quoted.sim.views
         views.append((time, fair))
@@ -164,7 +164,7 @@ class Quotes:
         return index
 
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
-        """Let what was taken move index and makers' prices; `own` is an order of a participant."""
+        """Let what was taken move index and makers' prices. `own` is an order of a participant."""
         sim = quoted.sim
         (quoted.impress if own else quoted.impress_others)(self.simulation.market, side, value_micro)
         self._see(quoted, time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS)
@@ -172,7 +172,7 @@ class Quotes:
     # quotes
 
     def quote(self, quoted: Quoted, time: int) -> tuple[list[int], list[int]]:
-        """Return the best bids and asks of all makers at a time, in ticks; none crosses another."""
+        """Return the best bids and asks of all makers at a time, in ticks, none crosses another."""
         kept = quoted.quotes
         if kept is not None and kept[0] == time:
             return kept[1], kept[2]
@@ -212,7 +212,7 @@ class Quotes:
         return width
 
     def _fixed_fair(self, quoted: Quoted) -> int:
-        """Return the oracle price, fine, where it does not follow the simulated index; else 0."""
+        """Return the oracle price, fine, where it does not follow the simulated index, else 0."""
         market = quoted.market
         return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
 
@@ -236,7 +236,7 @@ class Quotes:
         return steps or 1
 
     def side(self, quoted: Quoted, side: int, time: int, *, whole: bool = False) -> Iterator[Level]:
-        """Yield the levels of a side, best first; of equal prices the faster maker's first.
+        """Yield the levels of a side, best first, of equal prices the faster maker's first.
 
         `whole` is as if nothing had been taken of them.
         """
@@ -488,7 +488,7 @@ class Quotes:
                     self.take(state, side, taken, time, maker)
 
     def take(self, state: MakerState, side: int, steps: int, time: int, maker: Maker) -> None:
-        """Note that so many more steps of a maker's side were taken; it fills up after its time."""
+        """Note that so many more steps of a maker's side were taken. It fills up after its time."""
         taken = taken_of(state, side, time) + steps
         if side > 0:
             state.taken_bids, state.bids_until = taken, time + maker.refill_ms

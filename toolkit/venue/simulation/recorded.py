@@ -41,7 +41,7 @@ def attach(core: Core) -> None:
 
 
 def _index(core: Core, code: int, time: int) -> tuple[int, int]:
-    """Return a product's recorded index price, else its mid, in ticks; and 0 for the price of other venues."""
+    """Return a product's recorded index price, else its mid, in ticks, and 0 for the price of other venues."""
     recorded = core.state.recorded
     if recorded is None or code not in recorded.products:
         return quoting.index_source(core, code, time)
@@ -78,7 +78,7 @@ def keep_marks(core: Core, time: int) -> int | None:
 
 @controls("play_recorded")
 def play_recorded(core: Core, product: int, changes: list[list[int]], whole: bool = False) -> None:
-    """Apply changes of a recorded market in order, each [kind, side, price in ticks, steps]; see the kinds above.
+    """Apply changes of a recorded market in order, each [kind, side, price in ticks, steps]. See the kinds above.
 
     `whole` means that the levels are the whole book: recorded levels that are not among them are gone.
     """
@@ -154,7 +154,7 @@ class _Player:
             own.quantity = own.filled + steps
 
     def _clear_crossed(self, side: int, price: int) -> None:
-        """Fill the users' orders that a new price reaches; older recorded levels within it are void."""
+        """Fill the users' orders that a new price reaches. Older recorded levels within it are void."""
         ladder = self.book.side(-side)
         for level in list(ladder.within(price)):
             for order in list(level.orders.values()):
@@ -191,7 +191,7 @@ class _Player:
         return own[0] if own else None, users
 
     def _entry(self, order: VenueOrder, before: int) -> QueueEntry:
-        """Return an order's place; one that is new joined behind everything that was recorded at its price."""
+        """Return an order's place. One that is new joined behind everything that was recorded at its price."""
         front, traded = self.recorded.fronts.get(order.id, (before * FINE, 0))
         return QueueEntry(front / FINE, traded / FINE)
 
@@ -204,7 +204,7 @@ class _Player:
         return order
 
     def _fill(self, maker: VenueOrder, steps: int) -> int:
-        """Fill a user's order at its price; return the steps that were filled."""
+        """Fill a user's order at its price. Return the steps that were filled."""
         order = self._order(-maker.side, maker.price, steps, IOC)
         matching.fill_maker(self.core, self.account, self.position, order, maker)
         filled = steps - order.leaves
@@ -229,7 +229,7 @@ def copy_account(
     """Give an account without positions a balance, positions and settings, against the recorded market, without fees.
 
     Amounts are in micro-USDC. A position is [product, side, steps, entry value, leverage in hundredths, 1 if isolated,
-    margin assigned]; `leverages` are [product, leverage in hundredths] of products without one.
+    margin assigned]. `leverages` are [product, leverage in hundredths] of products without one.
     """
     account = core.account(arguments.address(address))
     if account.kind != "user" or any(held.long.size or held.short.size for held in account.positions.values()):
@@ -277,9 +277,9 @@ def _copy_position(core: Core, account: VenueAccount, row: list[int]) -> None:
 
 @controls("copy_orders")
 def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Place orders of a followed venue for an account; return why each could not be placed ("" if it was), `refusals`.
+    """Place orders of a followed venue for an account. Return why each could not be placed ("" if it was), `refusals`.
 
-    An order is an item as on the wire, with `ordId`, its id there; a `parentOrdId` is one of these ids. Conditional
+    An order is an item as on the wire, with `ordId`, its id there. A `parentOrdId` is one of these ids. Conditional
     orders, which a builder has placed there, are placed without a builder's fee.
     """
     account = core.account(arguments.address(address))

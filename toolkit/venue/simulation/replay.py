@@ -39,13 +39,13 @@ class ReplayBar(NamedTuple):
 
 
 class Track(NamedTuple):
-    """The price of one product over time: increasing times in ms, prices in ticks; a straight line in between."""
+    """The price of one product over time: increasing times in ms, prices in ticks, a straight line in between."""
 
     times: Sequence[int]
     ticks: Sequence[int]
 
     def at(self, time: int) -> int:
-        """Return the price at a time; before the first and after the last it stands."""
+        """Return the price at a time, before the first and after the last it stands."""
         right = bisect_right(self.times, time)
         if right == 0:
             return self.ticks[0]
@@ -57,7 +57,7 @@ class Track(NamedTuple):
 
 
 class Replay:
-    """Tracks as the oracle's source; products without one keep the simulated index.
+    """Tracks as the oracle's source. Products without one keep the simulated index.
 
     The data is not part of the venue's state: after `revert` or `load`, `attach` it again.
     """
@@ -88,7 +88,7 @@ class House:
         self._quotes = 0
 
     def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> VenueOrder:
-        """Rest an order of `side` at `price` behind what rests there; take it away with `withdraw`."""
+        """Rest an order of `side` at `price` behind what rests there. Take it away with `withdraw`."""
         self._quotes -= 1
         order = VenueOrder(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
         order.priority = self.core.state.last_priority
@@ -107,7 +107,7 @@ class House:
             self._quotes = 0
 
     def hit(self, code: int, side: int, price: int, quantity: int) -> int:
-        """Trade up to `quantity` against what rests at `price` or better; return the steps that were filled."""
+        """Trade up to `quantity` against what rests at `price` or better. Return the steps that were filled."""
         core, account = self.core, self.account
         order = VenueOrder(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
         position = self._position(code)

@@ -16,11 +16,11 @@ from .quoted import Quoted
 from .quoting import Quotes, index_source
 
 _OWN = ("prices", "market", "funding", "samples")
-"""The processes whose part is done here; the last one has none while no one holds a position."""
+"""The processes whose part is done here. The last one has none while no one holds a position."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Let a new venue pass time here; the participants have begun before."""
+    """Let a new venue pass time here. The participants have begun before."""
     attach(core)
 
 
@@ -31,7 +31,7 @@ def attach(core: Core) -> None:
 
 
 def pass_time(core: Core, until: int) -> bool:
-    """Pass the time before the next instant that may affect others, at most to `until` (ms); False if there is none.
+    """Pass the time before the next instant that may affect others, at most to `until` (ms), False if there is none.
 
     Those are another process, a settlement of funding, a taker who reaches a user's order, and any instant while a user
     holds a position or waits behind a maker, a trigger waits, a book is unfolded or events are read.
@@ -93,7 +93,7 @@ def _undisturbed(core: Core, quotes: Quotes) -> bool:
 
 
 def _pass_ticks(core: Core, quotes: Quotes, quoted: Quoted, first: int, last: int) -> int:
-    """Set the prices of a product and sample its premium at every tick from `first` to `last`; return the next one."""
+    """Set the prices of a product and sample its premium at every tick from `first` to `last`. Return the next one."""
     state, market, interval = core.state, quoted.market, core.state.config.price_interval
     time = first
     while time <= last:

@@ -1,7 +1,7 @@
-"""The life of an order outside of matching: accepted, resting, reduced, cancelled, ended; and its bracket.
+"""The life of an order outside of matching: accepted, resting, reduced, cancelled, ended, and its bracket.
 
 Every change of a resting order goes through here, so that the book, the sums kept in the position and the order events
-agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other; which of them may be
+agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other. Which of them may be
 attached to which main order is said at the end (docs/assumptions.md, "Orders").
 """
 
@@ -61,7 +61,7 @@ def closing_leg(account: VenueAccount, position: Position, side: int, closing: b
 
 
 def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "", fill: Fill = NO_FILL) -> None:
-    """Record the order's present status, or its fill, as an event; simulated participants keep no record."""
+    """Record the order's present status, or its fill, as an event. Simulated participants keep no record."""
     state = core.state
     order.updated = time = state.time
     order.height = height = core.height
@@ -129,7 +129,7 @@ def accept(core: Core, account: VenueAccount, position: Position, order: VenueOr
 
 
 def reject(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
-    """Record an order that was refused; it takes its own id."""
+    """Record an order that was refused. It takes its own id."""
     _take_id(core, order)
     order.status = REJECTED
     order.leaves = 0
@@ -159,7 +159,7 @@ def remove_from_book(core: Core, position: Position, order: VenueOrder) -> None:
 
 
 def take_from_resting(core: Core, position: Position, order: VenueOrder, steps: int) -> None:
-    """Take steps off a resting order, which keeps its place; an empty order leaves the book, an empty level too."""
+    """Take steps off a resting order, which keeps its place. An empty order leaves the book, an empty level too."""
     book = core.books[order.product]
     ladder = book.bids if order.side > 0 else book.asks
     level = ladder.levels[order.price]
@@ -175,7 +175,7 @@ def take_from_resting(core: Core, position: Position, order: VenueOrder, steps: 
 
 
 def count_resting(core: Core, position: Position, order: VenueOrder, steps: int) -> None:
-    """Add steps of a resting order to the sums kept in the position; negative steps are taken out."""
+    """Add steps of a resting order to the sums kept in the position. Negative steps are taken out."""
     if order.reduce or order.closing:
         if order.side > 0:
             position.buy_reducing += steps
@@ -206,7 +206,7 @@ def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
 
 
 def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
-    """Cancel an order that acts immediately and found no more; a triggered market exit stays armed and tries again."""
+    """Cancel an order that acts immediately and found no more. A triggered market exit stays armed and tries again."""
     if not (order.triggered and order.reducing and not order.price):
         cancel(core, account, order, reason)
         return
@@ -263,7 +263,7 @@ def drop_uncovered(
 ) -> None:
     """Cut the resting orders of `side` that have become opening ones because the leg they would have closed is gone.
 
-    Last placed first, until equity covers the initial margin of the rest; never `accepted`, which took their cover.
+    Last placed first, until equity covers the initial margin of the rest. Never `accepted`, which took their cover.
     """
     leg = position.short if side > 0 else position.long
     if (position.buy_quantity if side > 0 else position.sell_quantity) <= leg.size or account.kind == "market":
@@ -282,7 +282,7 @@ def drop_uncovered(
 
 
 def reduce_or_cancel(core: Core, account: VenueAccount, order: VenueOrder, excess_steps: int, reason: str) -> int:
-    """Reduce a resting order by up to `excess_steps`, or cancel it if it has no more; return the steps it lost."""
+    """Reduce a resting order by up to `excess_steps`, or cancel it if it has no more. Return the steps it lost."""
     if order.leaves > excess_steps:
         take_from_resting(core, account.positions[order.product], order, excess_steps)
         record(core, account, order, reason)
@@ -316,7 +316,7 @@ def bracket(account: VenueAccount, group: int) -> list[VenueOrder]:
 def group_filled(core: Core, account: VenueAccount, order: VenueOrder, opened_steps: int) -> None:
     """Apply a fill of an order of a bracket to the others.
 
-    The main order arms its TP and SL for the steps that it opened; a TP or SL cancels the other.
+    The main order arms its TP and SL for the steps that it opened. A TP or SL cancels the other.
     """
     for other in bracket(account, order.group):
         if order.id != order.group:
@@ -373,7 +373,7 @@ def parent_of(account: VenueAccount, order: VenueOrder) -> VenueOrder | None:
 def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
     """Return the price, in ticks, that the trigger of an exit with a parentOrdId is compared with.
 
-    That is the price of its main order until it has opened something; 0 = the present price.
+    That is the price of its main order until it has opened something, 0 = the present price.
     """
     main = account.orders.get(item.get("parentOrdId") or 0)
     if main is None or main.reducing or (item.get("reduceOnlyOption") or item.get("reduceOnly")) not in EXITS:

@@ -1,4 +1,4 @@
-"""What happens to live orders: replaced, cancelled, triggered (docs/published.md, "Exchange API"; docs/assumptions.md).
+"""What happens to live orders: replaced, cancelled, triggered (docs/published.md, "Exchange API", docs/assumptions.md).
 
 Cancels are applied one by one, each with its own result. A refused replacement leaves the order as it was. A waiting
 trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it does not
@@ -164,7 +164,7 @@ def _replace_waiting(
 
 
 def _readmit(core: Core, account: VenueAccount, order: VenueOrder, spec: Spec, leaves_steps: int) -> int:
-    """Check the new price and quantity of an open order that the sums do not count; return the steps it may have."""
+    """Check the new price and quantity of an open order that the sums do not count. Return the steps it may have."""
     if not order.reducing:
         only_size = _holds_less(core, order, spec, leaves_steps)
         check_increase(core, account, order, leaves_steps, spec.price, only_size=only_size)
@@ -230,7 +230,7 @@ def run_triggers(core: Core) -> bool:
 
 
 def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[int, str, int, int]]:
-    """Return the exits that have found nothing before and whose market has changed since; forget the ended ones."""
+    """Return the exits that have found nothing before and whose market has changed since, forget the ended ones."""
     found = []
     for order_id, address in list(triggers.retrying.items()):
         order = core.state.accounts[address].orders.get(order_id)
@@ -288,7 +288,7 @@ def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
 
 
 def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
-    """Reduce a triggered reduce-only order to what it may close; while it waits there is something."""
+    """Reduce a triggered reduce-only order to what it may close. While it waits there is something."""
     leg = closing_leg(account, account.positions[order.product], order.side, order.closing)
     assert leg is not None
     most_steps = size_steps = leg.size

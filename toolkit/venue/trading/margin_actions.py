@@ -28,7 +28,7 @@ from .lifecycle import position_of
 def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Set the leverage of a product, within its own limit and that of the tier of its position and orders.
 
-    Lower leverage needs more margin: equity must cover it; an isolated position takes the difference from the balance.
+    Lower leverage needs more margin: equity must cover it. An isolated position takes the difference from the balance.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     leverage = int(Decimal(action["leverage"]) * 100)
@@ -55,7 +55,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
     """Set a product's position to cross or isolated margin, also while it is open.
 
-    To isolated, it takes its initial margin and its unrealised loss from the balance; to cross, it returns all its
+    To isolated, it takes its initial margin and its unrealised loss from the balance. To cross, it returns all its
     margin. What remains on cross must cover its initial margin.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
@@ -105,7 +105,7 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 @controls("set_position_mode")
 def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
-    """Set the position mode of a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
+    """Set the position mode of a whole account to ONE_WAY or HEDGE. Refused while it has positions or orders."""
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
         raise Refused(TxCode.UNKNOWN_POSITION_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")

@@ -37,7 +37,7 @@ from .lifecycle import position_of
 
 
 def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
-    """Match a live order at `limit_ticks` or better; the rest is added to the book or cancelled, by time in force."""
+    """Match a live order at `limit_ticks` or better. The rest is added to the book or cancelled, by time in force."""
     if order.tif == FOK and not _prepare_fill_or_kill(core, account, order, limit_ticks):
         return
     leg = position.short if order.side > 0 else position.long
@@ -65,7 +65,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
 
 
 def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
-    """Cancel a FOK order that can't fill completely; otherwise clear its way of makers without margin."""
+    """Cancel a FOK order that can't fill completely, otherwise clear its way of makers without margin."""
     there_steps, without_margin = _fillable(core, order, limit_ticks)
     if there_steps < order.leaves:
         product = core.products[order.product]
@@ -112,7 +112,7 @@ def fill_maker(core: Core, account: VenueAccount, position: Position, order: Ven
 
 
 def _fill(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> str:
-    """Trade what an order has left against a resting one at its price; return why not, if its account can't bear it.
+    """Trade what an order has left against a resting one at its price. Return why not, if its account can't bear it.
 
     What would open an isolated position of the maker without margin is cut, and what would leave the maker's account
     with a debt. It may be the whole maker. The makers of a FOK order were trimmed before the matching: it must not fall
@@ -188,7 +188,7 @@ def trade_off_book(
     *,
     opens: bool = False,
 ) -> tuple[VenueOrder, VenueOrder]:
-    """Trade between two accounts outside the book, as orders of type `kind` (ADL, LIQUIDATION); return both orders.
+    """Trade between two accounts outside the book, as orders of type `kind` (ADL, LIQUIDATION). Return both orders.
 
     `closing` is the account that closes (its counterparty closes too where it holds the opposite leg), unless it
     `opens`, which in hedge mode leaves its opposite leg alone. The orders of either account that could only reduce what
@@ -239,7 +239,7 @@ class _Party:
         return leg.size if order.reducing or self.account.position_mode != HEDGE else 0
 
     def fill(self, core: Core, order: VenueOrder, most_steps: int, price_ticks: int) -> int:
-        """Fill up to `most_steps` of an order at a price; return how many."""
+        """Fill up to `most_steps` of an order at a price. Return how many."""
         covered = order.reducing and order.id in self.orders
         filled = min(most_steps, self.orders[order.id] if covered else order.leaves)
         self._settle(core, order, filled, min(filled, self.closable(order)), price_ticks)
@@ -319,7 +319,7 @@ def publish_trade(
 ) -> PublicTrade:
     """Record a public trade (`side` of the taker) with its candle, and return it.
 
-    `tx_hash` "" leaves the hash to `PublicTrade.hash`; None is that of the present transaction.
+    `tx_hash` "" leaves the hash to `PublicTrade.hash`. None is that of the present transaction.
     """
     state = core.state
     code, time, value_micro = product.code, state.time, price_ticks * steps * product.unit
@@ -357,7 +357,7 @@ def publish_trade(
 def settle(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, trade: PublicTrade, role: int
 ) -> None:
-    """Book one side of a trade, public or not; `order.leaves` has gone down already."""
+    """Book one side of a trade, public or not. `order.leaves` has gone down already."""
     side, state, code = order.side, core.state, order.product
     product, price_ticks, steps = core.products[code], trade.price, trade.quantity
     value_micro = price_ticks * steps * product.unit

@@ -1,7 +1,7 @@
-"""Placing orders, one by one or as a bracket (docs/published.md, "Exchange API"; docs/assumptions.md, "Orders").
+"""Placing orders, one by one or as a bracket (docs/published.md, "Exchange API", docs/assumptions.md, "Orders").
 
-A batch is applied item by item, each with its own result; a bracket is all or nothing. A refused order changes nothing;
-it is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `live_orders`.
+A batch is applied item by item, each with its own result. A bracket is all or nothing. A refused order changes nothing.
+It is only recorded. Prices are in ticks, quantities in steps. Replacing and cancelling are in `live_orders`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def attach(core: Core) -> None:
 
 
 def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
-    """Place one order item (wire names) for `context.account`; return it as it is after matching.
+    """Place one order item (wire names) for `context.account`. Return it as it is after matching.
 
     With a builder in the context it is a builder order, which may have the STOP_* and TAKE_PROFIT_* types. Raises
     Refused before anything changed.
@@ -123,7 +123,7 @@ def submit(
 ) -> VenueOrder:
     """Place an order for the venue itself: simulated participants, interventions, backtests.
 
-    Without a price it is a market order. The caller keeps the pre-trade rules of `checks`; the rules that need the
+    Without a price it is a market order. The caller keeps the pre-trade rules of `checks`. The rules that need the
     account are checked here. `bound_ticks` is the worst price of a market order (default: by the usual slippage).
     Raises Refused before anything changed.
     """
@@ -141,7 +141,7 @@ def close_out(
 ) -> VenueOrder:
     """Close a part of a position in the book at `limit_ticks` or better, as an order of type `kind` (LIQUIDATION).
 
-    What the book does not take is cancelled. No rule is checked; the position must be that large.
+    What the book does not take is cancelled. No rule is checked. The position must be that large.
     """
     position = position_of(core, account, product)
     closing = closing_leg(account, position, side, False) is None
@@ -158,8 +158,8 @@ def read(
 ) -> tuple[Product, Spec]:
     """Return an item's product and its values as integers, after every rule of `checks`.
 
-    `builder` allows conditional types; `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the
-    present price; `old` is the order that the item replaces. Refused names all broken rules.
+    `builder` allows conditional types. `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the
+    present price. `old` is the order that the item replaces. Refused names all broken rules.
     """
     product = core.products.get(item["symbolCode"]) or core.product(int(item["symbolCode"]))
     code = product.code
@@ -191,10 +191,10 @@ def read(
 def admit(
     core: Core, account: VenueAccount, order: VenueOrder, main: VenueOrder | None = None, bound_ticks: int = 0
 ) -> int:
-    """Check an order against the rules that need its account; return the worst price it may trade at, ticks.
+    """Check an order against the rules that need its account. Return the worst price it may trade at, ticks.
 
     `main` is the open main order of an exit, `bound_ticks` the worst price of a market order (0 = by its slippage).
-    Reduces `order.leaves` of a reduce-only order to what it may close. Raises Refused; changes nothing else.
+    Reduces `order.leaves` of a reduce-only order to what it may close. Raises Refused. Changes nothing else.
     """
     if order.client_id and order.client_id in account.client_ids:
         other = account.client_ids[order.client_id]
@@ -219,7 +219,7 @@ def admit(
 
 
 def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
-    """Reduce a reduce-only order to the position it may close; Refused when there is nothing to close.
+    """Reduce a reduce-only order to the position it may close. Refused when there is nothing to close.
 
     An order for the whole rest of a position is exempt from the minimum value, which is taken at `price_ticks` [L].
     """
@@ -310,7 +310,7 @@ def id_text(value: object) -> str | None:
 
 
 def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
-    """Record a refused order if its product is known; return its result."""
+    """Record a refused order if its product is known. Return its result."""
     order_id, product = None, core.products.get(int(item["symbolCode"]))
     if product is not None:
         order = _make_order(context.account, product, read_order(product, item, builder=True))

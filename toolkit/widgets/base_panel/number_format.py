@@ -14,7 +14,7 @@ WIDE = Context(prec=200)
 
 
 def money(value: Decimal | None, places: int = 2) -> str:
-    """Return USDC with grouping: "1,234.50", "−0.31"; very small amounts keep their first digits."""
+    """Return USDC with grouping: "1,234.50", "−0.31". Very small amounts keep their first digits."""
     if value is None:
         return MISSING
     while value and abs(value) < Decimal(1).scaleb(-places) and places < 6:

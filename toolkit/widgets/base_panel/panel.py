@@ -1,6 +1,6 @@
 """The base of all panels: a view to draw, a lock while the data is stale, and the last error.
 
-A panel computes its `view` in Python, as plain texts and numbers; the front end only draws it. The same view gives the
+A panel computes its `view` in Python, as plain texts and numbers. The front end only draws it. The same view gives the
 static snapshot for pages without a kernel, and the plain text.
 """
 
@@ -69,11 +69,11 @@ class Panel(anywidget.AnyWidget):
     _css = module("base_panel/panel.css")
 
     view = traitlets.Dict().tag(sync=True)
-    """What is drawn. Read it, or `frame()` where there is one, from Python; it follows the data."""
+    """What is drawn. Read it, or `frame()` where there is one, from Python. It follows the data."""
     lock = traitlets.Unicode("").tag(sync=True)
-    """Why the data is not reliable (stale, reconnecting, closed), in words; "" while it is."""
+    """Why the data is not reliable (stale, reconnecting, closed), in words, "" while it is."""
     problem = traitlets.Unicode("").tag(sync=True)
-    """The last error, in words; the next success clears it."""
+    """The last error, in words, the next success clears it."""
     beat = traitlets.Dict().tag(sync=True)
     """Sign of life for the front end, about twice a second: `at` (the computer's clock, Unix ms), `time` and `now` (the
     session's, as text and Unix ms), `age` (ms since the venue's last message), `agent` (its state), `expiry` (ms that
@@ -87,7 +87,7 @@ class Panel(anywidget.AnyWidget):
 
     open_panels: ClassVar[dict[Panel, None]] = {}
     theme_colors: ClassVar[dict[str, str]] = {}
-    """Colours set by `theme`; empty for the default, which differs between light and dark pages."""
+    """Colours set by `theme`, empty for the default, which differs between light and dark pages."""
     _stopped = True
     """Until the constructor has run there is nothing to refresh."""
 
@@ -131,7 +131,7 @@ class Panel(anywidget.AnyWidget):
         return heading(str(view.get("title", "")), view.get("note", "")) + pairs(view.get("rows", ()))
 
     def _follow(self, *lives: Any, needed: bool = True) -> None:
-        """Refresh with these live objects, and close them with the panel; `needed` ones lock it while they are stale.
+        """Refresh with these live objects, and close them with the panel. `needed` ones lock it while they are stale.
 
         Optional data must not lock the panel: a venue need not publish it.
         """
@@ -219,7 +219,7 @@ class Panel(anywidget.AnyWidget):
         self.problem = str(error) or type(error).__name__
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Apply traits sent by the front end, one thread at a time; invalid values are shown in `problem`."""
+        """Apply traits sent by the front end, one thread at a time. Invalid values are shown in `problem`."""
         with self._guard:
             try:
                 super().set_state(sync_data)
@@ -249,7 +249,7 @@ class Panel(anywidget.AnyWidget):
             self.answered = max(self.answered, int(by_ms))
 
     def _count_views(self, change: int) -> None:
-        """Follow the data while there is a view; a panel whose last view is gone rests until it is displayed again."""
+        """Follow the data while there is a view. A panel whose last view is gone rests until it is displayed again."""
         self._views += change
         self._beaten = 0.0
         if self._views <= 0:
@@ -264,7 +264,7 @@ class Panel(anywidget.AnyWidget):
         raise LimitReached(message, limit="late")
 
     def stop(self) -> None:
-        """Close the live objects; what is shown stays, marked as closed. Stopping again does nothing."""
+        """Close the live objects. What is shown stays, marked as closed. Stopping again does nothing."""
         if self._stopped:
             return
         with contextlib.suppress(Exception):  # the picture before stays
@@ -367,7 +367,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5
 def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
     """Set the colours of up (buy, profit) and down (sell, loss) for all widgets, including those already displayed.
 
-    CSS colours, such as "#d62728" or "crimson"; None is the default (blue and orange). A sign or an arrow always
+    CSS colours, such as "#d62728" or "crimson". None is the default (blue and orange). A sign or an arrow always
     accompanies the colour. Returns the colours set. Raises InputError for text that is not a colour.
 
     >>> theme(up="crimson", down="seagreen")  # as in East Asia
@@ -397,7 +397,7 @@ BUSY_SECONDS = 3.0
 
 
 def pictures(box: Box) -> str | None:
-    """Return the snapshots of the panels in a container, for a saved notebook; None without any."""
+    """Return the snapshots of the panels in a container, for a saved notebook, None without any."""
     found = [one.snapshot() if hasattr(one, "snapshot") else pictures(one) for one in getattr(box, "children", ())]
     return f"<div>{''.join(filter(None, found))}</div>" if any(found) else None
 
@@ -451,7 +451,7 @@ class Refresher:
         self._heartbeat = heartbeat
         self._condition = threading.Condition()
         self._due: dict[Any, float] = {}
-        """Panel → monotonic time of its next refresh; a heartbeat away unless one was requested."""
+        """Panel → monotonic time of its next refresh. A heartbeat away unless one was requested."""
         self._last: dict[Any, float] = {}
         self._thread: threading.Thread | None = None
 
@@ -468,7 +468,7 @@ class Refresher:
             self._condition.notify()
 
     def request(self, panel: Any) -> None:
-        """Request a refresh soon. Cheap; may be called from any thread and at any rate."""
+        """Request a refresh soon. Cheap. May be called from any thread and at any rate."""
         with self._condition:
             due = self._due.get(panel)
             if due is None:
@@ -479,7 +479,7 @@ class Refresher:
                 self._condition.notify()
 
     def remove(self, panel: Any) -> None:
-        """Stop refreshing a panel; after the last one the thread ends, within a bounded time."""
+        """Stop refreshing a panel. After the last one the thread ends, within a bounded time."""
         with self._condition:
             self._due.pop(panel, None)
             self._last.pop(panel, None)

@@ -46,7 +46,7 @@ class ReviewedPanel(Panel):
         return self._prepared
 
     def back(self) -> None:
-        """Leave the review; nothing was signed."""
+        """Leave the review. Nothing was signed."""
         self._end_review()
         self.refresh()
 
@@ -74,7 +74,7 @@ class ReviewedPanel(Panel):
         return receipt
 
     def _begin_review(self, request: Any, question: str, verb: str, symbol: str) -> Prepared:
-        """Prepare a request and show it. `verb` labels the button; `symbol` is what Mainnet asks to type."""
+        """Prepare a request and show it. `verb` labels the button. `symbol` is what Mainnet asks to type."""
         self._prepared = self._session.intents.prepare(request)
         self._token += 1
         self._begun = len(self._watch.news) and self._watch.news[-1]
@@ -160,7 +160,7 @@ class ReviewedPanel(Panel):
             self.problem = reason
 
     def _review_view(self) -> dict[str, Any] | None:
-        """Return what would be signed, None outside a review; ends a review that has expired."""
+        """Return what would be signed, None outside a review. Ends a review that has expired."""
         prepared = self._prepared
         if prepared is not None and self._is_expired(prepared):
             self._end_review(EXPIRED)

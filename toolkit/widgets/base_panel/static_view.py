@@ -1,4 +1,4 @@
-"""Snapshots of panels as plain HTML, for saved notebooks and static exports; all values are escaped."""
+"""Snapshots of panels as plain HTML, for saved notebooks and static exports. All values are escaped."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def heading(text: str, note: str = "") -> str:
 
 
 def pairs(rows: Iterable[Sequence[Any]]) -> str:
-    """Return names and values as a table of two columns; what follows them in a row is left out."""
+    """Return names and values as a table of two columns. What follows them in a row is left out."""
     body = "".join(f"<tr><th scope='row' style='text-align:left'>{_cell(n)}</th>{_td(v)}</tr>" for n, v, *_ in rows)
     return f"<table>{body}</table>"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "none") -> str:
-    """Return a table; `empty` is shown when there are no rows."""
+    """Return a table, `empty` is shown when there are no rows."""
     head = "".join(f"<th scope='col'>{_cell(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(_td(value) for value in row)}</tr>" for row in rows)
     if not body:
@@ -42,7 +42,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "n
 
 
 def records(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]], empty: str = "none") -> str:
-    """Return a table of these fields of the rows; `columns` are their headings, "" for the name of the field."""
+    """Return a table of these fields of the rows. `columns` are their headings, "" for the name of the field."""
     titles = [title or name for name, title in columns.items()]
     return table(titles, [[row[name] for name in columns] for row in rows], empty)
 

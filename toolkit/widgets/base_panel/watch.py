@@ -60,9 +60,9 @@ class SessionWatch:
         self._session = session
         self._panels: WeakSet[Any] = WeakSet()
         self.agent = ""
-        """The agent and its state, in words; "" without one."""
+        """The agent and its state, in words, "" without one."""
         self._approvals: list[Any] | None = None
-        """Approvals of the agent: [active?, when it ends in Unix ms or None, when it was revoked]; None: not read."""
+        """Approvals of the agent: [active?, when it ends in Unix ms or None, when it was revoked]. None: not read."""
         self._read_at = 0.0
         self._heard: float | None = None
         stream = session.stream
@@ -173,7 +173,7 @@ class SessionWatch:
             self.wake()
 
     def _follow_time(self) -> None:
-        """Set the session's clock where the venue's time was moved; an answer would show it too late for an order."""
+        """Set the session's clock where the venue's time was moved. An answer would show it too late for an order."""
         clock, value, age_ms = self._session._clock, self._blocks.value, self._blocks.age_ms
         if clock is None or not value.get("time") or age_ms is None:
             return
@@ -253,11 +253,11 @@ def _traded(row: Mapping[str, Any], quantity: Any, price: Any) -> str:
 
 
 def _whence(reason: str | None) -> str:
-    """Return who cancelled an order that this session did not; the feed as published does not say."""
+    """Return who cancelled an order that this session did not. The feed as published does not say."""
     by_owner = (reason or "").startswith("cancelled by its owner")
     return "elsewhere" if by_owner else f"by the venue ({reason})" if reason else "elsewhere or by the venue"
 
 
 def _ms(moment: Any) -> int | None:
-    """Return a time of a frame in Unix ms, None for none; NaT is not equal to itself."""
+    """Return a time of a frame in Unix ms, None for none. NaT is not equal to itself."""
     return None if moment is None or moment != moment else int(moment.timestamp() * 1000)

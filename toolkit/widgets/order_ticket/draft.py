@@ -54,12 +54,12 @@ class Problem:
 
 
 class KindRules:
-    """What a draft must know of its kind of order; `kinds` has the kinds."""
+    """What a draft must know of its kind of order. `kinds` has the kinds."""
 
     name: ClassVar[str]
     """Value of the ticket's `order_type`."""
     price: ClassVar[Literal["required", "optional", "none"]] = "required"
-    """Whether it has a limit price; it trades at market without one."""
+    """Whether it has a limit price. It trades at market without one."""
     tif: ClassVar[str] = ""
     """Time in force of its orders, "" where the user chooses it."""
 
@@ -163,7 +163,7 @@ class Holdings:
     short: Decimal = ZERO
     short_value: Decimal = ZERO
     buys: tuple[PriceLevel, ...] = ()
-    """(price, quantity) of the resting buys that may open a position, last placed first; `sells` likewise."""
+    """(price, quantity) of the resting buys that may open a position, last placed first, `sells` likewise."""
     sells: tuple[PriceLevel, ...] = ()
     reducing_buys: Decimal = ZERO
     reducing_sells: Decimal = ZERO
@@ -213,7 +213,7 @@ def in_base(quantity: str, label: str = "") -> Choice:
 
 
 def quoted(text: str) -> str:
-    """Return what was typed as it was typed; a `repr` would show a narrow space as an escape of Python's."""
+    """Return what was typed as it was typed. A `repr` would show a narrow space as an escape of Python's."""
     return f"'{text}'"
 
 
@@ -241,7 +241,7 @@ EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("
 
 
 class Amount(traitlets.Unicode[str, Any]):
-    """Text as it was typed; a number is taken as its exact text."""
+    """Text as it was typed. A number is taken as its exact text."""
 
     def validate(self, obj: Any, value: Any) -> str:
         return value if isinstance(value, str) else decimal_text(value, self.name or "")
@@ -257,7 +257,7 @@ class FormField:
     keyboard: str = "decimal"
     """Keyboard of a touch screen (`inputmode`)."""
     options: Options = ()
-    """Values and their texts; for a quantity those of its unit."""
+    """Values and their texts, for a quantity those of its unit."""
     control: str = "text"
     """text, select, check or quantity (a text with its unit and a slider)."""
     title: str = ""
@@ -271,7 +271,7 @@ class FormField:
 
 
 FormRow = Sequence[FormField | None]
-"""Fields side by side; None is an empty place."""
+"""Fields side by side. None is an empty place."""
 
 
 class TicketFields:
@@ -301,7 +301,7 @@ class TicketFields:
         return [(self.slippage,)] if draft.market else []
 
     def exits(self, *last: FormField) -> list[FormRow]:
-        """Return the rows of take-profit, stop-loss and client id; `last` are fields after those."""
+        """Return the rows of take-profit, stop-loss and client id, `last` are fields after those."""
         return [
             (FormField("take_profit", "Take profit at", "none"), FormField("stop_loss", "Stop loss at", "none")),
             (

@@ -48,7 +48,7 @@ class AccountStreams:
         return [{**one, "mark_price": marks.get(one["symbol"]) or one["mark_price"]} for one in self.positions.rows()]
 
     def holdings(self, product: Product, positions: Sequence[Row] | None = None) -> Holdings:
-        """Return what the account holds in a product; `positions` are those of another mark price."""
+        """Return what the account holds in a product. `positions` are those of another mark price."""
         wallet, default = self.wallet_row, no_holdings(product)
         if not wallet:
             return default
@@ -166,7 +166,7 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
 
 
 def _bankruptcy_price(inputs: TicketInputs, mark: Decimal) -> Decimal | None:
-    """Return the price beyond which the venue closes nothing, because it would use up the equity; None: no closing."""
+    """Return the price beyond which the venue closes nothing, because it would use up the equity, None: no closing."""
     draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
     size = holdings.reducible(draft.sign) if draft.reduce_only or not holdings.hedge else ZERO
     if not size or not holdings.known:

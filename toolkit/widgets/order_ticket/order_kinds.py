@@ -1,4 +1,4 @@
-"""Kinds of orders: limit and market, which may carry exits; stop, which is one; scale and TWAP, which split up."""
+"""Kinds of orders: limit and market, which may carry exits. Stop, which is one, scale and TWAP, which split up."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class TwapTracker:
         return "" if self.parent is None else self.parent.status
 
     def send(self, session: Any, prepared: Prepared) -> ParentOrder:
-        """Send the first child order; the parent order sends the others."""
+        """Send the first child order. The parent order sends the others."""
         parent: ParentOrder = session.parent_orders.start_twap(self.twap, prepared)
         self.parent = parent
         return parent

@@ -46,7 +46,7 @@ class OrderTicket(ReviewedPanel):
     pass (see `take`).
 
     `submit()` starts the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
-    `confirm()` checks everything again, signs with the agent key and sends; `status` then follows the order. Any change
+    `confirm()` checks everything again, signs with the agent key and sends. `status` then follows the order. Any change
     of a field cancels the review. On Mainnet `confirm` requires the symbol to be typed.
     """
 
@@ -57,19 +57,19 @@ class OrderTicket(ReviewedPanel):
     side = traitlets.Enum(("BUY", "SELL"), "BUY").tag(sync=True)
     """BUY or SELL."""
     order_type = traitlets.Enum(tuple(KINDS), "LIMIT").tag(sync=True)
-    """LIMIT, MARKET; STOP: closes a position, or a part of it, once `trigger_price` is reached; SCALE: `count` limit
-    orders from `price` to `last_price`, in one request; TWAP: `count` orders evenly over `duration`, see
+    """LIMIT, MARKET. STOP: closes a position, or a part of it, once `trigger_price` is reached. SCALE: `count` limit
+    orders from `price` to `last_price`, in one request. TWAP: `count` orders evenly over `duration`, see
     `session.twap`."""
     price = Amount("").tag(sync=True)
-    """Limit price in USDC as text; not used by market orders, and "" for none in a STOP or TWAP."""
+    """Limit price in USDC as text. Not used by market orders, and "" for none in a STOP or TWAP."""
     quantity = Amount("").tag(sync=True)
-    """Quantity as text, in the unit of `quantity_as`; "" is the whole position in a STOP."""
+    """Quantity as text, in the unit of `quantity_as`. "" is the whole position in a STOP."""
     quantity_as = traitlets.Enum(("base", "notional", "share"), "base").tag(sync=True)
-    """base (units), notional (USDC) or share (percent of available margin; of the position when reduce-only)."""
+    """base (units), notional (USDC) or share (percent of available margin, of the position when reduce-only)."""
     tif = traitlets.Enum(("", "GTC", "IOC", "FOK", "POST_ONLY"), "").tag(sync=True)
-    """Time in force; "" is GTC for limit and IOC for market orders."""
+    """Time in force, "" is GTC for limit and IOC for market orders."""
     reduce_only = traitlets.Bool(False).tag(sync=True)
-    """Only reduce the position; in hedge mode: close the opposite leg."""
+    """Only reduce the position. In hedge mode: close the opposite leg."""
     take_profit = Amount("").tag(sync=True)
     """Trigger price of a take-profit, "" for none."""
     stop_loss = Amount("").tag(sync=True)
@@ -85,7 +85,7 @@ class OrderTicket(ReviewedPanel):
     trigger_price = Amount("").tag(sync=True)
     """Trigger of a STOP: a stop-loss or a take-profit of the position, by the side of the market on which it lies."""
     last_price = Amount("").tag(sync=True)
-    """Last limit price of a scale; between its orders prices are rounded to the nearest tick."""
+    """Last limit price of a scale. Between its orders prices are rounded to the nearest tick."""
     count = traitlets.Unicode("5").tag(sync=True)
     """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
     duration = traitlets.Unicode("30m").tag(sync=True)
@@ -103,7 +103,7 @@ class OrderTicket(ReviewedPanel):
         self._validation = Validation(())
         self._holdings = Holdings()
         self._places = True
-        """Whether the review is that of an order; otherwise that of a setting."""
+        """Whether the review is that of an order, otherwise that of a setting."""
         self.following: OrderTracker | TwapTracker | None = None
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
@@ -124,7 +124,7 @@ class OrderTicket(ReviewedPanel):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Every broken rule; empty when the order may be sent."""
+        """Every broken rule, empty when the order may be sent."""
         return self._validate().problems
 
     @property
@@ -139,7 +139,7 @@ class OrderTicket(ReviewedPanel):
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
-        """Return what the order would do, amounts as Decimal in USDC; empty while price or quantity are invalid.
+        """Return what the order would do, amounts as Decimal in USDC, empty while price or quantity are invalid.
 
         notional, price (mean price expected), worst_price (bound of a market order), bankruptcy_price (where it bounds
         what closes), fills_now and fills (base units), fee, margin (taken from the available margin, fees included),
@@ -223,7 +223,7 @@ class OrderTicket(ReviewedPanel):
         return self.status
 
     def clear(self) -> None:
-        """Clear the fields and the last order; an order of unknown outcome stays until it is resolved."""
+        """Clear the fields and the last order. An order of unknown outcome stays until it is resolved."""
         with self._guard, self.hold_trait_notifications():
             for name in _TEXTS:
                 setattr(self, name, "")
@@ -233,7 +233,7 @@ class OrderTicket(ReviewedPanel):
         self.refresh()
 
     def _checked_order(self) -> Any:
-        """Return the order if it may be signed now; raises as `submit` does."""
+        """Return the order if it may be signed now. Raises as `submit` does."""
         if self.status == UNKNOWN:
             message = "the outcome of the last order is unknown; ask the venue first, or it may be placed twice"
             raise LimitReached(message, limit="unknown outcome")

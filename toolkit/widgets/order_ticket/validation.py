@@ -115,7 +115,7 @@ def _client_number(text: str) -> int:
 
 
 def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
-    """Return the quantity in base units as text, its problem, or None while it lacks a price; nothing is rounded."""
+    """Return the quantity in base units as text, its problem, or None while it lacks a price. Nothing is rounded."""
     draft, product = inputs.draft, inputs.product
     text, unit = draft.quantity, draft.quantity_as
     if not text:
@@ -188,7 +188,7 @@ def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Proble
 def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[TicketInputs, list[Problem]]:
     """Return the inputs with trigger prices, rounded to the nearest tick, in place of percent or PnL.
 
-    Percent is the distance from the price, PnL an amount in USDC for `quantity`; a stop-loss is given above 0 too.
+    Percent is the distance from the price, PnL an amount in USDC for `quantity`. A stop-loss is given above 0 too.
     """
     draft, reference = inputs.draft, reference_price(inputs.draft, inputs.market)
     if draft.exit_as == "price":
@@ -228,7 +228,7 @@ def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> di
 
 
 def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
-    """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
+    """Return a problem for every account rule that an order breaks. `worst` is the worst price it may trade at."""
     draft, market, holdings = inputs.draft, inputs.market, inputs.holdings
     if draft.reduce_only:
         # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
@@ -291,7 +291,7 @@ def _micro(amount: Decimal) -> int:
 
 
 class _Need(NamedTuple):
-    """What an order needs by the rule of the venue; `taken` (steps) and `paid` (ticks × steps) trade immediately."""
+    """What an order needs by the rule of the venue. `taken` (steps) and `paid` (ticks × steps) trade immediately."""
 
     standing: Standing
     rule: Need

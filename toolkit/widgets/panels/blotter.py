@@ -48,7 +48,7 @@ class PositionPanel(ReviewedPanel):
     _account: Any = None
 
     def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
-        """Start the review of a position's take_profit or stop_loss at the trigger `price`; "" cancels it.
+        """Start the review of a position's take_profit or stop_loss at the trigger `price`. "" cancels it.
 
         One that waits is changed, otherwise one of the whole position is placed. Raises InputError without a position,
         CheckFailed when it breaks a rule, and as `session.prepare` does.
@@ -92,7 +92,7 @@ class PositionPanel(ReviewedPanel):
 class Blotter(PositionPanel):
     """Open positions and orders of the account, with buttons to close and cancel, and its histories.
 
-    A button asks for confirmation before anything is signed; what changes an order or a part of a position is reviewed
+    A button asks for confirmation before anything is signed. What changes an order or a part of a position is reviewed
     as in a ticket. Tables are sorted by a click on a column and copied as CSV. `symbol` limits it to one product. From
     Python: `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`, and `amend`, `reduce` and `set_exit`, which
     start a review.
@@ -223,7 +223,7 @@ class Blotter(PositionPanel):
         self.notice, self.problem = f"{self._question['verb']}: {receipt.state.lower()}", ""
 
     def _code(self, row: Mapping[str, Any]) -> int:
-        """Return the product code of a row; orders of the feed as published have the symbol only."""
+        """Return the product code of a row. Orders of the feed as published have the symbol only."""
         return int(row["symbol_code"] or self._products.find(row["symbol"]).code)
 
     def _sign_and_send(self, request: Any, notice: str) -> Receipt:
@@ -261,7 +261,7 @@ class Blotter(PositionPanel):
         self.refresh()
 
     def _parent_rows(self) -> list[dict[str, Any]]:
-        """Return the parent orders that are open, and the last ones that have ended; read once a second."""
+        """Return the parent orders that are open, and the last ones that have ended. Read once a second."""
         if time.monotonic() - self._parents[0] > PARENTS_SECONDS:
             runner = self._session._parents
             found = [parent_row(one, runner.status(one)) for one in runner.plans()]

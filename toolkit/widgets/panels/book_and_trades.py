@@ -49,7 +49,7 @@ class OrderBook(_MarketPanel):
     _esm = module("base_panel/common.js", "panels/book.js")
 
     group = traitlets.Int(1, min=1).tag(sync=True)
-    """Ticks that one row brings together; 1 shows every level."""
+    """Ticks that one row brings together. 1 shows every level."""
 
     def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
         super().__init__(session, symbol)
@@ -199,7 +199,7 @@ class Depth(_MarketPanel):
 
 
 def _steps_from(levels: list[tuple[Decimal, Decimal]], mid: Decimal, reach: Decimal) -> list[list[float]]:
-    """Return [place from 0 to 1, cumulative quantity] for each level; 0.5 is the middle."""
+    """Return [place from 0 to 1, cumulative quantity] for each level. 0.5 is the middle."""
     total, points = Decimal(0), []
     for price, quantity in levels:
         total += quantity

@@ -36,7 +36,7 @@ SHOWN_CANDLES = 120
 PAGE = 500
 """Candles that one read of the history brings."""
 FOLD = 60
-"""The front end is sent the candles since the last read; after so many they are counted to the history."""
+"""The front end is sent the candles since the last read. After so many they are counted to the history."""
 MAX_CANDLES = 20_000
 FILLS = 100
 SETTLED_SECONDS = 3600
@@ -51,7 +51,7 @@ class Candles(PositionPanel):
     prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
     liquidation price are lines and marks, and words at the edge where a line is off the chart. An order's line can be
     dragged, and a click places an order or an exit (`move`, `place`, `exit_at`): each begins a review. Mark and index
-    price are lines from when the chart was made; from 1 h on also through the settlements of funding, as the venue
+    price are lines from when the chart was made, from 1 h on also through the settlements of funding, as the venue
     publishes no other history of them. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
     """
 
@@ -61,7 +61,7 @@ class Candles(PositionPanel):
     )
 
     interval = traitlets.Unicode("1m").tag(sync=True)
-    """Length of a candle; setting it loads the candles of that length."""
+    """Length of a candle, setting it loads the candles of that length."""
     indicators = traitlets.List(traitlets.Unicode()).tag(sync=True)
     """Indicators to draw, such as "EMA 50"."""
     history = traitlets.Dict().tag(sync=True)
@@ -277,7 +277,7 @@ def make_study(text: str) -> Any:
 
 
 class Study:
-    """An indicator over candles; the value of the last one, which still changes, is computed on a copy."""
+    """An indicator over candles. The value of the last one, which still changes, is computed on a copy."""
 
     def __init__(self, text: str, candles: Sequence[Candle]) -> None:
         self._indicator = make_study(text)
@@ -313,7 +313,7 @@ class ChartData:
         self._studies = {text: Study(text, self.rows[:-1]) for text in studies}
 
     def merge(self, tail: Iterable[Candle]) -> None:
-        """Take the latest candles, oldest first; one with a known time replaces it if it is the last."""
+        """Take the latest candles, oldest first. One with a known time replaces it if it is the last."""
         for candle in tail:
             if self.rows and candle[0] == self.rows[-1][0]:
                 self.rows[-1] = candle
@@ -340,7 +340,7 @@ class PriceTrail:
         self._prices: dict[int, tuple[Decimal | None, Decimal | None]] = {}
 
     def add(self, time_s: int, mark: Decimal | None, index: Decimal | None) -> None:
-        """Take the prices at a time (Unix s); later ones of the same time replace them."""
+        """Take the prices at a time (Unix s). Later ones of the same time replace them."""
         if time_s not in self._prices:
             insort(self._times, time_s)
         self._prices[time_s] = (mark, index)

@@ -46,7 +46,7 @@ def _wrapped(name: str, file: str) -> str:
 class Dashboard(anywidget.AnyWidget):
     """All panels of one product: `header`, `ticket`, `order_book`, `trades`, `candles`, `account`, `blotter`.
 
-    A click on a price of the book puts it into the ticket; `switch(symbol)`, and the header's list, show another
+    A click on a price of the book puts it into the ticket. `switch(symbol)`, and the header's list, show another
     product. `close()` closes all panels. A wide page shows chart, book,
     ticket and blotter at once, a narrow one stacks them. It is one widget, because some notebooks (marimo) show no
     containers of widgets: the traits of its panels are its own, named as `ticket__price`.
@@ -122,7 +122,7 @@ class Dashboard(anywidget.AnyWidget):
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels; of a dashboard whose making failed half-way, those that were made."""
+        """All panels. Of a dashboard whose making failed half-way, those that were made."""
         return tuple(vars(self)[name] for name in _FILES if name in vars(self))
 
     def refresh(self) -> None:
@@ -150,7 +150,7 @@ class Dashboard(anywidget.AnyWidget):
         self.ticket.price = price
 
     def stop(self) -> None:
-        """Stop all panels; what they show stays, marked as closed."""
+        """Stop all panels. What they show stays, marked as closed."""
         for panel in self.panels:
             panel.stop()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Header(Panel):
     """A product in one line: its price, change and volume of 24 hours, mark, oracle, open interest and funding.
 
-    `on_symbol` is called with another product's symbol when it is chosen; without it there is no choice.
+    `on_symbol` is called with another product's symbol when it is chosen. Without it there is no choice.
     """
 
     _esm = module("base_panel/common.js", "panels/header.js")

@@ -23,8 +23,8 @@ ZERO_ADDRESS = "0x" + "0" * 40
 class Permissions(Panel):
     """Agents, builders and vaults that may act for the account, their expiry and fee cap, with buttons to revoke.
 
-    Revoking is signed by the master key; without it the table is read-only. A button asks for confirmation. The table
-    is loaded when the panel is made, after a revocation and by `reload()`. From Python: `revoke(name or address)`;
+    Revoking is signed by the master key. Without it the table is read-only. A button asks for confirmation. The table
+    is loaded when the panel is made, after a revocation and by `reload()`. From Python: `revoke(name or address)`.
     `table` is the DataFrame of `session.permissions()`.
     """
 

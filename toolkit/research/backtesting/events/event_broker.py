@@ -37,7 +37,7 @@ LOOK_AHEAD_NS = 3_000 * MS
 
 
 class Impact:
-    """What was taken from recorded levels; half of what is missing is back after `half_life_ns` (None: no impact)."""
+    """What was taken from recorded levels. Half of what is missing is back after `half_life_ns` (None: no impact)."""
 
     def __init__(self, half_life_ns: int | None) -> None:
         self._half_life_ns = half_life_ns
@@ -50,7 +50,7 @@ class Impact:
             self.taken[key] = self._missing(key, time_ns) + steps, time_ns
 
     def left(self, code: int, side: int, levels: Levels, time_ns: int) -> Levels:
-        """Return levels with what is still missing subtracted; a level may have 0 left."""
+        """Return levels with what is still missing subtracted. A level may have 0 left."""
         if not self.taken:
             return levels
         return tuple(
@@ -125,7 +125,7 @@ class EventBroker(SimulatedBroker):
         market.mark, market.oracle, market.last = state.price, index or state.price, last or state.price
 
     def _offer(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
-        """Quote the recorded levels that an order of `side` for `steps` can reach; `withdraw` removes them."""
+        """Quote the recorded levels that an order of `side` for `steps` can reach, `withdraw` removes them."""
         quotes: list[VenueOrder] = []
         recorded = self.markets[state.code]
         rank, depth = recorded.rank_at(self.now_ns), 2
@@ -159,7 +159,7 @@ class EventBroker(SimulatedBroker):
         return self._offer(state, side, steps)
 
     def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
-        """Remove quotes; what they traded is gone from the recorded book for a while, where there is impact."""
+        """Remove quotes. What they traded is gone from the recorded book for a while, where there is impact."""
         for quote in quotes:
             if quote.filled:
                 self.impact.take(quote.product, quote.side, quote.price, quote.filled, self.now_ns)
@@ -183,7 +183,7 @@ class EventBroker(SimulatedBroker):
         self.schedule(self.last_arrivals[0], kind, (state, payload))
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Process a request that has arrived, with the recorded last price; see `SimulatedBroker`."""
+        """Process a request that has arrived, with the recorded last price. See `SimulatedBroker`."""
         state.market.last = self._recorded_last(state) or state.market.last
         super().process_request(state, kind, payload)
         self.join_queues()
@@ -301,7 +301,7 @@ class EventBroker(SimulatedBroker):
         """Do nothing: the recorded book has the prices, not the bars."""
 
     def price(self, state: SymbolState) -> float:
-        """Return the mid of the book as received, USDC; NaN before both sides are known."""
+        """Return the mid of the book as received, USDC, NaN before both sides are known."""
         return self.book(state, 1).mid
 
     def position_steps(self, code: int) -> int:

@@ -56,12 +56,12 @@ class EventSettings(TypedDict, total=False):
     feed_latency: str | float | None
     """Delay of books and trades (a span like "10ms"), in place of the recorded one."""
     queue: str | QueueModel
-    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model; of
+    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model. Of
     events of single orders "exact"."""
     partial_fills: bool
-    """Fill of an order what the trades have reached, not the whole of it; default False."""
+    """Fill of an order what the trades have reached, not the whole of it, default False."""
     impact: str | float | bool | None
-    """Time in which half of what we took from the recorded book is back (True: "10s"); None: it is never missing."""
+    """Time in which half of what we took from the recorded book is back (True: "10s"). None: it is never missing."""
 
 
 def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
@@ -92,7 +92,7 @@ def backtest_events(
 
     The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
     recorded delay. A strategy with `on_bar` or `on_bars` receives bars of the trades, of `interval` ("1m"), once their
-    last trade has reached it; those without trades are flat. A request takes the first part of `latency`, its answer
+    last trade has reached it. Those without trades are flat. A request takes the first part of `latency`, its answer
     the second: a pair of spans like "10ms", one of these for both ways, a frame of measured requests (sent, arrived,
     answered), which is interpolated, "feed" (the recorded delay of the feed each way), or a Latency model. Prices for
     margin, liquidation and funding are the recorded mark and index, else the mid, each 3 s. Mids value the equity
@@ -178,7 +178,7 @@ class _EventRun:
             curve.sample(self.broker.markets[code], end_ns)
 
     def _next_windows(self) -> Iterator[Message]:
-        """Read the next file of the markets whose window has ended; return the feed from there on."""
+        """Read the next file of the markets whose window has ended. Return the feed from there on."""
         time, broker = self.next_window_ns, self.broker
         self._sample(time)
         for code, window in self.windows.items():
@@ -304,7 +304,7 @@ class _EventRun:
 def _feed(broker: EventBroker, start_ns: int, end_ns: int) -> Iterator[Message]:
     """Yield the changes of books and the trades of a time that the strategy wants, by its own clock.
 
-    At one instant: by symbol, the book before the trades; several messages of the book are one change.
+    At one instant: by symbol, the book before the trades. Several messages of the book are one change.
     """
     parts = [np.zeros((0, 6), dtype=np.int64)]
     for number, market in enumerate(broker.markets.values()):
@@ -438,7 +438,7 @@ class _MarkCurve:
             self.closes.append(market.marks_at(market.rank_at(time))[0])
 
     def bars(self) -> Bars:
-        """Return what was sampled; without a price yet the first one."""
+        """Return what was sampled, without a price yet the first one."""
         closes = np.array(self.closes, dtype=np.float64)
         closes[closes == 0] = self.first
         closes *= self.state.tick

@@ -22,7 +22,7 @@ Rows = NDArray[Any]
 
 
 class MarketWindows:
-    """The windows of one market. `market` is the one of now, which ends before `end_ns`; `first_ns` and `last_ns` are
+    """The windows of one market. `market` is the one of now, which ends before `end_ns`. `first_ns` and `last_ns` are
     the times of the first and last event of all."""
 
     def __init__(self, files: EventFiles, grid: dict[str, Any], feed_ns: int | None, queue: QueueModel | None) -> None:

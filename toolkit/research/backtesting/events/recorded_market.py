@@ -54,7 +54,7 @@ class HistoricalMarket:
     feed_cursor: BookCursor
 
     def __init__(self, events: EventArray, received: Integers | EventArray, fills: OrderFills | None = None) -> None:
-        """`received` is when each event reaches the strategy; or the events that do so, by their local times."""
+        """`received` is when each event reaches the strategy. Or the events that do so, by their local times."""
         array = events.array
         self.events = events
         self.updates = BookUpdates(events, array["exchange_ns"])
@@ -98,7 +98,7 @@ class HistoricalMarket:
         return whole_units_of(array["price"][rows], tick), whole_units_of(array["quantity"][rows], step)
 
     def for_run(self, queue: QueueModel | None) -> HistoricalMarket:
-        """Return the market at its beginning, for one run; what was computed is shared between runs."""
+        """Return the market at its beginning, for one run. What was computed is shared between runs."""
         made = copy(self)
         made.queue = queue
         made.cursor, made.feed_cursor = BookCursor(self.updates), BookCursor(self.feed)
@@ -141,7 +141,7 @@ class HistoricalMarket:
         return bisect_right(self._message_ranks, rank)
 
     def best_at(self, rank: int) -> tuple[int, int]:
-        """Return best bid and best ask in ticks; 0 for none."""
+        """Return best bid and best ask in ticks, 0 for none."""
         number = self.messages_until(rank) - 1
         return (int(self.updates.bids[number]), int(self.updates.asks[number])) if number >= 0 else (0, 0)
 
@@ -152,7 +152,7 @@ class HistoricalMarket:
         return self._message_ranks[int(known[0]) if len(known) else -1] if self._message_ranks else -1
 
     def marks_at(self, rank: int) -> tuple[int, int]:
-        """Return mark and index price in ticks at a rank: as recorded; without that the mid, and 0 for the index."""
+        """Return mark and index price in ticks at a rank: as recorded, without that the mid, and 0 for the index."""
         time, found = self.times[rank] if rank >= 0 else 0, []
         for times, prices in self._marks:
             number = bisect_right(times, time)
@@ -181,7 +181,7 @@ class HistoricalMarket:
         return joined
 
     def last_trade(self, rank: int) -> int:
-        """Return the price in ticks of the last trade up to a rank; 0 for none."""
+        """Return the price in ticks of the last trade up to a rank, 0 for none."""
         number = bisect_right(self.trade_ranks, rank)
         return self.trade_prices[number - 1] if number else 0
 
@@ -245,7 +245,7 @@ class HistoricalMarket:
         return found if found[0] <= until else None
 
     def next_fill(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
-        """Look on up to a rank for what fills an order; return (rank, steps), None when nothing does.
+        """Look on up to a rank for what fills an order. Return (rank, steps), None when nothing does.
 
         An order is filled when a trade goes through its price, when trades at its price have used up what is ahead of
         it, and when the other side's best price reaches it.

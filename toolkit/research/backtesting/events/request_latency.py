@@ -35,9 +35,9 @@ class RequestLatency(NamedTuple):
 def request_latency(given: Any, events: Events | EventFiles, random: Random) -> RequestLatency:
     """Return the latency that a setting describes.
 
-    `given` is a pair (order there, answer back) of spans like "10ms"; one of these, for both ways; a Latency
-    model; a DataFrame of measured requests with the columns sent, arrived and answered (times), which is interpolated;
-    "feed", for the recorded delay of the feed each way; or None, for no time at all.
+    `given` is a pair (order there, answer back) of spans like "10ms", one of these, for both ways, a Latency
+    model. A DataFrame of measured requests with the columns sent, arrived and answered (times), which is interpolated,
+    "feed", for the recorded delay of the feed each way, or None, for no time at all.
     """
     if isinstance(given, str) and given == "feed":
         if isinstance(events, EventFiles):
@@ -66,7 +66,7 @@ def request_latency(given: Any, events: Events | EventFiles, random: Random) -> 
 
 
 def _interpolated(times_ns: Times, delays_ns: Times) -> Callable[[int], int]:
-    """Return delays between measured ones, by the time at which they begin; before the first and after the last, those.
+    """Return delays between measured ones, by the time at which they begin, before the first and after the last, those.
 
     The change since the last point is cut to whole ns, as hftbacktest does.
     """

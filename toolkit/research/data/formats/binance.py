@@ -28,7 +28,7 @@ PARTIAL = re.compile(r"@depth(5|10|20)(@|$)")
 
 
 class BinanceMessage(msgspec.Struct, gc=False):
-    """The members that are read, of any message; letters as on the wire."""
+    """The members that are read, of any message, letters as on the wire."""
 
     e: str = ""
     E: Whole = 0
@@ -57,7 +57,7 @@ class BinanceMessage(msgspec.Struct, gc=False):
 
 
 class BinanceReader(MessageReader):
-    """Reads raw streams; the events of messages without a symbol are those of "" when the file names none."""
+    """Reads raw streams. The events of messages without a symbol are those of "" when the file names none."""
 
     exchange = "binance-usdm"
     expected = 'a local time and a JSON message, such as 1723161255030314667 {"stream":…,"data":{"e":"trade",…}}'
@@ -66,7 +66,7 @@ class BinanceReader(MessageReader):
         super().__init__(source)
         self._decode = msgspec.json.Decoder(BinanceMessage | list[BinanceMessage]).decode
         self._depths: dict[str, set[int]] = {}
-        """Levels a side of the depthUpdates without a stream's name, by symbol; 0 for those that are changes."""
+        """Levels a side of the depthUpdates without a stream's name, by symbol, 0 for those that are changes."""
 
     def add(self, text: bytes, local_ns: int) -> None:
         """Add the events of one line."""

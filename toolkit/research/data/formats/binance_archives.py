@@ -44,7 +44,7 @@ Table = dict[str, NDArray[Any]]
 
 
 def kind_of_table(line: bytes) -> str | None:
-    """Return what a file holds, by its first line; None when it is no archive of trades or best prices."""
+    """Return what a file holds, by its first line, None when it is no archive of trades or best prices."""
     fields = line.removeprefix(BOM).decode(errors="replace").strip().split(",")
     if fields[0] in HEADERS:
         kind = HEADERS[fields[0]]
@@ -89,7 +89,7 @@ def read(source: TextFile, kind: str) -> dict[str, Events]:
 
 
 def _numbers(block: bytes, columns: dict[str, str]) -> Table | None:
-    """Return the columns of a block of lines; None when one of them is damaged."""
+    """Return the columns of a block of lines, None when one of them is damaged."""
     need("pyarrow")
     import pyarrow as pa
     from pyarrow import csv
@@ -130,7 +130,7 @@ def _trades(table: Table) -> NDArray[Any]:
 
 
 def _quotes(table: Table) -> NDArray[Any]:
-    """Return two events a row, the bid first; the exchange sent it at `sent`."""
+    """Return two events a row, the bid first, the exchange sent it at `sent`."""
     made = from_columns({"kind": Kind.QUOTE}, 2 * len(table["id"]))
     for first, side, name in ((0, 1, "bid"), (1, -1, "ask")):
         rows = made[first::2]

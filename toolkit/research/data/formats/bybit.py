@@ -50,7 +50,7 @@ class Prices(msgspec.Struct, gc=False):
 
 
 class TopicMessage(msgspec.Struct, gc=False):
-    """One message; `cts` is the time of the matching engine."""
+    """One message. `cts` is the time of the matching engine."""
 
     topic: str = ""
     ts: Whole = 0
@@ -111,7 +111,7 @@ def read(source: TextFile) -> dict[str, Events]:
 
 
 def _read_trades(source: TextFile) -> dict[str, Events]:
-    """Return the trades of a CSV file: timestamp, symbol, side, size, price, trdMatchID; spot: volume and id."""
+    """Return the trades of a CSV file: timestamp, symbol, side, size, price, trdMatchID, spot: volume and id."""
     table = read_table(source)
     amount = next((name for name in ("size", "volume", "homeNotional") if name in table), None)
     if not {"timestamp", "side", "price"} <= set(table.columns) or amount is None:

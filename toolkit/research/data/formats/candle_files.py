@@ -1,7 +1,7 @@
 """Candles, funding rates and market metrics: CSV, Parquet, and the files of freqtrade, as DataFrames.
 
 Columns are found by their usual names, or stated. Source: freqtrade's documentation, "Data Downloading" (columns
-date, open, high, low, close, volume; of a funding file, open is the rate), and the headers of exchanges' archives.
+date, open, high, low, close, volume, of a funding file, open is the rate), and the headers of exchanges' archives.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def read_parquet(source: TextFile) -> dict[str, Any]:
 
 
 def read_frame(table: pd.DataFrame, path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Return the candles or funding rates of a table; `path` says in errors where it comes from."""
+    """Return the candles or funding rates of a table, `path` says in errors where it comes from."""
     table = _times_as_column(table)
     found = guess(path, list(table.columns), columns)
     made: dict[str, Any] = {}
@@ -200,7 +200,7 @@ def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] =
 
 
 def _number(name: str, value: Any) -> float:
-    """Return a number; a volume that is null, as of mark prices, is NaN. Raises ValueError or TypeError for others."""
+    """Return a number. A volume that is null, as of mark prices, is NaN. Raises ValueError or TypeError for others."""
     if value is None and name == "volume":
         return math.nan
     if not math.isfinite(number := float(value)):

@@ -24,7 +24,7 @@ KINDS = {
     **dict(enumerate((Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL), 10)),
     **dict(enumerate((Kind.INDEX, Kind.MARK, Kind.FUNDING, Kind.QUOTE, Kind.QUOTE), 100)),
 }
-"""Their numbers of event types; those from 100 on are what their converters write for Binance."""
+"""Their numbers of event types. Those from 100 on are what their converters write for Binance."""
 UNREADABLE = (
     *DAMAGE, ValueError, TypeError, KeyError, IndexError, SyntaxError, MemoryError, struct.error, tokenize.TokenError
 )  # fmt: skip

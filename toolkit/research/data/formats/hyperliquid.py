@@ -16,7 +16,7 @@ from .messages import MessageReader, Whole
 from .text_files import TextFile, to_ns
 
 DEPTH = 20
-"""Levels of a side in a book; a side with fewer is whole."""
+"""Levels of a side in a book. A side with fewer is whole."""
 Number = str | float | None
 
 
@@ -44,7 +44,7 @@ class BestData(msgspec.Struct, gc=False):
 
 
 class TradeData(msgspec.Struct, gc=False):
-    """One trade; the side is the taker's: B buys, A sells."""
+    """One trade. The side is the taker's: B buys, A sells."""
 
     coin: str
     side: Literal["A", "B"]
@@ -79,7 +79,7 @@ class ChannelMessage(msgspec.Struct, gc=False):
 
 
 class HyperliquidReader(MessageReader):
-    """Reads the messages of a file; `local_ns` stands before a message or around it."""
+    """Reads the messages of a file, `local_ns` stands before a message or around it."""
 
     exchange = "hyperliquid"
     expected = (

@@ -135,7 +135,7 @@ class MessageReader(ABC):
 
 
 def _stamped(line: bytes) -> tuple[int, bytes]:
-    """Return the local time before a JSON message (ns; 0: none) and the message. Raises ValueError for other text."""
+    """Return the local time before a JSON message (ns, 0: none) and the message. Raises ValueError for other text."""
     at = line.find(b"{")
     if line[max(at - 1, 0) : at] == b"[":
         at -= 1

@@ -133,7 +133,7 @@ def _prices(table: pd.DataFrame) -> NDArray[Any]:
 def _present(table: pd.DataFrame, columns: dict[str, str], **fixed: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return events of the rows that have a price, and the numbers of these rows.
 
-    `columns` are our fields of columns of the table, in which nothing is 0; `fixed` are those that are always the same.
+    `columns` are our fields of columns of the table, in which nothing is 0. `fixed` are those that are always the same.
     """
     rows = np.flatnonzero(table[columns["price"]].notna())
     values = {field: table[column].to_numpy()[rows] for field, column in {**TIMES, **columns}.items()}
@@ -141,6 +141,6 @@ def _present(table: pd.DataFrame, columns: dict[str, str], **fixed: int) -> tupl
 
 
 def _stacked(parts: list[tuple[NDArray[Any], NDArray[np.int64]]]) -> NDArray[Any]:
-    """Return the events of several parts row by row; those of one row in the order of the parts."""
+    """Return the events of several parts row by row, those of one row in the order of the parts."""
     rows = np.concatenate([rows for _, rows in parts])
     return np.concatenate([part for part, _ in parts])[np.argsort(rows, kind="stable")]

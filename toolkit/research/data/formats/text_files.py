@@ -1,4 +1,4 @@
-"""Files of market data: opened by their compression, read by lines or as tables; errors name file and line."""
+"""Files of market data: opened by their compression, read by lines or as tables. Errors name file and line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COMMENT = re.compile(rb"\s*(#|//|https?:)")
 A_TIME = "a time, as ISO text or a number since 1970"
 LAST_NS = 2**63 - 1
 DAY = r"(19|20)\d\d[01]\d[0-3]\d"
-"""A day without separators; as s since 1970 it would be one of that year."""
+"""A day without separators. As s since 1970 it would be one of that year."""
 
 
 CUT = "the last line has no line end; if the file was cut off, its last value may be too"
@@ -67,7 +67,7 @@ class TextFile:
         self._broken = False
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (line number from 1, line without its end); blank lines are left out."""
+        """Yield (line number from 1, line without its end). Blank lines are left out."""
         for first, block in self.blocks():
             for number, line in enumerate(block.split(b"\n"), first):
                 if line and not line.isspace():
@@ -89,7 +89,7 @@ class TextFile:
             yield number, rest
 
     def read(self) -> bytes:
-        """Return the whole text, decompressed; of a damaged file that may be skipped, its lines up to there."""
+        """Return the whole text, decompressed. Of a damaged file that may be skipped, its lines up to there."""
         text = b"".join(self._parts())
         whole = text.rfind(b"\n") + 1
         self._note_cut(cut=0 < whole < len(text) and not self._broken)
@@ -187,11 +187,11 @@ OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-"""First bytes of a compressed file → what opens it; other files are plain."""
+"""First bytes of a compressed file → what opens it. Other files are plain."""
 
 
 def first_line(source: TextFile) -> tuple[bytes, int]:
-    """Return the first line that is no comment, and its number; nothing and 0 for an empty file."""
+    """Return the first line that is no comment, and its number, nothing and 0 for an empty file."""
     for number, line in source.lines():
         if not COMMENT.match(line):
             return line, number
@@ -244,7 +244,7 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
 
 
 def _too_short(source: TextFile, table: pd.DataFrame, delimiter: bytes) -> NDArray[np.bool_]:
-    """Return which rows are of lines with too few fields; pandas gives them empty ones."""
+    """Return which rows are of lines with too few fields. Pandas gives them empty ones."""
     short = (table.iloc[:, -1].fillna("") == "").to_numpy(dtype=bool, copy=True)
     if short.any():
         lines = (line for number, line in source.lines() if number >= source.begins)
@@ -305,7 +305,7 @@ def _without(source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], desc
 
 
 def times_of(texts: pd.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return times as int64 ns, and which ones are none: numbers since 1970 (s, ms, µs, ns), or ISO text; UTC."""
+    """Return times as int64 ns, and which ones are none: numbers since 1970 (s, ms, µs, ns), or ISO text, UTC."""
     texts = texts.astype("str").str.strip()
     # Bounded: a longer number is no time, and one damaged exponent could ask for a text of gigabytes.
     numeric = texts.str.fullmatch(r"\d{1,30}(\.\d+)?([eE]\+?\d{1,2})?").to_numpy(dtype=bool)
