@@ -1,8 +1,8 @@
 """Checks the built site: `python docs/check_site.py docs/_build/html`. It prints what is wrong, and exits 1 then.
 
 Every link inside the site must lead to a page, a file or an anchor that exists. Every figure must have an alternative
-text. The search must know each name of the reference, and find the pages of `WANTED`. Links to other sites are not
-followed.
+text. The search must know each name of the reference, and find the pages of `WANTED`. Each term of the glossary
+is linked, once on a page, and the pages of `ONE_CLICK` from the front page. Links to other sites are not followed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,14 @@ WANTED = {
     "testnet": "api/walkthroughs/15-testnet",
 }
 """Words that people search for → the page that the search must find."""
+ONE_CLICK = (
+    "packages",
+    "api/walkthroughs/01-first-trade",
+    "research",
+    "api/walkthroughs/15-testnet",
+    "stop-everything",
+)
+"""The answers to a newcomer's questions: install, first order, test my strategy, go to Testnet, stop everything."""
 
 
 class _Page(HTMLParser):
@@ -92,6 +100,25 @@ def pages_not_found(site: Path, wanted: dict[str, str]) -> Iterable[str]:
             yield f"the search for {query!r} does not find {page}"
 
 
+def wrong_glossary_links(site: Path, terms: Iterable[str]) -> Iterable[str]:
+    """Yield the terms of the glossary that no page links, and those that a page links twice."""
+    linked: set[str] = set()
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        here = re.findall(r'glossary\.html#term-([^"]+)"[^>]*><span class="[^"]*glossary-link', text)
+        linked |= set(here)
+        yield from (
+            f"{path.relative_to(site)}: {one} is linked twice" for one in sorted(set(here)) if here.count(one) > 1
+        )
+    yield from (f"no page links the term {one}" for one in terms if one.replace(" ", "-") not in linked)
+
+
+def further_than_one_click(site: Path, wanted: Iterable[str]) -> Iterable[str]:
+    """Yield the pages that the front page does not link."""
+    links = {unquote(link).partition("#")[0] for link in _Page(site / "index.html").links}
+    yield from (f"the front page does not link {page}" for page in wanted if f"{page}.html" not in links)
+
+
 def _listed(places: int | list[int]) -> list[int]:
     return places if isinstance(places, list) else [places]
 
@@ -106,6 +133,8 @@ if __name__ == "__main__":
     built = Path(sys.argv[1]).resolve()
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     listed = [name for page in pages.reference() for name in (*page.objects, *page.classes)]
+    terms = pages.glossary_terms((Path(__file__).parent / "glossary.md").read_text(encoding="utf-8"))
     wrong = [*broken_links(built), *unknown_names(built, listed), *pages_not_found(built, WANTED)]
+    wrong += [*wrong_glossary_links(built, terms), *further_than_one_click(built, ONE_CLICK)]
     print(*wrong, f"{len(listed)} names, {len(list(built.rglob('*.html')))} pages, {len(wrong)} faults", sep="\n")
     sys.exit(bool(wrong))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pages
 from docutils import nodes
 from sphinx import addnodes
 
@@ -16,15 +17,9 @@ ANCHORED = {"when-it-goes-wrong": (re.compile(r"\d{5}"), "code-"), "assumptions"
 _UNTOUCHED = (nodes.reference, nodes.literal, nodes.title, nodes.term, nodes.raw, nodes.thead, addnodes.pending_xref)
 
 
-def terms(text: str) -> list[str]:
-    """Return the terms of the glossary page: the lines of its directive that are not indented."""
-    block = re.search(r"^```\{glossary\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    return [line for line in block[1].splitlines() if line and not line[0].isspace()] if block else []
-
-
 def setup(app: Any) -> dict[str, bool]:
     """Connect to Sphinx."""
-    listed = terms((Path(app.srcdir) / f"{GLOSSARY}.md").read_text(encoding="utf-8"))
+    listed = pages.glossary_terms((Path(app.srcdir) / f"{GLOSSARY}.md").read_text(encoding="utf-8"))
     pattern = re.compile(rf"\b({'|'.join(sorted(map(re.escape, listed), key=len, reverse=True))})(?:s|es)?\b", re.I)
 
     def process(app: Any, doctree: nodes.document) -> None:

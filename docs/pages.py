@@ -315,5 +315,11 @@ def alternative(code: str) -> str:
     return f"Figure: {'; '.join(titles)}" if titles else "The figure that the code above draws"
 
 
+def glossary_terms(text: str) -> list[str]:
+    """Return the terms of the glossary page: the lines of its directive that are not indented."""
+    block = re.search(r"^```\{glossary\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [line for line in block[1].splitlines() if line and not line[0].isspace()] if block else []
+
+
 def _toctree(title: str, names: Iterable[str]) -> str:
     return "\n".join([f"# {title}", "", "```{toctree}", ":maxdepth: 1", "", *names, "```", ""])

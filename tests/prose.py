@@ -128,6 +128,7 @@ def plain(text: str) -> str:
 def of_markdown(text: str) -> Iterator[str]:
     """Yield the paragraphs, items, headings and cells of a page, without code."""
     text = re.sub(r"<!--.*?-->|^---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"^```\{(?:glossary|note|tip|warning)\}\n(.*?)^```$", r"\1", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^([ >]*)(`{3,}|~{3,}|:{3,}).*?^\1\2 *$", "\n", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^\(\w[\w-]*\)=$|^%.*$", "", text, flags=re.MULTILINE)
     block: list[str] = []

@@ -28,6 +28,7 @@ from toolkit.session import Session
 from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
 from toolkit.venue.engine.commands import TxCode
+from toolkit.venue.model.genesis import Config
 from toolkit.widgets.base_panel import static_view
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -181,6 +182,23 @@ def test_the_search_is_checked_for_what_people_look_for(
     assert bool(list(check_site.pages_not_found(tmp_path, {query: page}))) is not found
 
 
+def test_glossary_links_and_clicks_from_the_front_page_are_checked(pages: Any, tmp_path: Path) -> None:
+    check_site = importlib.import_module("check_site")
+    link = '<a href="glossary.html#term-{}"><span class="glossary-link">x</span></a>'
+    (tmp_path / "index.html").write_text(link.format("leg") + link.format("leg"), encoding="utf-8")
+    (tmp_path / "one.html").write_text(link.format("mark-price") + '<a href="two.html#a">', encoding="utf-8")
+    assert list(check_site.wrong_glossary_links(tmp_path, ["leg", "mark price", "bp"])) == [
+        "index.html: leg is linked twice",
+        "no page links the term bp",
+    ]
+    assert list(check_site.further_than_one_click(tmp_path, ["glossary", "two"])) == [
+        "the front page does not link two"
+    ]
+    terms = pages.glossary_terms((DOCS / "glossary.md").read_text(encoding="utf-8"))
+    assert {"agent", "bp", "intent", "leg", "maker", "mark price"} <= set(terms)
+    assert terms == sorted(terms, key=str.lower)
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
@@ -306,3 +324,25 @@ def test_saved_panels_have_the_contrast_that_the_assumptions_name() -> None:
     assert min(contrast(colour, "#ffffff") for colour in saved) >= float(promised)
     assert min(contrast(colour, dark_site) for colour in on_site) >= float(promised)
     assert f"{min(contrast(colour, dark_site) for colour in saved):.1f}" == elsewhere
+
+
+def test_the_course_stops_at_headings_that_the_lessons_have() -> None:
+    stops = re.findall(r"\(api/walkthroughs/([\w-]+\.ipynb)\), to \*([^*]+)\*", (DOCS / "course.md").read_text("utf-8"))
+    assert len(stops) >= 4
+    for name, heading in stops:
+        assert re.search(rf"^#+ {re.escape(heading)}$", text_of(ROOT / "notebooks" / name), re.MULTILINE), (
+            name,
+            heading,
+        )
+
+
+def test_each_ruling_has_a_number_and_settings_that_exist() -> None:
+    page = (DOCS / "assumptions.md").read_text(encoding="utf-8")
+    tables = [re.findall(r"^\| ([A-Z])(\d+) \| [^|]+ \|", part, re.MULTILINE) for part in page.split("\n## ")[1:]]
+    tables = [table for table in tables if table]
+    assert len({table[0][0] for table in tables}) == len(tables) > 10, "each section has a letter"
+    for table in tables:
+        assert table == [(table[0][0], str(number)) for number in range(1, len(table) + 1)]
+    named = re.findall(r"`Config\.(\w+)`", page)
+    assert len(named) > 15
+    assert set(named) <= set(Config.__struct_fields__)

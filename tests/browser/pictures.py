@@ -114,7 +114,7 @@ def main() -> None:
             filled.confirm()
             take(browser, host, [made["dashboard"]], IMAGES / "dashboard.png", "dark", 1320)
             take(browser, host, [made["ticket"], made["review"], filled], IMAGES / "ticket.png", "light", 1410)
-            for name, height in (("dashboard", 1040), ("ticket", 2000)):  # the dashboard to its open orders
+            for name, height in (("dashboard", 1031), ("ticket", 2000)):  # the dashboard to its open orders
                 smaller(IMAGES / f"{name}.png", height)
             return
         for name in given.names or made:

@@ -241,9 +241,26 @@ def test_solutions_fill_in_every_answer_and_pass_the_same_checks(path: Path) -> 
     assert printed.splitlines() == [f"{name}: right" for name in QUESTION.findall(check)]
 
 
-def test_the_index_leads_to_every_walkthrough() -> None:
+def reading_order() -> list[str]:
     linked = re.findall(r"\]\(([^)]+\.ipynb)\)", "\n".join(prose(FOLDER / "index.ipynb")))
-    assert [name for name in dict.fromkeys(linked) if "/" not in name] == [path.name for path in WALKTHROUGHS]
+    return [name for name in dict.fromkeys(linked) if "/" not in name]
+
+
+def test_the_index_leads_to_every_walkthrough_in_order_but_for_signing_and_the_class() -> None:
+    order = reading_order()
+    assert sorted(order) == [path.name for path in WALKTHROUGHS]
+    assert order[order.index("03-signing.ipynb") - 1][:2] == "14", "signing is read after lesson 14"
+    assert order[-1] == "22-class.ipynb", "the class is for teachers"
+    rest = [name for name in order if name[:2] not in ("03", "22")]
+    assert rest == sorted(rest)
+
+
+@pytest.mark.parametrize("name", [path.name for path in WALKTHROUGHS if path.name != "22-class.ipynb"])
+def test_a_lesson_leads_to_the_one_before_and_the_next_of_the_index(name: str) -> None:
+    order = reading_order()[:-1]
+    at = order.index(name)
+    wanted = [*order[max(at - 1, 0) : at], *order[at + 1 : at + 2], "index.ipynb"]
+    assert re.findall(r"\]\(([^)]+)\)", prose(FOLDER / name)[-1].splitlines()[-1]) == wanted
 
 
 @each

@@ -258,7 +258,7 @@ def _row(
     name: str, found: list[Any], unit: str, least: float | None = None, most: float | None = None, real: Any = None
 ) -> Measurement:
     spread = f"seeds {min(found):.3g} to {max(found):.3g}" if len(found) > 1 else ""
-    note = ", ".join(text for text in ("" if real is None else f"real {real:g}", spread) if text)
+    note = "; ".join(text for text in ("" if real is None else f"real {real:g}", spread) if text)
     return Measurement(name, float(np.mean(found)), unit, least, note=note, most=most)
 
 
