@@ -21,6 +21,10 @@ def test_a_group_is_written_in_plain_english(group: str) -> None:
     assert dict(prose.table(group))[group].faults() == []
 
 
+def test_docstrings_end_their_sentences_with_full_stops() -> None:
+    assert dict(prose.table("docstrings"))["docstrings"].per_mille("semicolons") < prose.SEMICOLON_LIMIT
+
+
 @pytest.mark.parametrize(
     ("text", "dialect", "semicolons", "long"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,6 +25,16 @@ LISTED = [one for one in reference.documented() if one.page in reference.WITH_PA
 def surroundings() -> Iterator[Surroundings]:
     with ExitStack() as stack:
         yield Surroundings(stack)
+
+
+def modules() -> Iterator[str]:
+    """Yield the modules with examples that need no session; those of the others are run by object."""
+    for path in sorted((reference.ROOT / "toolkit").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if re.search(r"^\s*>>> ", source, flags=re.MULTILINE) and not re.search(
+            r"add_examples|>>> .*session\.", source
+        ):
+            yield ".".join(path.relative_to(reference.ROOT).with_suffix("").parts)
 
 
 def named(text: str, **about: Any) -> Documented:
@@ -51,6 +63,13 @@ def test_an_example_gives_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert reference.run(one, surroundings) == ""
+
+
+@pytest.mark.parametrize("module", list(modules()))
+def test_the_examples_of_a_module_give_what_they_say(module: str) -> None:
+    done = doctest.testmod(importlib.import_module(module))
+    assert done.attempted
+    assert not done.failed
 
 
 @pytest.mark.parametrize(

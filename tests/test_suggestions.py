@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import doctest
 import importlib
 import pickle
 import re
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 import toolkit
-from toolkit import suggestions
 from toolkit.protocol.actions import ACTIONS
 from toolkit.suggestions import OURS, Suggesting, no_attribute
 
@@ -139,10 +137,6 @@ def test_dir_and_repr_name_what_there_is(session: toolkit.Session) -> None:
 def test_live_objects_can_be_copied(session: toolkit.Session) -> None:
     for thing in (session, session.aio, session.exchange, session.info, session.stream, session.aio.stream):
         assert type(copy.copy(thing)) is type(thing)
-
-
-def test_the_examples_hold() -> None:
-    assert doctest.testmod(suggestions).failed == 0
 
 
 def test_no_attribute_prefers_the_given_name() -> None:

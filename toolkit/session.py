@@ -149,9 +149,9 @@ def ask(question: str) -> bool:
 class Session(session_methods.SessionMethods):
     """One wallet in one environment. Made by `connect`.
 
-    Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, in this process or
-    served, None elsewhere), `exchange` (the interface's actions), `info` (queries as DataFrames), `stream` (live
-    objects), `aio` (the asynchronous twin). A context manager: leaving it closes what it opened.
+    Attributes: `environment`, `wallet`, `account` (the master's address). `venue` is the local venue, here or served,
+    None elsewhere. `exchange` has the interface's actions, `info` the queries as DataFrames, `stream` the live
+    objects. `aio` is the asynchronous twin. A context manager: leaving it closes what it opened.
     """
 
     _path = "session"

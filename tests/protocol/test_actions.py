@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import pytest
@@ -261,10 +260,6 @@ def test_the_reference_names_every_action_field_and_rule() -> None:
     assert "| orders[].ordPx | yes | decimal text, 0 or more | limit price;" in page
     assert "Alias: reduceOnlyOption." in page
     assert "(vaultAddress required)" in page
-
-
-def test_the_examples_run() -> None:
-    assert doctest.testmod(actions).failed == 0
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda one: one.type)

@@ -48,8 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "write every command to FILE before it is answered; an existing FILE is continued"
     add("--journal", metavar="FILE", help=text)
     text = (
-        "when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
-        "operating system has it (os), which survives the death of this process and is much faster"
+        "when a command counts as written. full: once the disk has it, which survives a power cut. os: once the "
+        "operating system has it, which survives the death of this process and is much faster"
     )
     add("--sync", choices=("full", "os"), default="full", help=text)
     text = (

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from toolkit.client.io import flow as flow_module
 from toolkit.client.io.flow import (
     AsyncDriver,
     Asynchronous,
@@ -127,7 +125,3 @@ def test_a_flow_is_closed_when_its_driver_fails() -> None:
     with pytest.raises(ValueError, match="from the flow"):
         Driver(send).run(ignoring())
     assert closed == [True]
-
-
-def test_the_example_of_the_module_runs() -> None:
-    assert doctest.testmod(flow_module).failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import math
 import threading
@@ -17,10 +16,6 @@ from toolkit.research import backtest, sweep, trials, vectorised
 from toolkit.research.analysis import luck
 
 PER_YEAR = {"daily": 250, "weekly": 52, "monthly": 12}
-
-
-def test_the_examples_of_the_docstrings_are_true() -> None:
-    assert doctest.testmod(luck).failed == 0
 
 
 def test_the_worked_numbers_of_the_sharpe_ratio_efficient_frontier() -> None:

@@ -373,7 +373,7 @@ class TradingFlows:
 
         intents: intents or receipts to settle (default: all that are unknown).
         resend: whether to send again what the venue does not know, as the identical bytes (default: only while that is
-            safe, which means that it expires or is under a minute old).
+            safe). It is safe while it expires or is under a minute old.
 
         The venue is queried for the orders' client ids, else for the nonce. Requests that can't be settled stay
         UNKNOWN, and nothing is guessed.

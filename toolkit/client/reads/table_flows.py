@@ -119,7 +119,7 @@ class TableFlows:
             other.
         interval: length of a candle, a span: "1m", "1h" (default), "1d" or a timedelta.
         start: first time: Unix time (s, ms, µs or ns), ISO text, a datetime, "today", "yesterday", or "7d" for a week
-            ago (default: the last `limit` candles, 0: all there are).
+            ago. Without it these are the last `limit` candles, with 0 all there are.
         end: last time, as `start` (default: now).
         limit: most candles without `start`, of each product (default: 500).
         closed: True leaves out the last candle while it is still forming (default: False).
@@ -282,9 +282,9 @@ class TableFlows:
         limit: most trades of each product, the newest ones (default: no limit).
         exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
 
-        The exchange has no query for them, so these are the last ones that its feed has sent: at the local venue 100,
-        and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the first one
-        causes a DataWarning. Your own trades are `fills()`.
+        The exchange has no query for them, so these are the last ones that its feed has sent. At the local venue
+        these are 100, and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the
+        first one causes a DataWarning. Your own trades are `fills()`.
 
         Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Raises as
         `ticker` does.

@@ -161,9 +161,9 @@ def _rejected(signer: str, cause: str, remedy: str) -> WireError:
 def _check_bytes(note: str) -> str:
     """Return what to check where nothing is known of a signer. `note` says what a right signature is for."""
     return (
-        "either what was signed differs from what was sent (action, nonce, expiryAfter, vaultAddress), or it was "
-        f"signed for another chain or domain (here: chainId {LOCAL.chain.chain_id}; {note}), or the wallet was never "
-        "approved; check the bytes with `toolkit verify --env local`, the approvals with GET /info/account/agent"
+        "the signed bytes may differ from the sent ones (action, nonce, expiryAfter, vaultAddress), or be signed for "
+        f"another chain or domain (here: chainId {LOCAL.chain.chain_id}, {note}). Or the wallet was never approved. "
+        "Check the bytes with `toolkit verify --env local`, and the approvals with GET /info/account/agent"
     )
 
 

@@ -207,8 +207,8 @@ class StopKind(OrderKind):
         if holdings.known and not held:
             name = "long" if draft.sign < 0 else "short"
             message = (
-                f"there is no {name} position in {inputs.product.symbol} to close: the venue takes a trader's trigger"
-                " orders only as take-profit or stop-loss of a position; STOP_LIMIT and the like are for builder orders"
+                f"there is no {name} position in {inputs.product.symbol} to close. The venue takes a trader's trigger"
+                " orders only as take-profit or stop-loss of a position. STOP_LIMIT and the like are for builder orders"
             )
             return [Problem("order_type", "position", message)]
         if holdings.known and amount and amount > held:
