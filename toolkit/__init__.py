@@ -32,7 +32,7 @@ _MODULES = (
     "checks", "errors", "gym", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets",
 )  # fmt: skip
 _HOMES = {name: module for module, names in _MEMBERS.items() for name in names} | {name: name for name in _MODULES}
-"""Public name → module that holds it, or that it is; loaded on first use, so that importing the toolkit stays cheap."""
+"""Public name → module that holds it, or that it is. Loaded on first use, so that importing the toolkit stays cheap."""
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Limits", "Market", "Order", "Product", "ToolkitError"]

@@ -18,7 +18,7 @@ DexChain = Literal["Mainnet", "Testnet"]
 
 FEED_PATH, EXCHANGE_PATH = "/ws/dex", "/api/v1/exchange"
 VENUE_PATHS = (FEED_PATH, EXCHANGE_PATH, "/info")
-"""Paths that an address may end in; they are added again for each request."""
+"""Paths that an address may end in. They are added again for each request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def need(*packages: str) -> None:
 def on_first_use(package: str, homes: Mapping[str, str], *packages: str, examples: str = "") -> Callable[[str], Any]:
     """Return the `__getattr__` of a package whose names load on first use, so that it is cheap to import.
 
-    `homes` has the module of each name, relative to the package; one that ends in the name is that name itself.
+    `homes` has the module of each name, relative to the package. One that ends in the name is that name itself.
     `packages` are optional ones that every name needs. `examples` is the section of the names' worked examples.
     """
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from .covering import trace
-from .rooms import ROOMS
+from .rooms import REACHED, ROOMS
 from .runner import FLOOR, mutants_of, run, sample
 
 TURN = 2
@@ -38,7 +38,7 @@ def main() -> int:
     good = True
     rooms = arguments.room or list(ROOMS)
     if arguments.turn is not None:
-        rooms = in_turn([room for room in ROOMS if ROOMS[room].reached], arguments.turn)
+        rooms = in_turn(REACHED, arguments.turn)
         arguments.seed = arguments.turn
     began = time.monotonic()
     covering = trace(rooms, arguments.jobs)

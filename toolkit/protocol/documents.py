@@ -131,7 +131,7 @@ _ANSWER = _object({"code": _CODE, "message": {"type": "string"}, "data": {}}, ("
 def openapi(version: str, *, extended: bool = False) -> dict[str, Any]:
     """Return the document of a local venue, whose answers have one type for each field.
 
-    It is served at the address of the venue; `extended` is the venue's form of the wire.
+    It is served at the address of the venue. `extended` is the venue's form of the wire.
     """
     rows = {_row_name(one, extended): one.sent(extended=extended) for one in ENDPOINTS.values()}
     return {

@@ -55,10 +55,9 @@ class StopFlows:
 
         Columns: kind (parent order, run, order, position, request), id, symbol, side, quantity (base units, NaN where
         there is none), outcome (ENDED, CANCELED, CLOSED, LEFT, UNKNOWN), message. LEFT is still there. UNKNOWN could
-            not be
-        found out: call again, or `resolve()`. During the call only orders that reduce are accepted. Afterwards you can
-            trade
-        again, unless `limits.stop(reason)` was called. A step that fails raises nothing: its row says why.
+        not be found out: call again, or `resolve()`. During the call only orders that reduce are accepted. Afterwards
+        you can trade again, unless `limits.stop(reason)` was called. A step that fails raises nothing: its row says
+        why.
 
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.stop_all(flatten=True)[["kind", "symbol", "quantity", "outcome"]]

@@ -274,7 +274,7 @@ FRAME = columns(
     "string intent; time created updated; string action state; Int64 code; string message; object client_ids; "
     "int64 nonce; time expiry_after; int64 attempts; string account signer environment payload_hash"
 )
-"""Columns and dtypes of `session.intents()`; `intent` has the ids."""
+"""Columns and dtypes of `session.intents()`. `intent` has the ids."""
 
 
 def frame(intents: Iterable[Intent], index: str | None = "intent") -> pd.DataFrame:

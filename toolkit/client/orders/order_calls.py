@@ -318,7 +318,7 @@ class OrderCalls:
         return receipts
 
     def _ended(self, owner: str, opening: Mapping[int, Row], began_ms: int) -> Flow[dict[int, Row]]:
-        """Return the present row of each order, in one windowed read; what that does not show is asked for by id."""
+        """Return the present row of each order, in one windowed read. What that does not show is asked for by id."""
         if not opening:
             return {}
         read = yield from self.reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)

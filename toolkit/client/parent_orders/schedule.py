@@ -78,7 +78,7 @@ class ParentRunner:
             return self._watch(plan.id)
 
     def resume(self, id: str, *, confirmed: bool) -> Plan:
-        """Take over a parent order that has not ended; its next slice is due immediately."""
+        """Take over a parent order that has not ended. Its next slice is due immediately."""
         self._require_open("resuming a TWAP")
         owner = self.plan(id).account
         account: str = self._calls.driver.run(self._delivery.account())

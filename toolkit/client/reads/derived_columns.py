@@ -100,7 +100,7 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
 
 
 def net_size(row: Mapping[str, Any]) -> Decimal:
-    """Return the size of a position by column, negative for a short; of a hedged one long less short."""
+    """Return the size of a position by column, negative for a short, of a hedged one long less short."""
     return _amount(row["long_size"]) - abs(_amount(row["short_size"]))
 
 

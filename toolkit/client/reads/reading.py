@@ -78,7 +78,7 @@ def is_hedged(position: Row) -> bool:
 
 
 def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
-    """As `fetch_rows`; raises BadAnswer unless every row has what its record can't do without."""
+    """As `fetch_rows`. Raises BadAnswer unless every row has what its record can't do without."""
     endpoint = ENDPOINTS[name]
     envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
     rows = rows_of(endpoint, envelope.data)
@@ -87,7 +87,7 @@ def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
 
 
 def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
-    """Return the rows of one response of the query `name`, without a rate limit; `query` is in wire names.
+    """Return the rows of one response of the query `name`, without a rate limit. `query` is in wire names.
 
     They are as they came, for a caller that looks at each of them. [] where the data has another shape.
     """
@@ -197,7 +197,7 @@ class Reader:
         return (yield from self._run(PagedRead(endpoint, query, start_ms, end_ms), Progress.silent()))
 
     def open_orders(self, account: str, code: int | None = None) -> Flow[dict[int, tuple[str, Row]]]:
-        """Return status and row of every open order of an account, by its id; `code` is its product (None: all)."""
+        """Return status and row of every open order of an account, by its id. `code` is its product (None: all)."""
         found: dict[int, tuple[str, Row]] = {}
         for status in OPEN_STATUSES:
             read = yield from self.all_rows("order_states", {"account": account, "status": status, "symbol": code})
@@ -293,7 +293,7 @@ class Reader:
         return made
 
     def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Row]]:
-        """Send one request; return the rows as they came, in wire names, for a caller that asks again and again.
+        """Send one request. Return the rows as they came, in wire names, for a caller that asks again and again.
 
         Raises BadAnswer unless every row has what its record can't do without.
         """

@@ -309,8 +309,7 @@ class TableFlows:
         `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
 
         Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value, negative is received). The account's rates
-            come
-        from the feed. Where it has none, and without an account, they are the product's standard rates.
+        come from the feed. Where it has none, and without an account, they are the product's standard rates.
         """
         from .derived_columns import fee_rates
         from .frames import indexed

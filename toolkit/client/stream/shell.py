@@ -274,7 +274,7 @@ class DirectShell:
         return self._pumping_thread == threading.get_ident()
 
     def pump(self) -> None:
-        """Read everything that has arrived; wait if another thread is doing that."""
+        """Read everything that has arrived. Wait if another thread is doing that."""
         self._pump(-1)
 
     def stop(self) -> None:
@@ -295,7 +295,7 @@ class DirectShell:
         self._pump(0 if self._stuck else READ_SECONDS)
 
     def _pump(self, seconds: float) -> None:
-        """Run steps until nothing happens any more; wait so long (-1: for ever) for a thread that does so."""
+        """Run steps until nothing happens any more. Wait so long (-1: for ever) for a thread that does so."""
         self._due = True
         # A callback that reads or commands gets here again; the outer call continues afterwards, so order is kept.
         if self.is_reader_thread():

@@ -34,7 +34,7 @@ FEW, RIGHT = 20, 0.8
 """Market orders that are too few to judge, and the share of right ones that luck and skill do not reach."""
 QUEUES = ("risk-averse", "power:2", "log")
 APART = 0.1
-"""Part of the fills that may differ with another order of ties; a queue model may differ by twice as much."""
+"""Part of the fills that may differ with another order of ties. A queue model may differ by twice as much."""
 MANY = 1_000
 """Items of a container that is data itself, and not looked into."""
 Finding = tuple[str, bool | None, str]
@@ -301,7 +301,7 @@ def _gaps(given: Mapping[str, Any], events: bool) -> Finding:
 
 
 def _volume(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
-    """Return whether fills were larger than all that was traded in their bar; on events, in their minute."""
+    """Return whether fills were larger than all that was traded in their bar (on events: in their minute)."""
     beyond, total = 0, 0
     parts: Mapping[str, Any] = _parts(given["data"]) if events else read_bars(given["data"])
     for symbol, part in parts.items():

@@ -188,7 +188,7 @@ def with_funding(run: Run) -> pd.DataFrame:
 
 
 def page_of(run: Run, against: Mapping[str, Run]) -> Page:
-    """Return the interactive page of a run; with `against` (name → run) these are compared with it.
+    """Return the interactive page of a run. With `against` (name → run) these are compared with it.
 
     Raises MissingPackage without Plotly.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...extras import on_first_use
 
 _HOMES = {"Events": "events", "Kind": "event_array", "check": "quality", "load": "loading"}
-"""Public name → module that holds it; loaded on first use, because they need pandas."""
+"""Public name → module that holds it. Loaded on first use, because they need pandas."""
 
 __all__ = sorted(_HOMES)
 

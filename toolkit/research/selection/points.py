@@ -353,7 +353,7 @@ class _Processes:
             each.terminate()
 
     def run(self, path: str, points: Sequence[Point], lost: Lost, here: Here | None) -> Iterator[Record]:
-        """Run points of the work in a file; see `_Work.run`."""
+        """Run points of the work in a file. See `_Work.run`."""
         try:
             futures = {self.pool.submit(_local_point, path, point): point for point in points}
         except BrokenProcessPool:  # one of them was killed while they were kept

@@ -58,8 +58,7 @@ def sweep(
     its row and its error. The traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
     Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options. A hash of the
     task's code, with what it refers to and the versions of Python and this toolkit, counts too: points of other code
-        are
-    run again, and a line says so.
+    are run again, and a line says so.
     """
     data = to_pandas(data) if is_strategy(task) else data
     points = make_points(task, combinations_of(grid), data, seeds, options)

@@ -70,7 +70,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One HTTP request as plain values, see `Gateway.handle`; `action`, `signer` and `vault` are set before
+    """One HTTP request as plain values, see `Gateway.handle`. `action`, `signer` and `vault` are set before
     `on_authenticated` is called."""
 
     method: str

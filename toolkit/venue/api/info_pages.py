@@ -20,7 +20,7 @@ Test = Callable[[Any], bool]
 
 
 def account_of(core: Core, values: Values) -> VenueAccount | None:
-    """Return the account of an address parameter; None for an address without an account."""
+    """Return the account of an address parameter, None for an address without an account."""
     address = values["userAddr"]
     return None if address is None else core.state.accounts.get(address)
 

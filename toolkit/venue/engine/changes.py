@@ -1,6 +1,6 @@
 """Events that commands cause, in order, for the feed: `Core.events` after each command.
 
-Units as in `state`. Events are not part of the state; the shell clears them. A record of the history is an event
+Units as in `state`. Events are not part of the state. The shell clears them. A record of the history is an event
 itself: a public trade (with it the open candle changes), what happened to an order of an account that keeps history, a
 closed position, a funding payment, the rate of a settlement, and an action that was executed or refused.
 """

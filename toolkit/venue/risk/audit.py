@@ -1,6 +1,6 @@
 """What must hold of books, orders, margins and cash after every command.
 
-Each invariant yields one sentence for every violation. `Core.check` runs them all; their cost grows with the state, so
+Each invariant yields one sentence for every violation. `Core.check` runs them all. Their cost grows with the state, so
 audits and tests run them. The core itself verifies the records that each command adds.
 """
 

@@ -44,7 +44,7 @@ RESERVES = "0x00000000000000000000000000000000000000fa"
 REFERRALS = "0x00000000000000000000000000000000000000ef"
 """Holds rebates until they are paid."""
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
-"""Accounts that the ledger itself opens; `programs` opens RESERVES and REFERRALS."""
+"""Accounts that the ledger itself opens. `programs` opens RESERVES and REFERRALS."""
 
 USDC_CODE = 1
 """Currency code of USDC, the only one."""

@@ -117,7 +117,7 @@ class Lane:
             thread.start()
 
     async def answer(self, request: Incoming, account: str = "") -> Answer:
-        """Return the answer to a request, once a thread has come to it; `account` is whose it probably is."""
+        """Return the answer to a request, once a thread has come to it. `account` is whose it probably is."""
         if self._jobs.count >= WAITING:
             return http_error(503, f"{WAITING} requests wait here already ({self._name}); send this one again later")
         request.pause = self._pause

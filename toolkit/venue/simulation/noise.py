@@ -37,7 +37,7 @@ def _scramble(word: int) -> int:
 
 
 def words(seed: Any, places: Any) -> Any:
-    """Return the words of a seed at `places` (0 is the first), as uint64; also of a seed for each."""
+    """Return the words of a seed at `places` (0 is the first), as uint64, also of a seed for each."""
     import numpy as np
 
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)

@@ -279,7 +279,7 @@ class Panel(anywidget.AnyWidget):
             self.lock = "closed"
 
     def get_state(self, *given: Any, **named: Any) -> dict[str, Any]:
-        """Return the traits for the page; a part of a dashboard has none while it is made."""
+        """Return the traits for the page. A part of a dashboard has none while it is made."""
         return {} if _PART.get() else dict(super().get_state(*given, **named))
 
     def open(self) -> None:

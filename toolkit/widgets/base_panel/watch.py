@@ -131,7 +131,7 @@ class SessionWatch:
         return "" if age_ms < QUIET_MS else f"nothing has come from the venue for {age_ms // 1000} s"
 
     def _age_ms(self) -> int:
-        """Return the time since the venue's last message, which a lost connection does not end; 0 before the first."""
+        """Return the time since the venue's last message, which a lost connection does not end, 0 before the first."""
         age_ms, now = self._session.stream.health.age_ms, time.monotonic()
         if age_ms is not None:
             self._heard = now - age_ms / 1000

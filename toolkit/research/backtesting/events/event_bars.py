@@ -104,7 +104,7 @@ def _traded(events: Events | EventFiles, interval_ms: int) -> tuple[dict[int, tu
 
 
 def _bars(symbol: str, traded: Mapping[int, tuple[Any, ...]], end_ms: int, interval_ms: int) -> list[Bar]:
-    """Return the complete bars from the first trade on; those without trades are flat, as in live runs."""
+    """Return the complete bars from the first trade on. Those without trades are flat, as in live runs."""
     bars, values = list[Bar](), (np.nan,) * 5
     for opened in range(min(traded, default=end_ms), end_ms - interval_ms + 1, interval_ms):
         values = traded[opened][:5] if opened in traded else (values[3],) * 4 + (0.0,)

@@ -95,7 +95,7 @@ class EventBroker(SimulatedBroker):
         self.last_arrivals = [0, 0]  # of requests at the exchange, of answers at the strategy
         self.resting: dict[int, Resting] = {}
         self.look_ns = 0
-        """No order at rest is filled before this time; then `next_fill` has to look."""
+        """No order at rest is filled before this time. Then `next_fill` has to look."""
         self._books: dict[tuple[int, int], Any] = {}
         """The book last made of a product and depth, and after which message that was."""
         self.known_steps = dict.fromkeys(self.by_code, 0)
@@ -277,7 +277,7 @@ class EventBroker(SimulatedBroker):
         super().deliver_order_event(event)
 
     def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
-        """Return the book as the strategy has received it; sides are empty before the first message."""
+        """Return the book as the strategy has received it. Sides are empty before the first message."""
         cursor = self.markets[state.code].receive(self.local_ns)
         known, sides = self._books.get((state.code, depth), (None, ()))
         if known != (cursor, cursor.applied) or self.impact.taken:

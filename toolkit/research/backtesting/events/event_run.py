@@ -46,7 +46,7 @@ CHUNK = 65_536
 Message = tuple[int, int, int, int, int, int]
 """A change of the book (0) or a trade (1): Unix ns, number of its symbol, which of the two, ticks, steps, taker."""
 FOR_STRATEGY = {"timer", "bars", "event", "funding"}
-"""Happenings at the strategy; the others are at the exchange."""
+"""Happenings at the strategy. The others are at the exchange."""
 LAST: Message = FAR, 0, 0, 0, 0, 0
 
 
