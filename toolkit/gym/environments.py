@@ -56,7 +56,7 @@ class TradingEnv(Floor, gymnasium.Env):
         return result.observation, result.info
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Set the position and let a step of time pass. Return observation, reward, terminated, truncated and `info`."""
+        """Set the position and let a step pass. Return observation, reward, terminated, truncated and `info`."""
         result = self.let_act({0: action}, (0,))[0]
         return result.observation, result.reward, result.ruined, self.over, result.info
 

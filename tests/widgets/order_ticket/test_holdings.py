@@ -7,9 +7,9 @@ from decimal import Decimal
 import pytest
 
 from tests.widgets.order_ticket.test_ticket import best, problem
+from toolkit.client.reads.derived_columns import net_size, pnl_of
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.order_ticket.holdings import net_size, pnl_of
 
 
 @pytest.mark.parametrize(("long", "short"), [("0.3", "0"), ("0", "-0.2"), ("0", "0.2"), ("0.3", "-0.2")])
