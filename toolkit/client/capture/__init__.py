@@ -1,1 +1,1 @@
-"""What a real venue answers and sends, compared field by field with the declarations."""
+"""Compares what a real venue answers and sends with the declarations, field by field."""

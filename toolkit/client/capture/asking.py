@@ -22,7 +22,7 @@ from ..stream.connections import ConnectionEnded, SocketConnection
 from .comparison import Difference, compare_answer, compare_envelope, compare_messages
 
 NOBODY = "0x" + "0" * 40
-"""Address that is asked for where no account is known. The shapes of empty answers are compared then."""
+"""Address in queries where no account is known. The shapes of empty answers are compared then."""
 PAUSE_SECONDS = 0.1
 _HOUR_MS = 3_600_000
 _FROM_ROWS = ("vaultAddress", "txHash", "blockHeight", "agentName")

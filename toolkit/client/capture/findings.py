@@ -99,8 +99,8 @@ class Capture:
 def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     """Read everything that a session's venue answers, and each channel for `seconds`.
 
-    `session` is a Session. Without an account, queries and channels of one are asked for the zero address. `timeout`
-    in seconds is how long connecting to the feed may take.
+    `session` is a Session. Without an account, queries and channels of accounts use the zero address. `timeout` in
+    seconds is how long connecting to the feed may take.
     """
     run, environment = session._driver.run, session.environment
     account: str | None = None
@@ -192,7 +192,7 @@ def _write(path: Path, text: str) -> None:
 
 
 _HEX = re.compile(r"(0[xX])([0-9a-fA-F]{6,})|(?<![0-9a-zA-Z])([0-9a-fA-F]{24,})(?![0-9a-zA-Z])")
-"""Hex digits after 0x, or many of them: also what is left of an address where a text was cut."""
+"""Hex digits after 0x, or a long run of them. Both also match what is left of a truncated address."""
 _NAMES = frozenset(
     ("agentName", "vaultName", "description", "referralCode", "inviterCode", "reference", "nonce", "signature")
 )
@@ -206,7 +206,7 @@ class StandIns:
         self._numbers: dict[str, int] = {}
 
     def clean(self, value: Any) -> Any:
-        """Return a decoded answer with stand-ins."""
+        """Return a decoded answer with addresses, hashes, keys and personal members replaced."""
         if isinstance(value, str):
             return _HEX.sub(self._stand_in, value)
         if isinstance(value, Mapping):

@@ -61,7 +61,7 @@ class Fetch:
     body: bytes = b""
     timeout: float | None = None
     headers: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
-    """Further headers. One may be a token: a Secret, and no error has the frames that sent it."""
+    """Further headers. A token is given as a Secret. Errors then have no traceback frames that hold it."""
     within: float | None = None
 
 
@@ -283,11 +283,11 @@ class Asynchronous:
 
 
 class HasTwin(Generic[Twin]):
-    """Base of results, such as receipts, that have methods of their own: an awaited call returns a `Twin`."""
+    """Base of results that have methods, such as receipts. An awaited call returns a `Twin`."""
 
 
 class Pending(Coroutine[Any, Any, T]):
-    """The type that stubs give for what is awaited: Jedi follows a Coroutine only to an `__await__` of its own."""
+    """The type of awaited results in stubs. Jedi follows a Coroutine only if its class declares `__await__`."""
 
     @abstractmethod
     def __await__(self) -> Generator[Any, Any, T]: ...
@@ -429,10 +429,10 @@ def together(flows: Sequence[Flow[T]]) -> Flow[list[T]]:
 
 
 def within(flow: Flow[T], seconds: float) -> Flow[T]:
-    """Run a flow whose requests take `seconds` in all, at most: then it sends nothing more and waits no longer.
+    """Run a flow whose requests may take `seconds` in total. After that it sends nothing more and waits no longer.
 
-    Further requests raise NotSent inside it, so that it ends as if the network were gone. Between its requests a person
-    may be asked, which does not count.
+    Further requests raise NotSent inside it, so that it ends as if the network were gone. The time in which a person
+    answers a question between its requests does not count.
     """
     spent_ms, since_ms = 0, None
     try:

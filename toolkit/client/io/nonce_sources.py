@@ -212,8 +212,8 @@ class NonceSource:
     def next(self, now_ms: int) -> int:
         """Return the next nonce at time `now_ms` (Unix milliseconds): the time itself, or one more than the last.
 
-        Raises InputError unless the time is a 64-bit whole number of 0 or more, and NotSent if the file can't be
-        written: a nonce that is not kept could be given out twice.
+        Raises InputError unless the time is a 64-bit whole number of 0 or more. Raises NotSent if the file can't be
+        written, because a nonce that is not kept could be given out twice.
         """
         if type(now_ms) is not int or not 0 <= now_ms < INT64_MAX:
             said = f"now_ms must be Unix milliseconds, a whole number of 0 or more, got {now_ms!r}"

@@ -46,7 +46,7 @@ USER_AGENT = "toolkit/0.1"
 MAX_BODY = 64 << 20
 """Largest body of any answer, in bytes and after decompression."""
 PAGE_BODY, ROW_BODY = 4 << 20, 1 << 10
-"""Largest body of the answer to a query: these bytes, and those for each row that was asked for."""
+"""Largest body of a query's answer: PAGE_BODY bytes, plus ROW_BODY bytes for each requested row."""
 TOTAL = 2.0
 """A whole request may take this many times its time-out: connecting takes up to one, the answer another."""
 COUNTED_ROWS = 5_000
@@ -172,7 +172,7 @@ def asked_rows(fetch: Fetch) -> int | None:
 
 
 def check_rows(fetch: Fetch, body: bytes) -> None:
-    """Raise BadAnswer for more rows than a query asked for. Of long lists the size in bytes is limit enough."""
+    """Raise BadAnswer for more rows than a query asked for. For long lists the limit in bytes is enough."""
     most = asked_rows(fetch)
     if most is not None and most <= COUNTED_ROWS and (count := jsontext.count_rows(body)) > most:
         what = f"GET {fetch.path}: the answer has {count} rows and {most} were asked for, so it is not taken"
@@ -227,7 +227,7 @@ def is_loopback(url: str) -> bool:
 
 
 class _Http:
-    """What the synchronous and the asynchronous transport share: clients of the transport's library, options, bounds.
+    """Base of the synchronous and the asynchronous transport: clients of the transport's library, options, bounds.
 
     `transport` is any transport of httpx or httpx2 (a mock, a proxy's). None is the network, with the
     proxies of the environment variables (except to this machine). Nothing is opened before the first request.
@@ -269,7 +269,7 @@ class HttpTransport(_Http):
     """Performs a `Fetch` in the calling thread. Usable from several threads."""
 
     def send(self, fetch: Fetch) -> Reply:
-        """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer.
+        """Return the response, with any status. Raises NotSent, TimedOut, Disconnected or BadAnswer.
 
         The answer must be whole within TOTAL times the time-out, and at most MAX_BODY long.
         """

@@ -19,9 +19,9 @@ WINDOW_MS = 1_000
 class VenueClock:
     """The venue's time in Unix ms: this machine's (`wall`) until an answer shows another.
 
-    From then on it follows `elapsed`, ms on a clock that is never set, so that setting this machine's clock changes
-    nothing, at the `speed` that the venue states, or at that of the feed's messages. Time that passes by hand is
-    followed from message to message. With `jumps` it may advance by any span in between.
+    From then on it follows `elapsed`, ms on a clock that is never set, so that setting this machine's clock has no
+    effect. It advances at the `speed` that the venue states, or at that of the feed's messages. Time that is moved by
+    hand is followed from message to message. With `jumps` it may advance by any span in between.
     """
 
     def __init__(self, wall: Callable[[], int], elapsed: Callable[[], int], *, jumps: bool = False) -> None:

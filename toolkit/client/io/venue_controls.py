@@ -24,7 +24,7 @@ CONTROL_SECONDS = 600.0
 TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
 
 TIME = ("advance", "snapshot", "revert")
-"""Functions that stand on the venue itself, as they do on a venue in this process."""
+"""Functions of the venue itself, not of its `control`, as on a venue in this process."""
 
 
 class ServedVenue(Suggesting):
@@ -43,7 +43,7 @@ class ServedVenue(Suggesting):
 
     @cached_property
     def control(self) -> ServedControls:
-        """What the venue's owner can do to it, such as `control.fund("0x…", "500")`. `dir()` names the controls."""
+        """The controls of the venue's owner, such as `control.fund("0x…", "500")`. `dir()` lists them."""
         return ServedControls(self)
 
     def advance(self, span: Span | None = None, *, until: str | int | datetime | None = None) -> int:

@@ -1,8 +1,8 @@
 """The bytes below httpx: a connection with bytes left over is not used again, and a request ends at its deadline.
 
-httpcore uses a connection again after an answer, also where more bytes came than belong to it: the next request would
-read them as its own answer. These streams follow the answers with h11, as httpcore does, and say that they are readable
-after such bytes, from which the pool concludes that the connection is of no more use.
+httpcore uses a connection again after an answer, also where further bytes came after the answer. The next request would
+read these bytes as its own answer. These streams follow the answers with h11, as httpcore does. After such bytes they
+report that they are readable, from which the pool concludes that the connection is unusable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _left(timeout: float | None) -> float | None:
 
 
 class Stream:
-    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline. Closing it wakes whoever reads."""
+    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline. Closing it wakes its reader."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -74,7 +74,7 @@ class Stream:
 
 
 class AsyncStream(Stream):
-    """Its awaited twin. What awaits it is cancelled at the deadline."""
+    """Its awaited twin. The task that awaits it is cancelled at the deadline."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # type: ignore[override]
         return self._follow(await self._stream.read(max_bytes, timeout))

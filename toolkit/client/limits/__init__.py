@@ -1,1 +1,1 @@
-"""What may be sent, and how everything is stopped: limits and losses of a session, its kill switch, `stop_all`."""
+"""Restricts what may be sent, and stops everything: limits and losses of a session, its kill switch, `stop_all`."""

@@ -4,7 +4,7 @@
 
 Another order that is being sent moves on in the same direction: from reservation to intent, open order and position. It
 is read in this order, so that it is found at least once. It may be found twice, and is then counted twice. No lock is
-held across a request. Of two orders that are checked simultaneously the one that was reserved later counts the other.
+held across a request. If two orders are checked simultaneously, the one that was reserved later counts the other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class OrderLimits:
     """The limits (None: none) and the kill switch of one session.
 
-    `name` tells the switches and the days of a shared ledger apart: environment and signer.
+    `name` (environment and signer) distinguishes the switches and the days of a shared ledger.
     """
 
     limits: Limits | None

@@ -2,8 +2,8 @@
 
     switch on ──→ end parent orders ──→ end live runs ──→ settle, cancel, until nothing is open ──→ close ──→ report
 
-Each step is tried, whatever happened to the one before. What a step could not find out is UNKNOWN in the report. While
-the switch is on only orders that reduce pass, so that nothing opens behind the flow.
+Each step is tried, even if the one before failed. An outcome that a step could not determine is UNKNOWN in the report.
+While the switch is on, only orders that reduce pass, so that nothing opens while the flow runs.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class ActingPart(SessionPart):
 
 
 class PermissionFlows(ActingPart):
-    """Who may act for the account, and how to change it."""
+    """Reads and changes the permissions to act for the account."""
 
     _path = "session.permissions"
 
@@ -54,8 +54,8 @@ class PermissionFlows(ActingPart):
         ledger are queried, and `frame.attrs["complete"]` is False.
 
         Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
-        builder, the vault's leader), may (a description), all string, since, until (datetime64[ms, UTC]), max_fee_rate
-        (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
+        builder, the vault's leader), may (a description), since, until, max_fee_rate (ratio), status. A status is
+        ACTIVE, REVOKED, EXPIRED, OPEN or CLOSED. Times are datetime64[ms, UTC], the rate float64, the others string.
         """
         account: str = yield from self._account()
         from ..reads.frames import indexed, typed

@@ -114,7 +114,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 class Gate(Protocol):
-    """What a Delivery needs of the limits of its session. See `client.limits.order_limits`."""
+    """The part of its session's limits that a Delivery uses. See `client.limits.order_limits`."""
 
     def record(self, intent: Intent) -> Flow[None]:
         """Record an intent whose orders may be sent. Raises LimitReached for others, and records nothing."""
@@ -159,9 +159,9 @@ class Delivery:
     ) -> Flow[Receipt]:
         """Record, sign and send an action in wire names, and return the receipt of what the venue accepted.
 
-        Raises WalletError, CheckFailed, MalformedRequest or LimitReached before anything is recorded, NotSent when the
-        request did not leave this machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response
-        (`resolve` settles it).
+        Raises WalletError, CheckFailed, MalformedRequest or LimitReached before anything is recorded, and NotSent when
+        the request did not leave this machine. Raises ExchangeError when the venue refuses, and OutcomeUnknown without
+        a response (`resolve` settles it).
         """
         yield from self._check(payload, vault_address)
         self.require_confirmation(payload)
@@ -343,9 +343,9 @@ class Delivery:
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
 
-        The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
-        identical bytes. `resend` None does so while it is safe: the request expires, or is under a minute
-        old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
+        The venue is queried by the orders' client ids, else by the nonce. If it does not have a request, the identical
+        bytes are sent again. `resend` None does so while it is safe: the request expires, or is under a minute old.
+        True always sends again, False only queries. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
         self._require_open("resolve")
         with suppress(errors.WalletError, errors.TransportError, errors.ExchangeError):
@@ -409,7 +409,7 @@ class Delivery:
             raise errors.SessionClosed(message)
 
     def require_confirmation(self, payload: Mapping[str, Any]) -> None:
-        """Raise LimitReached on Mainnet unless whoever is responsible has confirmed, or confirms now."""
+        """Raise LimitReached on Mainnet unless the user has confirmed, or confirms now."""
         if not self.environment.is_mainnet or self.confirm is True:
             return
         if callable(self.confirm):

@@ -5,11 +5,11 @@
         │          └────→ UNKNOWN ──→ any of these              (session.resolve())
         └──────────────→ REJECTED                               (it never left this machine)
 
-PREPARED is recorded before signing, SENT (with the signed bytes) before the first byte leaves. So wherever the program
-stops, an intent that may have reached the venue is SENT, SUBMITTED or UNKNOWN in the ledger. An intent has one nonce
-and one signature. Sending it again means sending the identical bytes. Only a `Proof` makes an intent final.
+PREPARED is recorded before signing, SENT (with the signed bytes) before the first byte leaves. If the program stops
+at any point, an intent that may have reached the venue is therefore SENT, SUBMITTED or UNKNOWN in the ledger. An
+intent has one nonce and one signature. A repeat sends the identical bytes. Only a `Proof` makes an intent final.
 
-`MemoryLedger` lives as long as the session, the ledgers of `ledger_file` survive a restart of the kernel.
+`MemoryLedger` lives as long as the session. The ledgers of `ledger_file` survive a restart of the kernel.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What became of a request, from evidence that names it: the only way into a final state, accepted or refused.
+    """The outcome of a request, from evidence that names it: the only way into a final state, accepted or refused.
 
     It is made where evidence is checked, in `outcome` and `reconciliation`: a transaction with the request's signer and
-    nonce, order rows that echo owner and client id. A refusal after the venue was asked for the request and did not
-    have it, or the knowledge that nothing left this machine (`code` None). `code` is that of a response, 0 if all was
-    accepted. Of several orders one may be accepted under another code. `data` has the shape of a response's `data`.
+    nonce, or order rows that echo owner and client id. A refusal is also proved if the venue was queried and did not
+    have the request, or if nothing left this machine (`code` None). `code` is that of a response, 0 if all was
+    accepted. Under another code one of several orders may be accepted. `data` has the shape of a response's `data`.
     """
 
     accepted: bool
@@ -122,7 +122,7 @@ class Proof:
 
 
 class Changes(TypedDict, total=False):
-    """What may change in an intent while it is open. `proof` settles it, `expected` is where it must stand before."""
+    """The fields that may change in an open intent. `proof` settles it, `expected` is the state it must have before."""
 
     expected: IntentState | None
     proof: Proof | None
@@ -227,7 +227,7 @@ class MemoryLedger(Ledger):
                 self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Remove the oldest settled intents. Open ones stay, whatever their number."""
+        """Remove the oldest settled intents. All open ones stay."""
         settled = [name for name, intent in self._intents.items() if intent.settled]
         for name in settled[: len(self._intents) - self._keep]:
             del self._intents[name]

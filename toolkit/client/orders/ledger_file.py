@@ -61,7 +61,7 @@ _STORED = ",".join((*_COLUMNS, "checksum"))
 _CHANGED = ",".join(f"{name}=?" for name in (*_COLUMNS, "checksum"))
 _JSON = frozenset({"client_ids", "payload", "data"})
 _UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
-"""What reading a damaged entry may raise."""
+"""Errors that reading a damaged entry may raise."""
 
 
 class SqliteLedger(Ledger):

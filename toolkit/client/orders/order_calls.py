@@ -48,9 +48,9 @@ _UNTIL = {
     **dict.fromkeys(("cancelled", "canceled"), (CANCELED,)),
     "ended": (*ENDED, str(IntentState.FAILED)),
 }
-"""What `wait` takes → the statuses that end the wait."""
+"""Argument of `wait` → the statuses that end the wait."""
 LAST_READ_SECONDS = 1.0
-"""What the last read of a wait may take, also where its time is over."""
+"""Time that the last read of a wait may take, even after the wait's time is over."""
 ROUNDS = 8
 """How often the open orders are read again before the call gives up."""
 BATCH = 50
@@ -222,7 +222,7 @@ class OrderCalls:
         return (yield from self.submit({"type": "cancelOrder", "cancels": cancels}, vault_address=made.owner))
 
     def cancels_of(self, made: Receipt) -> Flow[list[dict[str, Any]]]:
-        """Return the cancels of a receipt's orders. Of a bracket, those of its open orders."""
+        """Return the cancels of a receipt's orders. For a bracket, return those of its open orders."""
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
         if "Bracket" in made.action:
@@ -318,7 +318,7 @@ class OrderCalls:
         return receipts
 
     def _ended(self, owner: str, opening: Mapping[int, Row], began_ms: int) -> Flow[dict[int, Row]]:
-        """Return the present row of each order, in one windowed read. What that does not show is asked for by id."""
+        """Return the present row of each order, in one windowed read. Orders that are not in it are queried by id."""
         if not opening:
             return {}
         read = yield from self.reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)

@@ -1,7 +1,7 @@
 """Queries for the outcome of a request: by the hash it was answered with, its orders' client ids, signer and nonce.
 
-What they return is a `Proof` only where a transaction names the request's signer and nonce, or rows of orders echo
-owner and client id. That the venue has none counts only where its answer is one to this question.
+They return a `Proof` only where a transaction names the request's signer and nonce, or rows of orders echo owner and
+client id. An answer without these counts only where it is certainly the answer to this query.
 """
 
 from __future__ import annotations
@@ -130,15 +130,15 @@ def _named(row: Mapping[str, Any], intent: Intent) -> bool | None:
 
 
 REFUSAL_ROUNDS = (0.0, 0.1, 0.3, 0.6)
-"""When the venue is asked for what was refused without a transaction: pauses in parts of the time for that."""
+"""Pauses before the queries for a request refused without a transaction, as parts of the time for them."""
 REFUSAL_SECONDS = 2.0
-"""The most time for that. It is two blocks of a second: the refusal may be another request's, and this one executed."""
+"""The most time for them. It is two blocks of a second: the refusal may be another request's, and this one executed."""
 
 
 def poll_refusal(intent: Intent, timeout: float) -> Flow[Proof | Missing]:
-    """Query what became of a request with a refusal that names no transaction.
+    """Query the outcome of a request with a refusal that names no transaction.
 
-    The refusal may be another request's, and this one be executed a moment later: within a second, or `timeout`.
+    The refusal may be another request's, and this one be executed later, within min(`timeout`, REFUSAL_SECONDS).
     """
     certain = True
     for part in REFUSAL_ROUNDS if timeout else REFUSAL_ROUNDS[:1]:
@@ -281,7 +281,7 @@ def _echoes(row: Mapping[str, Any], owner: str, cl_ord_id: int) -> bool:
 
 
 def _agrees(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
-    """Return whether side, quantity and limit price of a row, where it has them, are those that were asked for."""
+    """Return whether side, quantity and limit price of a row, where it has them, are the request's."""
     if not _same_side(row, item):
         return False
     limit = item.get("ordType") == "LIMIT" and not item.get("triggerPx")

@@ -1,7 +1,7 @@
 """Every action is checked by the venue's rules before it gets a nonce and a signature, whichever call it came from.
 
-The rules are those of `toolkit.checks`. What they need and an action does not carry (the product, the last price, the
-position) is read from the venue. A rule whose figure can't be read is left to the venue.
+The rules are those of `toolkit.checks`. Values that they need and an action does not have (the product, the last
+price, the position) are read from the venue. A rule whose figure can't be read is left to the venue.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PreTradeChecks:
         return failures
 
     def _product(self, item: Row) -> Flow[Product | None]:
-        """Return the product of an item, None where the venue does not list it or can't be asked."""
+        """Return the product of an item, None where the venue does not list it or the query fails."""
         try:
             found = yield from self.catalogue.find(int(item["symbolCode"]))
             if not found.listed:  # trading may have been paused when the list was fetched, and go on since

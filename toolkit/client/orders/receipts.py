@@ -90,7 +90,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     owner: str | None = field(default=None, compare=False)
     """The vault that owns the orders, None for the session's account."""
     rows: dict[int, Mapping[str, Any]] = field(default_factory=dict, compare=False)
-    """Position → the order's state as it was last read, in wire names, with `reason` where it ended unfilled."""
+    """Position → the order's state at the last read, in wire names, with `reason` where it ended unfilled."""
     note: str = field(default="", compare=False)
     """How the quantity of an order by value was rounded."""
     calls: Any = field(default=None, compare=False)
@@ -134,7 +134,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     @property
     def known_status(self) -> str:
-        """`status` as it was last read."""
+        """`status` at the last read."""
         if 0 in self.rows:
             return str(self.rows[0].get("status"))
         single_refused = self.results and self.state not in OPEN and not self.results[0].accepted
@@ -301,7 +301,7 @@ def words(row: Mapping[str, Any]) -> str:
 
 
 def receipt(intent: Intent) -> Receipt:
-    """Return the receipt of an intent as it stands in the ledger."""
+    """Return the receipt of an intent, from its entry in the ledger."""
     data, payload = intent.data or {}, intent.payload
     placed = payload.get("orders") or ([payload["order"]] if "order" in payload else [])
     return Receipt(

@@ -1,7 +1,7 @@
 """How the outcome of an intent is settled: responses and failures become ledger entries, receipts and errors.
 
-The ledger may be shared with other processes that resolve the same intent. Its entry is the truth: whoever settles an
-intent first decides what every other process returns or raises.
+The ledger may be shared with other processes that resolve the same intent. Its entry decides: the process that
+settles an intent first determines what every other process returns or raises.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Reconciler:
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
         """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
 
-        A response may be another request's, so it is believed where it proves whose it is. Otherwise the venue is
-        asked, and the intent stays UNKNOWN where that leaves it open. Raises ExchangeError or OutcomeUnknown.
+        A response may be another request's, so it is believed only where it proves whose it is. Otherwise the venue is
+        queried, and the intent stays UNKNOWN where that leaves it open. Raises ExchangeError or OutcomeUnknown.
         """
         now: int = yield Now()
         if refusal := _refused_inside(answer):
@@ -84,7 +84,7 @@ class Reconciler:
         raise error
 
     def _ask(self, intent: Intent, error: errors.ExchangeError, in_doubt: bool, retry: Retry) -> Flow[Proof | Missing]:
-        """Ask what became of a request that was refused: for the transaction that was named, else for the request.
+        """Query the outcome of a refused request, by the transaction that the refusal names, else by the request.
 
         40207: the venue took these bytes before (a proxy repeated them), or another request used the nonce.
         """
@@ -100,7 +100,7 @@ class Reconciler:
 
     @property
     def latest_ms(self) -> int:
-        """How long a venue is believed to execute later than it took a request. What counts is time at the venue."""
+        """The longest delay in ms, on the venue's clock, that is assumed between taking and executing a request."""
         return max(LATEST_EXECUTION_MS, round(self.timeout * 1000))
 
     def is_over(self, intent: Intent, now: int) -> bool:
@@ -197,9 +197,9 @@ class Reconciler:
         raise error
 
     def update(self, intent: Intent, now: int, **changes: Unpack[Changes]) -> Intent:
-        """Change an intent in the ledger, or return it as it stands where another process was faster.
+        """Change an intent in the ledger, or return its present entry where another process was faster.
 
-        That holds where the other process has settled it, is resolving it, or moved it on from `expected`.
+        The other process was faster if it settled the intent, is resolving it, or moved it on from `expected`.
         Raises ToolkitError when two processes settle it differently.
         """
         try:

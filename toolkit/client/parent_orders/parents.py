@@ -70,7 +70,7 @@ class ParentOrder:
 
     @property
     def remaining(self) -> Decimal:
-        """Quantity not filled yet. Of one that has ended, what it left."""
+        """Quantity not filled yet. For an order that has ended, the quantity that it left."""
         plan = self.plan
         return Decimal(plan.twap.quantity) - plan.filled
 

@@ -16,7 +16,7 @@ CATCH_UP = 3
 _ZERO = Decimal(0)
 
 FORMAT = 1
-"""Number of the format of a stored plan. It is not in the text: a plan that lacks a field is refused."""
+"""Number of the format of a stored plan. It is not in the text: a plan without one of the fields is refused."""
 SCHEMA = "092e9ae7ccfc3901"
 """Hash of a plan's fields. tests/test_persisted_formats.py says what to do on a change."""
 
@@ -75,7 +75,7 @@ class Plan:
         return all(child.filled is not None for child in self.children)
 
     def next_quantity(self, product: Product) -> Decimal:
-        """Return the quantity of the next child order. What may have filled counts as filled."""
+        """Return the quantity of the next child order. A quantity that may have been filled counts as filled."""
         committed = sum((one.quantity if one.filled is None else one.filled for one in self.children), _ZERO)
         most = CATCH_UP * (self.twap.due(product, 1) + product.step_size)
         return max(_ZERO, min(self.twap.due(product, self.done + 1) - committed, most))

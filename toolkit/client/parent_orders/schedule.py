@@ -1,10 +1,10 @@
 """Works on the parent orders of one session: places each child order when it is due, exactly once.
 
-A slice is claimed in the ledger, with the intent that will trade it, before that is recorded and sent. So wherever the
-program stops, the ledger shows which slices may have traded, `settle` queries the venue for their outcome.
+A slice is claimed in the ledger, with the intent that will trade it, before that intent is recorded and sent. If the
+program stops at any point, the ledger shows which slices may have traded. `settle` queries the venue for their outcome.
 
-Where the clock runs a thread waits for the next slice. A venue in this process also wakes the runner at its moment of
-an advance, so that with a manual clock the same happens at the same times.
+Where the clock runs, a thread waits for the next slice. During an advance, a venue in this process also wakes the
+runner when a slice is due, so that with a manual clock the same happens at the same times.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class ParentRunner:
             self._delivery.limits.check_running(what)
 
     def plan(self, id: str) -> Plan:
-        """Return a parent order as it stands in the ledger. Raises InputError for an unknown id."""
+        """Return a parent order from its entry in the ledger. Raises InputError for an unknown id."""
         return self._read(id)[1]
 
     def _read(self, id: str) -> tuple[str, Plan]:

@@ -41,7 +41,7 @@ class CandleCache:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is of a local venue, which may be started again and go on differently."""
+        """Whether it is of a local venue, which may have other candles after a restart."""
         return LOCAL.name in self.scope.split()
 
     def of_market(self, identity: str) -> CandleCache:

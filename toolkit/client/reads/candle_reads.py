@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WINDOW = 1_000
 """Candles requested together."""
 _MANY = 3
-"""Windows from which on it is asked first where the candles begin."""
+"""Before a range of more windows than this is read, the start of its candles is queried."""
 _WEEK_S = 604_800
 GRACE_MS = 60_000
 """A candle is cached as closed only this long after its end, because clocks differ."""

@@ -195,7 +195,7 @@ def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
 
 
 def _insert_after(frame: pd.DataFrame, column: str, added: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a copy of the frame with columns inserted after one of its own, and the same attrs."""
+    """Return a copy of the frame with columns inserted after `column`, and the same attrs."""
     extended = frame.copy(deep=False)
     position = list(extended.columns).index(column) + 1
     for offset, (name, values) in enumerate(added.items()):

@@ -1,6 +1,6 @@
 """The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
 
-A flow sends one request, or, where rows have times and no page is asked for, as many as there are pages.
+A flow sends one request. Where rows have times and no page is requested, it sends one request per page.
 """
 
 from __future__ import annotations

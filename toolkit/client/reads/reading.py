@@ -102,14 +102,14 @@ def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
 
 
 class Delivering(Protocol):
-    """What a reader needs of a Delivery."""
+    """The part of a Delivery that a reader uses."""
 
     limiter: RateLimiter
     retry: Retry
 
 
 class ReadingSession(Protocol):
-    """What a reader needs of a session, or of whatever else reads for an account."""
+    """The part of a session, or of another object that reads for an account, that a reader uses."""
 
     _catalogue: Catalogue
 
@@ -124,7 +124,7 @@ class ReadingSession(Protocol):
 
 
 class InfoSession(ReadingSession, Protocol):
-    """What `session.info` needs of its session: what a reader needs, and what runs its flows."""
+    """The part of its session that `session.info` uses: that of a reader, and the driver of its flows."""
 
     environment: Environment
     _driver: Any
@@ -400,7 +400,7 @@ class Catalogue:
     def __init__(self, keep_ms: int = KEEP_MS) -> None:
         self._keep_ms = keep_ms
         self.door = Door()
-        """What was said about products."""
+        """Gives each warning about the products once."""
         self.known: ProductTable | None = None
         """The list that was fetched last, however old, None before the first time."""
         self._fetched_ms = 0

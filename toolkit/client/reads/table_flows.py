@@ -45,7 +45,7 @@ _TOGETHER = 25
 
 
 class ProductFlows(SessionPart):
-    """What the venue lists: its products, currencies and margin tables."""
+    """Reads the venue's lists: products, currencies and margin tables."""
 
     _path = "session.products"
 
@@ -407,11 +407,11 @@ class TableFlows:
 
         There is one row per long or short side, so that in hedge mode a symbol may have two.
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
-        margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
-        where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
-        Amounts are USDC, names are string, times datetime64[ms, UTC]. A liquidation price assumes that the marks of the
-        other positions stay. Formulas are those of `toolkit.margin`. `session.info.positions()` returns the venue's
-            record.
+        margin, return_on_margin (ratio), liquidation_price, leverage, margin_mode, position_mode, realized_pnl, fees,
+        created, time, account. Amounts are USDC, names are string, times datetime64[ms, UTC]. The margin is the
+        assigned one if isolated, else entry value / leverage. A liquidation price (NA where no price liquidates)
+        assumes that the marks of the other positions stay. Formulas are those of `toolkit.margin`.
+        `session.info.positions()` returns the venue's record.
 
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.positions()[["side", "size", "entry_price", "leverage"]]
@@ -540,9 +540,9 @@ class TableFlows:
         return indexed(with_value_and_fee((yield from self._reader.frame_of(reads, rows, exact=exact))), index)
 
     def _fill_in_role_and_type(self, read: PagedRead, role: str | None, given: Mapping[str, Any]) -> Flow[None]:
-        """Fill in what a venue does not send with fills: it answers with those of one role, and events have types.
+        """Fill in role and type, which a venue does not send with fills: queries have the role, order events the type.
 
-        Neither changes, so each fill is asked for once.
+        Neither changes, so each fill is looked up once.
         """
         from .derived_columns import role_and_type
         from .paging import oldest_first

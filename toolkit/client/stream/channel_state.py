@@ -53,7 +53,7 @@ class ChannelState(ABC):
         self.fault = ""
         """Why the last of them was."""
         self.noticed: dict[tuple[str, str], str] = {}
-        """(record, field) → what is to be said once about it."""
+        """(record, field) → the warning to give once, "" for a field that is missing."""
 
     def drop(self, record: str, why: str) -> None:
         """Count a row, or a message, that can't be read."""
@@ -111,7 +111,7 @@ class ChannelState(ABC):
     def fill(self, data: Mapping[str, Any]) -> list[Record]:
         """Add what the Info API has, in the form of a snapshot. Return the new items.
 
-        Its rows lack fields that the feed has, so nothing is said about those.
+        Its rows have fewer fields than those of the feed, so missing fields are not reported.
         """
         self._filling = True
         try:

@@ -3,8 +3,8 @@
 Updates are applied and callbacks called by one thread at a time, in the order of the messages. Threads that wait are
 woken through one condition.
 
-What a channel does not show is read from the Info API (`history_reader`): earlier records, and those lost in a break.
-The rows get the names of the feed, so that they go the same way as a message. Source: docs/published.md, "Info API".
+Records that a channel does not show are read from the Info API (`history_reader`): earlier ones, and those lost in a
+break. Their rows get the feed's names, and are then processed like a message. Source: docs/published.md, "Info API".
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Listener(Protocol):
 class FeedClient:
     """The subscriptions of one connection and their listeners.
 
-    Attributes: `protocol`, `condition` (its lock guards protocol and live objects, notified after every event),
-    `shell` (set by the creator of the client), `history` (reads from the Info API what a topic's messages do not show,
-    None where there is no Info API).
+    Attributes: `protocol`, and `condition` (its lock guards protocol and live objects, notified after every event).
+    `shell` is set by the creator of the client. `history` reads from the Info API what a topic's messages do not show,
+    and is None where there is no Info API.
     """
 
     shell: Shell

@@ -45,8 +45,8 @@ _MAX_ERRORS = 100
 class Update:
     """An update of a live object, the argument of its callbacks.
 
-    Attributes: `live` (the object), `kind` ("snapshot" or "incremental"), `items` (new or changed records, of a book
-    the changed levels, quantity 0 for a removed one), `sequence`, `time` (the venue's, UTC, if the message has one).
+    Attributes: `live` (the object), `kind` ("snapshot" or "incremental"), `items` (new or changed records), `sequence`,
+    `time` (the venue's, UTC, if the message has one). A book's items are changed levels, quantity 0 for a removed one.
     """
 
     live: Any
@@ -90,8 +90,8 @@ class Live:
     def state(self) -> str:
         """connecting, subscribing, live, live-unsequenced, resyncing, reconnecting, refused or closed.
 
-        live-unsequenced is live on a channel whose messages have no sequence: a lost one can't be noticed. What came
-        before, or was lost while disconnected, is read from the Info API where that has it, `reason` says when not.
+        live-unsequenced is live on a channel whose messages have no sequence: a lost message can't be noticed. Earlier
+        records, and those lost while disconnected, are read from the Info API. `reason` says where it has none.
         """
         self._client.shell.pump()
         return "closed" if self._closed else self._topic.state
@@ -103,7 +103,7 @@ class Live:
 
     @property
     def reason(self) -> str:
-        """Why it is not live, or what a live-unsequenced one does not show, in words, "" otherwise."""
+        """Why it is not live, or what it does not show while live-unsequenced, in words. "" otherwise."""
         damage = f"what came last can't be read: {self._topic.data.fault}" if self.damaged else ""
         return "closed" if self._closed else damage or self._topic.reason
 
@@ -114,7 +114,7 @@ class Live:
 
     @property
     def fault(self) -> str:
-        """What could not be read last: record, field and value, "" for nothing."""
+        """Record, field and value that could not be read last, "" for none."""
         return self._topic.data.fault
 
     @property
@@ -204,7 +204,7 @@ class Live:
 
         Amounts are floats, or Decimal with `exact`. `index` is the column that becomes the index (None: no column). The
         first call waits for data, `timeout` seconds at most (10, with a manual clock it does not wait). `attrs` has
-        subject, state, stale, age_ms and sequence. Warns once a session, with DataWarning, of each field that is
+        subject, state, stale, age_ms and sequence. Warns once per session, with DataWarning, of each field that is
         missing, or for which rows were left out. Raises StaleData when no data came, BadAnswer when what came can't be
         read, SubscriptionRefused when the venue refused, InputError for an `index` that is no column.
         """

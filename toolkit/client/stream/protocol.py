@@ -6,8 +6,8 @@ A shell owns the connection (a WebSocket, or a venue in this process). It report
 reconnect, and a fresh snapshot after a gap, a damaged message or silence. Times are whole milliseconds of one
 monotonic clock.
 
-What a channel does not show is read elsewhere (`take_fills`, `filled`): history before the subscription, and what was
-lost in a break, a gap or a long silence. `updates` has what a message does to its topic.
+Records that a channel does not show are read elsewhere (`take_fills`, `filled`): those from before the subscription,
+and those lost in a break, a gap or a long silence. The module `updates` applies messages to their topics.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _FIRST_SNAPSHOT = "waiting for the first snapshot"
 class FeedProtocol(TopicUpdates):
     """Subscriptions over one connection that may break at any time.
 
-    Attributes: `phase`, `topics` by subject, `connect_at_ms` (when to connect, None for not at all), `reason` (why the
-    last connection ended), `reconnects` (a count), `attempts` (connections in a row that did not last), `heard_ms`
-    (when the last message of any kind came, None while not connected), `watch_ms` (a ping is sent after so long without
-    a message, None to wait for the heartbeat), and those of TopicUpdates.
+    Attributes: those of TopicUpdates, `phase`, `topics` by subject, `connect_at_ms` (when to connect, None for never),
+    `reason` (why the last connection ended), `reconnects` (a count). `attempts` counts the connections in a
+    row that did not last. `heard_ms` is when the last message of any kind came, None while not connected. A ping is
+    sent after `watch_ms` without a message, None waits for the heartbeat.
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:

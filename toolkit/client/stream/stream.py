@@ -35,7 +35,7 @@ L = TypeVar("L", bound=Live)
 
 
 class SessionLike(Protocol):
-    """What a stream needs of its session: the addresses of feed and account, and the venue in this process or None."""
+    """The part of its session that a stream uses: addresses of feed and account, the venue in this process or None."""
 
     _local: Any
 
@@ -261,7 +261,7 @@ class StreamHealth(Suggesting):
         return None if heard_ms is None else max(0, self._client.shell.now_ms() - heard_ms)
 
     def _watch(self, span_ms: int) -> None:
-        """Have a ping sent after so long without a message, so that `age_ms` tells a quiet venue from a lost one."""
+        """Have a ping sent after so long without a message, so that `age_ms` shows whether a quiet venue is lost."""
         if self._client is not None and self._client.protocol.watch_ms != span_ms:
             self._client.protocol.watch_ms = span_ms
             self._client.shell.wake()

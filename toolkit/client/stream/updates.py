@@ -1,7 +1,7 @@
-"""What messages, silence and time do to one topic: sequences, snapshots, gaps, and what to request next. No I/O.
+"""Applies messages, silence and time to one topic: sequences, snapshots, gaps, and what to request next. No I/O.
 
 Not every channel sends a snapshot, `type` or `sequence` (see `protocol.reads.feed`). One without snapshots is live once
-the venue acknowledges it. What it does not show is then read elsewhere. One without sequences is live-unsequenced.
+the venue acknowledges it. Records not shown are then read elsewhere. One without sequences is live-unsequenced.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ UNSEQUENCED = "without sequences a lost message can't be noticed"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Time-outs, back-off and rate limit of a feed. All times in milliseconds.
+    """Time-outs, back-off and rate limit of a feed. All times are in milliseconds.
 
     Attributes: `heartbeat_ms` (interval between pings), `answer_ms` (how long a pong or a snapshot may take),
-    `connect_ms`, `backoff_ms` and `backoff_max_ms` (first and longest pause before reconnecting, doubled each time,
-    times a random 0.5–1), `settle_ms` (a connection or subscription that held so long starts again with the first
-    pause), `rate` (messages within a second, None for no limit), `silence_ms` (by channel, by default the channel's
-    own), `consecutive` (sequences grow by one, False for a venue that only promises growing ones), `linger_ms` (a
-    connection without subscriptions is closed after so long).
+    `connect_ms`, `rate` (messages within a second, None for no limit). `silence_ms` is by channel, by default the
+    channel's. The pause before reconnecting is `backoff_ms` at first and doubles each time up to `backoff_max_ms`,
+    times a random 0.5–1. A connection or subscription that held for `settle_ms` starts again with the first pause.
+    `consecutive` says that sequences grow by one. It is False for a venue that only promises growing ones. A connection
+    without subscriptions is closed after `linger_ms`.
     """
 
     heartbeat_ms: int = 15_000
@@ -50,9 +50,9 @@ class Settings:
 class TopicUpdates:
     """The part of a FeedProtocol that applies messages to topics and requests fresh snapshots.
 
-    Attributes: `must_close` (a reason to drop the connection now, or ""), `needs_shell` (a received message made
-    something to send, a reason to close or a new deadline), `fills_history` (a shell reads from the Info API what the
-    feed does not show), `speed` (how fast the venue's time passes on the clock of `now_ms`).
+    Attributes: `must_close` (a reason to drop the connection now, or ""). `needs_shell`: a received message made
+    something to send, a reason to close or a new deadline. `fills_history`: a shell reads from the Info API what the
+    feed does not show. `speed` returns how fast the venue's time passes on the clock of `now_ms`.
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -70,7 +70,7 @@ class TopicUpdates:
     def silence_ms(self, topic: Topic) -> int:
         """Return how long the topic may be silent before a fresh snapshot is requested, on the protocol's clock.
 
-        The limit is one of the venue's time, of which messages take some on their way. Where that stands it has no end.
+        The limit is in the venue's time, and allows for the transit of messages. While that is stopped, there is none.
         """
         usual, speed = self.settings.silence_ms.get(topic.channel.type, topic.channel.silence_ms), self.speed()
         return max(round(usual / speed), min(usual, TRANSIT_MS)) if speed else 1 << 53
@@ -152,7 +152,7 @@ class TopicUpdates:
             self._damage(topic, sequence, now_ms)
 
     def _continues(self, topic: Topic, sequence: int | None) -> bool:
-        """Return whether an increment is whole by itself and comes after the one that could not be read."""
+        """Return whether an increment is complete without the one that could not be read, and comes after it."""
         follows = sequence is None or sequence == topic.sequence + 1
         return follows and not topic.is_live and topic.channel.style in ("latest", "append")
 
@@ -354,15 +354,15 @@ class Topic:
     """One wire subscription and the state built from its messages.
 
     Attributes: `subject`, `state`, `reason` (why it is not live, in words), `sequence` (of the last applied message),
-    `received_ms` (when that message came), `gaps`, `duplicates`, `resyncs` (counts), `error` (why the venue refused
-    it), `data` (the ChannelState built from the messages), `users` (live objects that share it).
+    `received_ms` (when that message came), `gaps`, `duplicates`, `resyncs` (counts). `error` is why the venue refused
+    it, `data` the ChannelState built from the messages, `users` the number of live objects that share it.
 
     For the protocol: `awaiting_snapshot` (one was requested), `snapshot_due_ms` (it is late after that time),
-    `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap), `attempts` (resyncs
-    since the topic was last stable), `live_since_ms`, `acknowledged` (the venue accepted the last subscribe),
-    `has_snapshots` (it has sent one, so another can be requested), `fill_due_ms` (read the Info API then), `filling`
-    (that read is in progress), `damaged` (the last message had rows that could not be read, and nothing has mended it),
-    `mended_ms` (the Info API was last asked for such rows then).
+    `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap). `attempts` are resyncs
+    since the topic was last stable. `live_since_ms`, `acknowledged` (the venue accepted the last subscribe),
+    `has_snapshots` (it has sent one, so another can be requested). `fill_due_ms` (read the Info API then), `filling`
+    (that read is in progress). `damaged`: the last message had rows that could not be read, and nothing has mended it.
+    `mended_ms`: when the Info API was last queried for such rows.
     """
 
     def __init__(self, channel: wire.Channel, fields: dict[str, Any]) -> None:

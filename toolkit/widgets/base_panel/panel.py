@@ -54,7 +54,7 @@ def parts() -> Iterator[None]:
 
 
 def module(*names: str) -> str:
-    """Return these files of `toolkit/widgets` as one ES module with one scope, without a build step or network."""
+    """Return these files of `toolkit/widgets` joined to an ES module of one scope, without a build step or network."""
     return "\n".join(_WIDGETS.joinpath(*name.split("/")).read_text(encoding="utf-8") for name in names)
 
 
@@ -62,8 +62,8 @@ class Panel(anywidget.AnyWidget):
     """A widget that follows live objects, made from a session: `toolkit.widgets.Candles(session, "BTCUSDC")`.
 
     It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
-    or the session. It may be displayed any number of times, and rests once its last view is gone: `refresh()` and
-    another display go on. Amounts in `view` are decimal text.
+    or the session. It may be displayed any number of times. It pauses once its last view is gone, and continues after
+    `refresh()` or another display. Amounts in `view` are decimal text.
     """
 
     _css = module("base_panel/panel.css")
@@ -73,13 +73,13 @@ class Panel(anywidget.AnyWidget):
     lock = traitlets.Unicode("").tag(sync=True)
     """Why the data is not reliable (stale, reconnecting, closed), in words, "" while it is."""
     problem = traitlets.Unicode("").tag(sync=True)
-    """The last error, in words, the next success clears it."""
+    """The last error, in words. The next success clears it."""
     beat = traitlets.Dict().tag(sync=True)
-    """Sign of life for the front end, about twice a second: `at` (the computer's clock, Unix ms), `time` and `now` (the
-    session's, as text and Unix ms), `age` (ms since the venue's last message), `agent` (its state), `expiry` (ms that
-    a request is valid) and `busy` (for how many seconds a cell has kept the kernel from handling presses)."""
+    """Sign of life for the front end, about twice per second: `at` (the computer's clock, Unix ms), `time` and `now`
+    (the session's, as text and Unix ms), `agent` (its state). `age` is in ms since the venue's last message, `expiry`
+    the validity of requests in ms, `busy` the seconds for which a cell has kept the kernel from handling presses."""
     picture = traitlets.Unicode("").tag(sync=True)
-    """What it showed last as HTML with its time, for `toolkit export`: renewed every few seconds and when it stops."""
+    """The last picture as HTML with its time, for `toolkit export`. It is renewed every few seconds and at a stop."""
     answered = traitlets.Int(0).tag(sync=True)
     """Deadline of the last press that was handled."""
     colors = traitlets.Dict().tag(sync=True)
@@ -264,7 +264,7 @@ class Panel(anywidget.AnyWidget):
         raise LimitReached(message, limit="late")
 
     def stop(self) -> None:
-        """Close the live objects. What is shown stays, marked as closed. Stopping again does nothing."""
+        """Close the live objects. The last view stays, marked as closed. Stopping again does nothing."""
         if self._stopped:
             return
         with contextlib.suppress(Exception):  # the picture before stays
@@ -387,7 +387,7 @@ def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
 
 
 INTERVAL = 0.08
-"""Shortest time between two refreshes of one panel in seconds (about 12 a second)."""
+"""Shortest time between two refreshes of one panel in seconds (about 12 per second)."""
 HEARTBEAT = 0.6
 """Longest time between two refreshes in seconds. A panel must show that its data has become stale."""
 STOP_SECONDS = 5.0

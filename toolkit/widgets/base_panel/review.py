@@ -42,7 +42,7 @@ class ReviewedPanel(Panel):
 
     @property
     def review(self) -> Prepared | None:
-        """What `confirm` would sign, None outside a review."""
+        """The request that `confirm` would sign, None outside a review."""
         return self._prepared
 
     def back(self) -> None:

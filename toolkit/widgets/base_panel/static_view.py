@@ -27,7 +27,7 @@ def heading(text: str, note: str = "") -> str:
 
 
 def pairs(rows: Iterable[Sequence[Any]]) -> str:
-    """Return names and values as a table of two columns. What follows them in a row is left out."""
+    """Return names and values as a table of two columns. Further values of a row are left out."""
     body = "".join(f"<tr><th scope='row' style='text-align:left'>{_cell(n)}</th>{_td(v)}</tr>" for n, v, *_ in rows)
     return f"<table>{body}</table>"
 

@@ -1,4 +1,4 @@
-"""What all panels of a session must know: whether the venue is heard, its time, and whether the agent may sign."""
+"""Data for all panels of a session: whether messages arrive, the venue's time, and whether the agent may sign."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SessionWatch:
         self._blocks = stream.block_height()
         self._lives: list[Any] = [self._blocks]
         self.news: list[News] = []
-        """What has happened to the account and its products since the first panel, oldest first."""
+        """Events of the account and its products since the first panel, oldest first."""
         self.results: dict[Any, Decimal] = {}
         """Id of an execution → what it realised in USDC, where the feed leaves that out."""
         self._entries: dict[str, Decimal] = {}
@@ -159,7 +159,7 @@ class SessionWatch:
         return f"{name} {what}; approve it with session.exchange.approve_agent, or connect anew"
 
     def beat(self) -> dict[str, Any]:
-        """Return what the page is sent about once a second."""
+        """Return the part of a panel's `beat` that all panels of the session share."""
         self.agent_trouble()
         now_ms, expiry_ms = self._session._runtime.now(), self._session._delivery.expiry_ms
         return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": self._age_ms(),

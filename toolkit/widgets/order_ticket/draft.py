@@ -54,7 +54,7 @@ class Problem:
 
 
 class KindRules:
-    """What a draft must know of its kind of order. `kinds` has the kinds."""
+    """The rules of a kind of order, for its drafts. `order_kinds` has the kinds."""
 
     name: ClassVar[str]
     """Value of the ticket's `order_type`."""
@@ -83,7 +83,7 @@ class Draft:
     slippage: str = ""
     client_id: str = ""
     exit_as: str = "price"
-    """What take_profit and stop_loss are: price, percent or pnl."""
+    """Unit of take_profit and stop_loss: price, percent or pnl."""
     trigger_price: str = ""
     last_price: str = ""
     count: str = ""
@@ -139,9 +139,9 @@ class TicketMarket:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the account holds that matters for an order in one product.
+    """The holdings of the account that matter for an order in one product.
 
-    Amounts in USDC, sizes in base units, position values at the entry price.
+    Amounts are in USDC, sizes in base units, and position values at the entry price.
     """
 
     known: bool = False
@@ -194,11 +194,11 @@ class TicketInputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The outcome of checking a draft: its order, if the fields could be read, may be sent when `valid`."""
+    """The outcome of checking a draft. Its order, if the fields could be read, may be sent when `valid`."""
 
     problems: tuple[Problem, ...]
     order: Any = None
-    """What the kind of order has made of the draft, such as an Order, a Bracket or ScaleOrders."""
+    """The result that the kind of order made of the draft, such as an Order, a Bracket or ScaleOrders."""
     preview: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -213,7 +213,7 @@ def in_base(quantity: str, label: str = "") -> Choice:
 
 
 def quoted(text: str) -> str:
-    """Return what was typed as it was typed. A `repr` would show a narrow space as an escape of Python's."""
+    """Return the typed text in quotation marks, unchanged. A `repr` would show a narrow space as a Python escape."""
     return f"'{text}'"
 
 
@@ -241,7 +241,7 @@ EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("
 
 
 class Amount(traitlets.Unicode[str, Any]):
-    """Text as it was typed. A number is taken as its exact text."""
+    """Text exactly as the user typed it. A number is converted to its exact text."""
 
     def validate(self, obj: Any, value: Any) -> str:
         return value if isinstance(value, str) else decimal_text(value, self.name or "")

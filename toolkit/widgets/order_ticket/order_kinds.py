@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ReadDraft:
-    """What was read of a draft: its order, with the trigger prices of its exits, and the problems found so far."""
+    """A parsed draft: its order, with the trigger prices of its exits, and the problems found so far."""
 
     inputs: TicketInputs
     order: Order | Bracket

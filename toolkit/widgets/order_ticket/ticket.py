@@ -79,7 +79,7 @@ class OrderTicket(ReviewedPanel):
     slippage = Amount("").tag(sync=True)
     """Allowed slippage of a market order as a ratio, "" for the default (0.03)."""
     exit_as = traitlets.Enum(("price", "percent", "pnl"), "price").tag(sync=True)
-    """What take_profit and stop_loss are: price, percent (from the entry price) or pnl (USDC, before fees)."""
+    """Unit of take_profit and stop_loss: price, percent (from the entry price) or pnl (USDC, before fees)."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
     trigger_price = Amount("").tag(sync=True)
@@ -139,12 +139,12 @@ class OrderTicket(ReviewedPanel):
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
-        """Return what the order would do, amounts as Decimal in USDC, empty while price or quantity are invalid.
+        """Return what the order would do, amounts as Decimal in USDC. It is empty while price or quantity are invalid.
 
-        notional, price (mean price expected), worst_price (bound of a market order), bankruptcy_price (where it bounds
-        what closes), fills_now and fills (base units), fee, margin (taken from the available margin, fees included),
-        available, leverage, realized_pnl, size_before, size_after, entry_after, effect (in words), liquidation_price
-        (estimated, after the whole fill).
+        The keys are notional, price (mean price expected), worst_price (bound of a market order), bankruptcy_price
+        (where it bounds what closes), fills_now and fills (base units), fee. The key margin is what the order takes
+        from the available margin, fees included. Further keys: available, leverage, realized_pnl, size_before,
+        size_after, entry_after, effect (in words), liquidation_price (estimated, after the whole fill).
         """
         return dict(self._validate().preview)
 

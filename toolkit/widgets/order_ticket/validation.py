@@ -115,7 +115,7 @@ def _client_number(text: str) -> int:
 
 
 def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
-    """Return the quantity in base units as text, its problem, or None while it lacks a price. Nothing is rounded."""
+    """Return the quantity in base units as text, its problem, or None without a price for it. Nothing is rounded."""
     draft, product = inputs.draft, inputs.product
     text, unit = draft.quantity, draft.quantity_as
     if not text:
@@ -291,7 +291,7 @@ def _micro(amount: Decimal) -> int:
 
 
 class _Need(NamedTuple):
-    """What an order needs by the rule of the venue. `taken` (steps) and `paid` (ticks × steps) trade immediately."""
+    """Margin that an order needs by the venue's rule. `taken` (steps) and `paid` (ticks × steps) trade immediately."""
 
     standing: Standing
     rule: Need

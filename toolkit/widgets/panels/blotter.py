@@ -31,7 +31,7 @@ FILLS = 12
 PARENTS = 5
 """Parent orders that have ended are shown up to this number."""
 PARENTS_SECONDS = 1.0
-"""Time between two reads of the parent orders, because each one reads the ledger's file."""
+"""Time between two reads of the parent orders, because every read accesses the ledger's file."""
 HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)
@@ -92,7 +92,7 @@ class PositionPanel(ReviewedPanel):
 class Blotter(PositionPanel):
     """Open positions and orders of the account, with buttons to close and cancel, and its histories.
 
-    A button asks for confirmation before anything is signed. What changes an order or a part of a position is reviewed
+    A button asks for confirmation before anything is signed. Changes of an order or a part of a position are reviewed
     as in a ticket. Tables are sorted by a click on a column and copied as CSV. `symbol` limits it to one product. From
     Python: `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`, and `amend`, `reduce` and `set_exit`, which
     start a review.
@@ -103,7 +103,7 @@ class Blotter(PositionPanel):
     history = traitlets.Enum(("fills", "orders", "funding"), "fills").tag(sync=True)
     """The history that is shown."""
     tab = traitlets.Enum(("all", "positions", "orders", "history"), "all").tag(sync=True)
-    """What is shown: everything, or one of them."""
+    """The part that is shown: everything, or one of them."""
     sound = traitlets.Bool(False).tag(sync=True)
     """Whether a short tone is played when an order is filled."""
 
@@ -261,7 +261,7 @@ class Blotter(PositionPanel):
         self.refresh()
 
     def _parent_rows(self) -> list[dict[str, Any]]:
-        """Return the parent orders that are open, and the last ones that have ended. Read once a second."""
+        """Return the parent orders that are open, and the last ones that have ended. Read once per second."""
         if time.monotonic() - self._parents[0] > PARENTS_SECONDS:
             runner = self._session._parents
             found = [parent_row(one, runner.status(one)) for one in runner.plans()]
@@ -413,7 +413,7 @@ def parent_row(plan: Any, status: str) -> dict[str, Any]:
 
 
 def kind_text(kind: Any) -> str:
-    """Return the type of an order in words: "liquidation" is what the venue did, not a sell of one's own."""
+    """Return the type of an order in words: "liquidation" is an order of the venue, not a sell by the user."""
     return str(kind or "").lower().replace("_", " ")
 
 

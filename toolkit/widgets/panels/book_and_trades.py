@@ -49,7 +49,7 @@ class OrderBook(_MarketPanel):
     _esm = module("base_panel/common.js", "panels/book.js")
 
     group = traitlets.Int(1, min=1).tag(sync=True)
-    """Ticks that one row brings together. 1 shows every level."""
+    """Ticks that one row combines. 1 shows every level."""
 
     def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
         super().__init__(session, symbol)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SHOWN_CANDLES = 120
 PAGE = 500
-"""Candles that one read of the history brings."""
+"""Candles in one read of the history."""
 FOLD = 60
 """The front end is sent the candles since the last read. After so many they are counted to the history."""
 MAX_CANDLES = 20_000
@@ -50,9 +50,9 @@ class Candles(PositionPanel):
     It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
     prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
     liquidation price are lines and marks, and words at the edge where a line is off the chart. An order's line can be
-    dragged, and a click places an order or an exit (`move`, `place`, `exit_at`): each begins a review. Mark and index
-    price are lines from when the chart was made, from 1 h on also through the settlements of funding, as the venue
-    publishes no other history of them. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
+    dragged, and a click places an order or an exit (`move`, `place`, `exit_at`): each begins a review. The lines of
+    mark and index price begin when the chart is made. From 1 h on they also show the prices of funding settlements,
+    as the venue publishes no others. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
     """
 
     _esm = module(
@@ -350,7 +350,7 @@ class PriceTrail:
     ) -> dict[str, list[float | None]]:
         """Return the last mark and index price within each candle of `rows[start:end]`, None without one.
 
-        A candle ends after `length_s`, though the next one may begin later: it begins with a trade.
+        A candle ends after `length_s`, although its successor may begin later, with a trade.
         """
         found: dict[str, list[float | None]] = {"mark": [], "index": []}
         for place in range(start, len(rows) if end is None else end):

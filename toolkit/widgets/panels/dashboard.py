@@ -39,7 +39,7 @@ _SHARED = (
 
 
 def _wrapped(name: str, file: str) -> str:
-    """Return a panel's front end as a function in a scope of its own."""
+    """Return a panel's front end as a function with a separate scope."""
     return f"const {name} = (() => {{\n{module(file).replace('export default { render };', 'return render;')}}})();\n"
 
 
@@ -48,8 +48,8 @@ class Dashboard(anywidget.AnyWidget):
 
     A click on a price of the book puts it into the ticket. `switch(symbol)`, and the header's list, show another
     product. `close()` closes all panels. A wide page shows chart, book,
-    ticket and blotter at once, a narrow one stacks them. It is one widget, because some notebooks (marimo) show no
-    containers of widgets: the traits of its panels are its own, named as `ticket__price`.
+    ticket and blotter side by side, a narrow one stacks them. It is one widget, because some notebooks (marimo) show no
+    containers of widgets. It has the traits of its panels, with names such as `ticket__price`.
     """
 
     _css = module("base_panel/panel.css")
@@ -65,7 +65,7 @@ class Dashboard(anywidget.AnyWidget):
     parts = traitlets.List(list(_FILES)).tag(sync=True)
     """The panels, in their order on the page."""
     made = traitlets.Int(0).tag(sync=True)
-    """How often the panels were made: the page draws them anew."""
+    """How often the panels were made. The page draws them again after each change."""
 
     @no_keys
     def __init__(self, session: Session, symbol: str | int, interval: Span = "1m") -> None:
@@ -122,7 +122,7 @@ class Dashboard(anywidget.AnyWidget):
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels. Of a dashboard whose making failed half-way, those that were made."""
+        """All panels. If making the dashboard failed half-way, the panels that were made."""
         return tuple(vars(self)[name] for name in _FILES if name in vars(self))
 
     def refresh(self) -> None:
@@ -150,7 +150,7 @@ class Dashboard(anywidget.AnyWidget):
         self.ticket.price = price
 
     def stop(self) -> None:
-        """Stop all panels. What they show stays, marked as closed."""
+        """Stop all panels. Their last view stays, marked as closed."""
         for panel in self.panels:
             panel.stop()
 
