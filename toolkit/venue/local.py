@@ -44,9 +44,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
     `Market`, or None for a venue without participants. `control.market` changes it later. `settle_delay` (a
     span like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages.
-    "published" has the same fields as the exchange. "extended" has further fields, and on every channel `type`,
-    `sequence` and a first snapshot. `config` is a whole Genesis instead of the default one. Its seed and time take
-    precedence over `seed` and `start`.
+    Form "published" has the same fields as the exchange. Form "extended" has further fields, and on every channel
+    `type`, `sequence` and a first snapshot. `config` is a whole Genesis instead of the default one. Its seed and time
+    take precedence over `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered. An existing file is replayed. The venue
     continues from its state, and ignores the arguments about the beginning. `sync` is "full" (survives a power failure)
