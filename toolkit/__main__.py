@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _never_fail_to_print() -> None:
-    """Let a terminal that lacks a character (some on Windows) show "?" for it instead of ending the program."""
+    """Show "?" for a character that the terminal can't print (some on Windows) instead of ending the program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")

@@ -1,7 +1,7 @@
-"""Methods that rooms above the session add to it, as accessors are added to a DataFrame: `session.ticket(symbol)`.
+"""Methods that packages above the session add to it, as accessors are added to a DataFrame: `session.ticket(symbol)`.
 
-The session must not import what is built on it. Such a room registers a function, and it is a method of every class
-that is open to accessors. The types of these methods stand in this module's stub.
+The session must not import what is built on it. Such a package registers a function, which becomes a method of every
+class that is open to accessors. This module's stub declares the types of these methods.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def check_order(
     A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit
     price for the TP/SL orders of a bracket. `cover` is the size of the position that the order would close, which is
     exempt from minOrderValue as a whole. `builder` allows the types of builder orders. `triggered` skips the trigger
-    fields, for an item that replaces an order whose trigger was met.
+    fields, for an item that replaces an order that was triggered.
     """
 
     def ticks(price: Decimal | None) -> int:
@@ -194,7 +194,7 @@ def read_order(
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
 
     `cover_steps` is the size of the position that the order would close. An item that replaces an order has
-    `filled_steps` of it filled. `triggered` skips the trigger fields when that order's trigger has been met.
+    `filled_steps` of it filled. `triggered` skips the trigger fields when that order has been triggered.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result. Use it only when `failures` is None.
     """
     reduce_name = item.get("reduceOnlyOption")

@@ -1,4 +1,4 @@
-"""What `connect` checks and decides before there is a session: keys, account, venue, clock and rate limits."""
+"""Checks and decisions of `connect` before there is a session: keys, account, venue, clock and rate limits."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def keys_and_account(
 ) -> tuple[Wallet | None, str | None]:
     """Return the wallet, locally by default a development one, and the master's address where it was given.
 
-    `listed` returns the accounts of a venue that is served elsewhere. It is asked for a name only. Raises InputError
+    `listed` returns the accounts of a venue that is served elsewhere. It is called only for a name. Raises InputError
     for a number or name away from the local venue, and for an address that is not the wallet's master.
     """
     address = account if isinstance(account, str) and is_address(account) else None
@@ -266,7 +266,7 @@ def of_one_venue(env: Environment, venue: LocalVenue | None, intents: object) ->
 
 
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
-    """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
+    """Return `makes_venue`. Raises InputError for invalid uses of `follow` and `fork`."""
     if follow is not None and not makes_venue:
         what = "follow makes a local venue in this process; leave out venue, base_url and transport"
         raise InputError(what, field="follow", rule="local")

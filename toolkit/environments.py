@@ -38,7 +38,7 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 class Environment:
     """One venue: its name, chain and addresses. Source: docs/published.md, "Environments".
 
-    `venue` tells local venues apart, of which there can be many, "" for the others.
+    `venue` distinguishes local venues, of which there can be many. It is "" for the others.
     """
 
     name: str
@@ -86,8 +86,8 @@ def environment(
     """Return a preset by name, or an Environment, with overrides: arguments, then TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
 
     Addresses may be given with or without the venue's paths (`ws://…/ws/dex`). A local venue serves both at one
-    address, so either of the two is enough there. Raises InputError for an unknown name, for an address that is not
-    one, and for one of two addresses away from the local venue, where the other would stay that of the preset.
+    address, so either of the two is enough there. Raises InputError for an unknown name or an invalid address. Away
+    from the local venue it also refuses one address without the other, which would stay that of the preset.
     """
     if not isinstance(name, Environment) and name not in PRESETS:
         known = tuple(sorted(PRESETS))

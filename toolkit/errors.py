@@ -57,7 +57,7 @@ from .secrecy import blanked, safe
 
 
 class ToolkitError(Exception):
-    """Root of every error raised by the toolkit. What looks like a private key is blanked in its message."""
+    """Root of every error raised by the toolkit. Its message blanks everything that looks like a private key."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(blanked(arg) if isinstance(arg, str) else arg for arg in args))
@@ -289,7 +289,7 @@ class MissingPackage(ToolkitError, ImportError):
 
 
 class SessionClosed(ToolkitError):
-    """A closed session was asked to trade. Nothing was signed or sent."""
+    """A call tried to trade on a closed session. Nothing was signed or sent."""
 
 
 class OutcomeUnknown(ToolkitError):
@@ -302,7 +302,7 @@ class OutcomeUnknown(ToolkitError):
 
 
 class WaitFailed(ToolkitError):
-    """What was waited for will not happen: the order has ended otherwise. `receipt` is its handle."""
+    """The awaited event will not happen: the order has ended otherwise. `receipt` is its handle."""
 
     def __init__(self, message: str, *, receipt: Any = None) -> None:
         super().__init__(message)
@@ -310,7 +310,7 @@ class WaitFailed(ToolkitError):
 
 
 class WaitTimeout(WaitFailed, TimeoutError):
-    """What was waited for did not happen in time. It still may. `receipt` is the order's handle."""
+    """The awaited event did not happen in time. It still may. `receipt` is the order's handle."""
 
 
 class FeedError(ToolkitError):

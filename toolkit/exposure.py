@@ -1,4 +1,4 @@
-"""What an order needs of its account: one rule for the venue that checks it and the ticket that previews it.
+"""The margin that an order needs: one rule for the venue that checks it and the ticket that previews it.
 
 Integers: values in micro-USDC, sizes in steps, prices in ticks, leverage in hundredths. Sides are +1 (buys) and −1
 (sells). Requirements are rounded up. Source: docs/assumptions.md, "Money on the venue", docs/assumptions.md.
@@ -65,7 +65,7 @@ class Standing(NamedTuple):
     """That of an isolated position, None on cross margin."""
 
     def cover(self, side: int) -> int:
-        """Return how many steps an order without reduce-only closes before it opens anything."""
+        """Return the number of steps that an order without reduce-only closes before it opens anything."""
         return 0 if self.hedge else self.shorts if side > 0 else self.longs
 
     def reach(self, side: int) -> int:
@@ -78,8 +78,8 @@ class Standing(NamedTuple):
     def initial(self, side: int = 0, value: int = 0) -> int:
         """Return the initial margin held on the cross balance, with orders of a side worth `value` more.
 
-        Of an isolated position only orders hold any: what grows it takes its own margin, what flips it closes it first,
-        which sets its equity free.
+        For an isolated position only orders hold any. An order that grows it takes its own margin. An order that flips
+        it closes it first, which releases its equity.
         """
         buys, sells = self.buys + (value if side > 0 else 0), self.sells + (value if side < 0 else 0)
         longs, shorts = self.longs * self.step_value, self.shorts * self.step_value
@@ -95,7 +95,7 @@ class Standing(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What an order needs: equity + freed − loss must cover the initial margin with `margin` for the product."""
+    """The need of an order: equity + freed − loss must cover the initial margin with `margin` for the product."""
 
     reach: int
     """Notional that position and orders could reach on the order's side."""
@@ -104,18 +104,18 @@ class Need(NamedTuple):
     freed: int
     """Equity of an isolated position that the order closes before it opens the other side."""
     loss: int
-    """What it loses against mark as far as it trades immediately. Fees come on top."""
+    """Loss against mark of the part that trades immediately. Fees are added."""
 
 
 def need_of(
     standing: Standing, side: int, steps: int, price: int, mark: int, unit: int, taken: int, paid: int, uncovered: int
 ) -> Need:
-    """Return what an order needs that its position does not cover.
+    """Return the need of an order beyond what its position covers.
 
     It is judged as if it had closed the position, and the resting orders that lose their cover by that (worth
     `uncovered`) were gone. `price` is its limit or a market order's bound. `taken` and `paid` (ticks × steps) are what
-    it trades immediately. `unit` is the value of a tick times a step. What trades below mark counts at mark. What would
-    close but waits above mark holds the difference, as a resting order does.
+    it trades immediately. `unit` is the value of one tick × one step. A part that trades below mark counts at mark. A
+    closing part that waits above mark holds the difference, as a resting order does.
     """
     cover = standing.cover(side)
     waiting, gain = max(0, cover - taken) * max(0, price - mark), max(0, taken - cover) * max(0, mark - price)
@@ -147,7 +147,7 @@ RATE = 100_000_000
 def bearable(side: int, steps: int, price: int, mark: int, unit: int, rate: int, equity: int) -> int:
     """Return how many of so many steps trade at a price without a debt: equity at mark, less fees, stays at 0 or above.
 
-    A fill that costs nothing against mark always does. `unit` is the value of a tick times a step. `rate` is that of
+    A fill that costs nothing against mark always does. `unit` is the value of one tick × one step. `rate` is that of
     all its fees, in parts of RATE.
     """
     cost = (side * (price - mark) * RATE + price * rate) * unit
@@ -155,9 +155,9 @@ def bearable(side: int, steps: int, price: int, mark: int, unit: int, rate: int,
 
 
 def shared(steps: Sequence[int], most: Sequence[int], amount: int) -> list[int]:
-    """Return what each pays for a step so that all together pay an amount, each at most its own limit.
+    """Return the payment of each per step so that all together pay an amount, each at most its own limit.
 
-    All pay the same, rounded up. What some can't pay, the others do as far as they can.
+    All pay the same, rounded up. The others pay for those at their limit, up to their own limits.
     """
     paid, left, left_steps = [0] * len(steps), amount, sum(steps)
     for at in sorted(range(len(steps)), key=most.__getitem__):

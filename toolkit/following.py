@@ -36,7 +36,7 @@ SETTINGS_SECONDS = 5.0
 
 
 class Reads(Protocol):
-    """What is used of the session that reads the other venue."""
+    """The part of a session that is used to read the other venue."""
 
     @property
     def environment(self) -> Environment: ...
@@ -134,8 +134,8 @@ def follow(
 class Following:
     """How a local venue follows another one.
 
-    Attributes: `upstream` (a session that only reads the other venue), `symbols`, `state` ("live" or "stale"), `reason`
-    (why it is stale), `notes` (each change of the state, and what of a copied account could not be copied).
+    `upstream` is a session that only reads the other venue. `state` is "live" or "stale", and `reason` says why it is
+    stale. `notes` has each change of the state, and each part of an account that could not be copied.
     """
 
     venue: LocalVenue

@@ -46,8 +46,8 @@ def mark_price(
 ) -> Decimal:
     """Return the mark price: the median of up to three prices.
 
-    P1 = oracle + `basis_average` (150 s average of mid − oracle, None counts as 0) · P2 = median of best bid, best
-    ask and last price · P3 = `external`, the mid price of other venues' perpetuals. If exactly two of them exist,
+    P1 is oracle + `basis_average` (150 s average of mid − oracle, None counts as 0). P2 is the median of best bid, best
+    ask and last price. P3 is `external`, the mid price of other venues' perpetuals. If exactly two of them exist,
     `book_average` (30 s average of P2) is the third. If only one exists it is the mark price. The median of two is
     their mean. None, or NaN as in frames, means that a price does not exist. Raises InputError when no price exists.
 

@@ -87,7 +87,7 @@ def takes_secrets(*secret: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def without_keys(cls: type[T]) -> type[T]:
-    """Decorate a class: `no_keys` for each of its own public methods."""
+    """Decorate a class: `no_keys` for each public method that it defines."""
     for name, member in list(vars(cls).items()):
         if inspect.isfunction(member) and not name.startswith("_"):
             setattr(cls, name, no_keys(member))

@@ -132,7 +132,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Book:
-    """What is held in one product, in whole steps.
+    """The position in one product, in whole steps.
 
     `hedge` None: the account's mode is not known yet, and positions are counted as if both legs could be opened.
     `covers`: whether the position counts against orders of the other side. Where others may close it before these fill,

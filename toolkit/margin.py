@@ -1,10 +1,10 @@
 """Formulas of margin, liquidation, bankruptcy, auto-deleveraging, mark price and funding, pure and exact.
 
-Every function returns `Decimal`. Numbers may be given as `Decimal`, `int` or `str`. A `float` (NumPy's too) is taken
-as the text it prints as, and refused when that text has more than 15 digits, because then it was computed, not written
-(0.1 + 0.2). A fraction is accepted where it has a finite decimal. Other than 0, a number lies between 1e-300 and
-1e300. Sides are +1 (long) and −1 (short). Sizes and prices are positive. Results carry 28 significant digits and are
-not rounded to ticks or cents.
+Every function returns `Decimal`. Numbers may be given as `Decimal`, `int` or `str`. A `float` (NumPy's too) is taken as
+the text it prints as. It is refused when that text has more than 15 digits, because then it was computed, not written
+(0.1 + 0.2). A fraction is accepted where it has a finite decimal. Other than 0, a number lies between 1e-300 and 1e300.
+Sides are +1 (long) and −1 (short). Sizes and prices are positive. Results carry 28 significant digits and are not
+rounded to ticks or cents.
 
 Tiers are rows `(floor, mmr, max_leverage)` sorted by `floor`, the first one at 0: notional in USDC from which the row
 applies, maintenance margin ratio ("0.0125" is 1.25 %), highest leverage. Rows may also be mappings or objects with
@@ -145,13 +145,13 @@ def liquidation_price(
 ) -> Decimal | None:
     """Return the mark price at which equity equals maintenance margin: (s·q·P0 − m − d) / (q·(s − MMR)).
 
-    `margin` is the margin m in USDC that backs the position: the assigned margin of an isolated one. For a cross one
-    the balance + unrealised PnL of the other positions − their maintenance margin (it may be negative). Maintenance
-    margin is taken at mark value, with the MMR and deduction d of the tier of the notional at that price, which may
-    differ from the tier at entry.
+    `margin` is the margin m in USDC that backs the position. For an isolated one it is the assigned margin. For a cross
+    one it is balance + unrealised PnL of the other positions − their maintenance margin (it may be negative).
+    Maintenance margin is taken at mark value, with the MMR and deduction d of the tier of the notional at that price,
+    which may differ from the tier at entry.
 
-    None where no positive mark price satisfies it: size 0, a long whose margin covers its whole entry value, or a short
-    that is below its maintenance margin at every price.
+    Returns None where no positive mark price satisfies it. The cases are size 0, a long whose margin covers its whole
+    entry value, and a short that is below its maintenance margin at every price.
 
     >>> liquidation_price(+1, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))
     Decimal('96202.53')
@@ -168,9 +168,9 @@ def liquidation_price_hedged(
 ) -> Decimal | None:
     """Return the liquidation price that a long and a short of one product share in hedge mode (cross margin).
 
-    Equity is margin + PnL of both legs. Each leg needs the maintenance margin of its own tier at mark value. `margin`
-    in USDC as in `liquidation_price`. When both a falling and a rising price liquidate (legs of nearly equal size),
-    the result is the lower price for a net long and the upper one otherwise. None where no positive mark price
+    Equity is margin + PnL of both legs. Each leg needs the maintenance margin of its tier at mark value. `margin`
+    (USDC) is as in `liquidation_price`. When both a falling and a rising price liquidate (legs of nearly equal size),
+    the result is the lower price for a net long and the upper one otherwise. Returns None where no positive mark price
     liquidates. The entry price of a leg of size 0 is ignored.
 
     >>> liquidation_price_hedged(2, 100_000, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))

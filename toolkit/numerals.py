@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from .errors import InputError, MalformedRequest
 
 Number = Decimal | int | str | float
-"""What an argument of a formula may be."""
+"""The types of a formula's argument."""
 
 FLOAT_DIGITS = 15
 """A decimal of up to 15 digits is unchanged by a binary float. A float with more was computed, not written."""
@@ -45,7 +45,7 @@ _R = TypeVar("_R")
 
 
 def exactly(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compute with 50 digits and return a Decimal with 28, whatever decimal context the caller uses."""
+    """Compute with 50 digits and return a Decimal with 28, independently of the caller's decimal context."""
 
     @functools.wraps(function)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -126,7 +126,7 @@ def read_decimal(value: Any, field: str) -> Decimal:
 
 
 def plain_decimal(text: object) -> Decimal | None:
-    """Return the number of an unsigned decimal text that may be signed as it stands, None for anything else.
+    """Return the number of an unsigned decimal text that may be signed unchanged, None for anything else.
 
     >>> plain_decimal("60000.5"), plain_decimal("60000."), plain_decimal("1e3")
     (Decimal('60000.5'), None, None)
@@ -355,7 +355,7 @@ _DIGITS = re.compile(r"-?\d{1,30}(\.\d+)?")
 
 
 def epoch_ns(number: int) -> int:
-    """Return a number since 1970 in ns. S, ms, µs and ns are told apart by size.
+    """Return a number since 1970 in ns. Its size says whether it is in s, ms, µs or ns.
 
     Raises ValueError for a time before 1973 or after 2262.
     """
@@ -373,10 +373,10 @@ def moment(when: Any, name: str = "time", now_ms: int | None = None) -> int:
 def moment_ns(when: Any, name: str = "time", now_ms: int | None = None) -> int:
     """Return a time in ns since 1970.
 
-    `when` is a number since 1970 (s, ms, µs or ns, told apart by size, ms up to a day after 1970), ISO text, a date or
-    a datetime of Python, numpy or pandas (UTC without a zone), and where `now_ms` is known "now", "today", "yesterday"
-    (their midnight, UTC), or a span before now: "7d", "1d 12h" or a timedelta. Raises MalformedRequest, which names
-    the argument, for anything else: negative numbers, None, NaN and NaT too.
+    `when` is a number since 1970, ISO text, or a date or datetime of Python, numpy or pandas (UTC without a zone). The
+    size of a number says whether it is in s, ms, µs or ns (ms up to a day after 1970). With `now_ms` it may be "now",
+    "today", "yesterday" (their midnight, UTC), or a span before now: "7d", "1d 12h" or a timedelta. Raises
+    MalformedRequest, which names the argument, for anything else: negative numbers, None, NaN and NaT too.
     """
     try:
         # NaN and NaT are not equal to themselves, and pandas' NA is neither equal nor not.

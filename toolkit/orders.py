@@ -43,7 +43,7 @@ BUILDER_TYPES: tuple[str, ...] = get_args(ConditionalType)
 
 
 class Shape(ABC):
-    """What an order, a bracket and a TWAP have in common."""
+    """The common part of an order, a bracket and a TWAP."""
 
     __slots__ = ()
 
@@ -85,9 +85,9 @@ class Order(Shape):
     """One order. Create it with the functions of this module, change it with `dataclasses.replace`.
 
     Fields are those of `order`: `symbol`, `side`, `tif`, `reduce_only`, `cl_ord_id`, `parent_ord_id`, `trigger_by`.
-    Amounts are decimal text: `quantity` in base units ("0" in a take-profit or stop is the whole position), `price` and
-    `trigger_price` in USDC (price None: a market order), `slippage` a ratio. `conditional` is the type of a builder's
-    conditional order, else None. LIMIT and MARKET follow from the price. An order with exits is a `Bracket`.
+    Amounts are decimal text. `quantity` is in base units ("0" in a take-profit or stop is the whole position). `price`
+    and `trigger_price` are in USDC (price None: a market order). `slippage` is a ratio. `conditional` is the type of a
+    builder's conditional order, else None. LIMIT and MARKET follow from the price. An order with exits is a `Bracket`.
     """
 
     symbol: str | int
@@ -113,12 +113,12 @@ class Order(Shape):
 
     @property
     def entry(self) -> Order:
-        """The order itself. Of a bracket, the order that opens."""
+        """The order itself. For a bracket, the order that opens."""
         return self
 
     @property
     def legs(self) -> tuple[Order, ...]:
-        """The order itself. Of a bracket, all its orders."""
+        """The order itself. For a bracket, all its orders."""
         return (self,)
 
     def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
@@ -516,8 +516,8 @@ def scale(
 class Twap(Shape):
     """A quantity traded in equal parts over a time (time-weighted average price). Create it with `twap`.
 
-    `symbol`, `side` and `reduce_only` as in `order`, `quantity` in base units, `duration_ms` from the first to the last
-    of the `slices` child orders, `price` the limit of each (None: at market), `slippage` a ratio for those at market.
+    `symbol`, `side` and `reduce_only` are as in `order`. `quantity` is in base units. `duration_ms` runs from the first
+    to the last of the `slices` child orders. `price` is their limit (None: at market, with `slippage`, a ratio).
     """
 
     symbol: str | int

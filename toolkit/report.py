@@ -52,9 +52,9 @@ def account_frames(source: Source, account: str | None = None, *, day: Any = Non
 
     `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation, 0 without a position), deposits (deposits
     less withdrawals since the frame's start, transfers to and from vaults included, USDC). It spans from the start of
-    the day, or the account's first deposit, to the end of the day or now: a row a minute while a position is open, and
-    a row for every change of the balance while there is none (two rows of one time where it jumps). The last equity
-    less the first is the day's change. Less `deposits` it is the profit or loss.
+    the day, or the account's first deposit, to the end of the day or now. It has a row per minute while a position is
+    open. Otherwise it has a row per change of the balance (two rows of one time where it jumps). The last equity less
+    the first is the day's change. Less `deposits` it is the profit or loss.
     `fills`: symbol, side (BUY, SELL), price, quantity, value, pnl, fee (USDC), kind ("", LIQUIDATION, ADL).
     `funding`: symbol, rate, amount (USDC, negative = paid).
 

@@ -10,10 +10,10 @@ CAPITAL_FLOWS = frozenset({"DEPOSIT", "FAUCET", "WITHDRAW", "VAULT_DEPOSIT", "VA
 
 
 def growth(equity: Sequence[float], deposited: Sequence[float]) -> list[float]:
-    """Return what 1 at the first point has become at each: the time-weighted return, plus 1.
+    """Return the value at each point of 1 invested at the first: the time-weighted return, plus 1.
 
-    `equity` and `deposited` (deposits less withdrawals so far) have one value per point, both in the same unit. What
-    is moved between two points counts from the first of them on. A span that begins without capital counts as 1.
+    `equity` and `deposited` (deposits less withdrawals so far) have one value per point, both in the same unit. A cash
+    flow between two points counts from the first of them on. A span that begins without capital counts as 1.
 
     >>> growth([1_000, 900, 1_900, 1_900], [0, 0, 1_000, 1_000])
     [1.0, 0.9, 0.9, 0.9]

@@ -1,9 +1,9 @@
-"""What keeps keys and passwords out of reprs, errors, tracebacks and pickles.
+"""Keeps keys and passwords out of reprs, errors, tracebacks and pickles.
 
-People paste a key where an address, a symbol or a name belongs. So whatever looks like a private key, 64 hex digits or
-32 bytes, is never repeated: public functions refuse it before they do anything (`guards`), and every error of the
-toolkit blanks it in its text (`blanked`). A secret that is meant travels as a `Secret` and is used by `sealed`, so
-that not even a traceback of an interrupted call, with local variables, shows it.
+People paste a key where an address, a symbol or a name belongs. So a value that looks like a private key, 64 hex digits
+or 32 bytes, is never repeated. Public functions refuse it before they do anything (`guards`). Every error of the
+toolkit blanks it in its text (`blanked`). An intended secret is passed as a `Secret` and used by `sealed`, so that not
+even a traceback of an interrupted call, with local variables, shows it.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ class Session(session_methods.SessionMethods):
         )
 
     def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
-        """Return the ledger that was asked for: by default a file of the account, unless nothing outlives this process.
+        """Return the requested ledger: by default a file of the account, unless nothing outlives this process.
 
         While the account is not known the file is that of the address that signs.
         """
@@ -271,7 +271,7 @@ class Session(session_methods.SessionMethods):
 
     @cached_property
     def _parents(self) -> ParentRunner:
-        """What works on this session's parent orders."""
+        """The runner of this session's parent orders."""
         from .client.parent_orders.schedule import ParentRunner
 
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
@@ -316,10 +316,10 @@ class Session(session_methods.SessionMethods):
 
         Only for a venue in this process. `connect("local", follow=…, fork=…)` copies an account there.
 
-        Index "now" and "shocked". Columns: mark_price, position (signed, base units), unrealized_pnl, equity,
-        available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
-        (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
-        Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
+        The index is "now" and "shocked". The float64 columns are mark_price, position (signed, base units),
+        unrealized_pnl, equity, available, initial_margin, maintenance_margin, margin_ratio (inf without equity) and
+        liquidation_price (NaN where no price liquidates). The margins are of the cross positions, or of the isolated
+        one. `liquidated` is bool. Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
         """
         return connecting.what_if(self._local, self.account, symbol, shock)
 

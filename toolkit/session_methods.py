@@ -29,7 +29,7 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows,
 
 
 class SessionPermissions(PermissionFlows, Synchronous):
-    """Who may act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
+    """Permissions to act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
 
 
 class AsyncSessionPermissions(PermissionFlows, Asynchronous):
@@ -53,7 +53,7 @@ class AsyncSessionLimits(LimitFlows, Asynchronous):
 
 
 class Intents(IntentFlows, Synchronous):
-    """What this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
+    """Intents that this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
 
 
 class AsyncIntents(IntentFlows, Asynchronous):
@@ -61,7 +61,7 @@ class AsyncIntents(IntentFlows, Asynchronous):
 
 
 class Products(ProductFlows, Synchronous):
-    """What the venue lists: the table of products when called, `.currencies()`, `.margin_tables()`."""
+    """Products that the venue lists: their table when called, `.currencies()`, `.margin_tables()`."""
 
 
 class AsyncProducts(ProductFlows, Asynchronous):

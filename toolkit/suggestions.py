@@ -75,7 +75,7 @@ session.venue.control.fund(address, amount): deal set_balance faucet
 """
 # Names of ccxt, hyperliquid-python-sdk and python-binance, in this order.
 OURS = dict(line.split(": ") for line in _OURS.replace("\n    ", " ").strip().splitlines())
-"""What to use here → names that other libraries give it. The order of the parameters is not theirs."""
+"""Name in the toolkit → its names in other libraries. The order of the parameters is not theirs."""
 
 _WORDS = """
 sl stop_loss: stop stop_loss stop_price stop_loss_price stopprice sl
@@ -123,7 +123,7 @@ _SET_ELSEWHERE = {
     for said, words in (line.split(": ") for line in _ELSEWHERE.strip().splitlines())
     for word in words.split()
 }
-"""Argument of another library, in lower case → where that is said here."""
+"""Argument of another library, in lower case → where the toolkit sets it."""
 
 
 def meant(word: object, known: Iterable[str]) -> str:

@@ -71,7 +71,7 @@ class Wallet:
     ) -> Wallet:
         """Read one key from an encrypted key file (Web3 Secret Storage, the format of Ethereum wallets).
 
-        Without a password it is asked for at the keyboard, unseen. `save_keyfile` writes such a file.
+        If no password is given, you type it at a prompt, unseen. `save_keyfile` writes such a file.
 
         Raises WalletError for a missing or invalid file, or a wrong password.
         """
@@ -113,7 +113,7 @@ class Wallet:
 
         Other programs of the same user can read a process's environment. A key file or the keyring is safer.
 
-        Raises WalletError if neither variable is set, or one has no valid key.
+        Raises WalletError if neither variable is set, or a variable has no valid key.
         """
         values = Secret(os.environ) if variables is None else Secret(variables)
         keys = [_parsed(Secret(values.reveal().get(name) or None), f"the key in {name}") for name in (agent, master)]
@@ -164,7 +164,7 @@ class Wallet:
     ) -> None:
         """Write one key to an encrypted key file that only its owner can read. Never overwrites a file.
 
-        Without a password it is asked for twice at the keyboard, unseen. The file is there whole or not at all.
+        If no password is given, you type it twice at a prompt, unseen. The file is written whole or not at all.
 
         Raises WalletError if the wallet has no such key, the file exists, or it can't be written.
         """
@@ -328,7 +328,7 @@ def _random_secret() -> bytes:
 
 
 def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> tuple[PrivateKey | None, str]:
-    """Do as `_parse` for a key file. Its password is asked for when the file can be read."""
+    """Do as `_parse` for a key file. It prompts for a missing password when the file can be read."""
     import json
 
     try:

@@ -26,7 +26,7 @@ _BEFORE = {
     "allowed": "{builder} ; wallet, builder = other.wallet.agent, other.account"
     ' ; _ = session.exchange.approve_agent_to_builder(wallet, builder, "0.0005")',
 }
-"""What examples begin with."""
+"""The code that examples begin with."""
 
 _EXAMPLES = """
 [session]

@@ -1,4 +1,4 @@
-"""What came of a class: the leaderboard from the venue's own records, and everything as parquet files."""
+"""The results of a class: the leaderboard from the venue's own records, and everything as parquet files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COLUMNS = {
 }
 """Columns of the leaderboard: equity, fees and left_out in USDC. Return (time-weighted) and drawdown as ratios."""
 OTHER_INCOME = {ledger.BUILDER_FEE, ledger.REFERRAL_REBATE, ledger.VAULT_FEE, ledger.VAULT_LEADER_SHARE}
-"""What others pay to an account without a trade of its own. The return leaves it out."""
+"""Kinds of payments that an account receives from others, without trading. The return leaves them out."""
 
 
 class Beginning(NamedTuple):
@@ -48,7 +48,7 @@ class Beginning(NamedTuple):
     time: int = 0
     equity: int = 0
     brought: int = 0
-    """What came in other than by trading."""
+    """Money received other than by trading."""
 
 
 def beginning(core: Core, student: Student) -> Beginning:
@@ -81,7 +81,7 @@ def standing(core: Core, student: Student, begun: Beginning) -> dict[str, Any]:
 
 
 def _trading(core: Core, student: Student) -> tuple[list[CurvePoint], list[int]]:
-    """Return the points of a student's equity, and what was brought in by each other than by trading."""
+    """Return the points of a student's equity, and the money received up to each point other than by trading."""
     account = core.state.accounts.get(student.address.lower())
     if account is None:
         return [], []

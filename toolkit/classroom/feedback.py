@@ -1,4 +1,4 @@
-"""What becomes of the marks: a page for each student, and the points as Canvas and Moodle import them."""
+"""Feedback from the marks: a page for each student, and the points as Canvas and Moodle import them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def write_pages(table: pd.DataFrame, folder: Path) -> None:
-    """Write a page for each notebook into a folder: what was asked, what is right, and hints, without hidden answers.
+    """Write a page for each notebook into a folder: the questions, what is right, and hints, without hidden answers.
 
     Raises InputError for a folder that can't be written.
     """

@@ -1,7 +1,7 @@
-"""Grades handed-in notebooks: each runs in a jail within limits, then hidden checks look at what it left.
+"""Grades handed-in notebooks: each runs in a jail within limits, then hidden checks examine the values that it left.
 
-The checks never enter the jail: they run in a process of their own, on the values that came out. Whatever a notebook is
-or does ends in its own rows.
+The checks never enter the jail: they run in a separate process, on the values that the jail returned. A notebook can
+affect only its own rows.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def grade(
     notebook runs to its end. A notebook that fails, or is stopped at a limit, is checked on what it left before.
 
     It runs in a jail of the operating system, or in a container of the image `container`. `trust_students` runs it as
-    you. `toolkit.join` gives it a venue of its own with `seed`. `feedback` is a folder for a page for each student.
+    you. `toolkit.join` gives it a separate venue with `seed`. `feedback` is a folder for a page for each student.
     Raises InputError for a folder or checks that can't be used, and where there is no jail.
     """
     import pandas as pd
@@ -161,7 +161,7 @@ def run(
 
 
 def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: float, memory_mb: int, seed: int) -> Report:
-    """Run one notebook and return its report, whatever the file is and the notebook does."""
+    """Run one notebook and return its report, also for an invalid file or a notebook that fails."""
     try:
         task = Task(_content(path), None if names is None else list(names), seconds, memory_mb, seed)
         line, most = [sys.executable, "-m", "toolkit.classroom.notebook_worker"], START_SECONDS + seconds

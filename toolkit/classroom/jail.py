@@ -1,7 +1,7 @@
 """The jail in which a student's code runs, made by the operating system: bubblewrap, or a container.
 
-Inside there are user, process, network, IPC and host names of its own, read-only binds of what Python needs, small
-tmpfs folders, an emptied environment and no capability. A filter of system calls keeps back what namespaces don't:
+The jail has separate user, process, network, IPC and host namespaces, read-only binds of what Python needs, small tmpfs
+folders, an emptied environment and no capability. A filter blocks the system calls that namespaces don't isolate:
 memory that belongs to no process, keyrings, tracing. One bounded message goes in, and one comes out.
 """
 
@@ -78,7 +78,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Jail:
-    """What runs a student's code: `program` is bwrap, docker or podman, "" for none (trusted students)."""
+    """The program that runs a student's code: `program` is bwrap, docker or podman, "" for none (trusted students)."""
 
     program: str
     image: str = ""
@@ -250,7 +250,7 @@ def _file(content: bytes) -> Iterator[IO[bytes]]:
 
 
 def _read(stream: IO[bytes], kept: bytearray, last: bool) -> None:
-    """Read a stream to its end, or to LARGEST_MESSAGE. Of one that only its `last` part counts of, all is read."""
+    """Read a stream to its end, or to LARGEST_MESSAGE. With `last` it reads everything and keeps the end."""
     with stream:
         while len(kept) <= LARGEST_MESSAGE and (part := os.read(stream.fileno(), 1 << 16)):
             kept += part
@@ -271,7 +271,7 @@ def _environment(folder: str) -> dict[str, str]:
 def system_call_filter(machine: str) -> bytes:
     """Return the program for seccomp that answers EPERM to the calls of _CALLS, and to those of another machine.
 
-    Of sockets it lets the families of _FAMILIES be: no network namespace holds those of virtual machines (AF_VSOCK).
+    It allows only sockets of _FAMILIES, because network namespaces don't isolate those of virtual machines (AF_VSOCK).
     Raises Stopped for a machine whose numbers are not known here.
     """
     if machine not in _CALLS:

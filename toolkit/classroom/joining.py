@@ -22,8 +22,8 @@ def join(link: str | Secret, **options: Any) -> Session:
 
     `link` is the student's own (`http://…/join/…`). It gives the keys of the account, so keep it to yourself. Joining
     again, also elsewhere, continues with the same account. `options` are those of `connect`. In a notebook that is
-    graded, the session has a venue of its own, with the seed of the class, funded and ready. Raises InputError for a
-    text that is no such link, ToolkitError for one that the class does not know, TransportError when it is not running.
+    graded, the session has a separate venue, with the seed of the class, funded and ready. Raises InputError for a text
+    that is no such link, ToolkitError for one that the class does not know, TransportError when it is not running.
     """
     timeout = float(options.get("timeout", 10.0))
     given, failed = sealed(lambda: _given(Secret(link).reveal(), timeout))

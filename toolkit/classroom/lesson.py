@@ -30,7 +30,7 @@ PROGRAMS = {
     "vaults": ("vaultDeposit", "vaultCreate", "vaultUpdateOwner", "vaultCreateSubVault", "vaultRebalance"),
     "withdrawals": ("withdraw",),
 }
-"""What a class begins without: the ways to new accounts and to money that no trade earned."""
+"""Programs that are off when a class begins: they give new accounts, or money that no trade earned."""
 JOIN_PATH = "/join/"
 CACHED_SECONDS = 1.0
 CACHED_TIMES = 20.0
@@ -205,7 +205,7 @@ class Lesson:
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
     def hold_time(self) -> None:
-        """Stop the clock of the class. Orders are still answered, prices stand still."""
+        """Stop the clock of the class. Orders are still answered, but prices don't change."""
         self._held_speed = self.status()["speed"] or self._held_speed
         self.set_speed(0)
 
@@ -251,7 +251,7 @@ class Lesson:
         return {"product": product, "price": moved[0]["oracle"]}
 
     def fund_student(self, student: str, amount: ExactAmount) -> dict[str, dict[str, Any]]:
-        """Deposit `amount` USDC into the account of a student, or of each (""). Returns each one's balance."""
+        """Deposit `amount` USDC into the account of a student, or of each (""). Returns the balance of each."""
         return {one.name: self.venue_of(one).control.fund(one.address, amount) for one in self._chosen(student)}
 
     def _chosen(self, student: str) -> list[Student]:

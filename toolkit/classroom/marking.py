@@ -39,7 +39,7 @@ _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one notebook left. `error` is "" or says what failed first. `output` is what it printed."""
+    """The results of one notebook. `error` is "" or says what failed first. `output` is what it printed."""
 
     path: Path
     error: str
@@ -51,7 +51,7 @@ class Work:
     errors: Sequence[str] = ()
     """The error of each cell, "" for none."""
     names: Sequence[str] | None = None
-    """The variables that were asked for (None: all)."""
+    """The requested variables (None: all)."""
 
     @classmethod
     def of(cls, path: Path, report: Report, names: Sequence[str] | None = None) -> Work:
@@ -92,7 +92,7 @@ class Check:
 
 
 class Mark(NamedTuple):
-    """What one check gave. `why` is for the teacher, `hint` for the student."""
+    """The result of one check. `why` is for the teacher, `hint` for the student."""
 
     reached: float
     why: str
@@ -100,7 +100,7 @@ class Mark(NamedTuple):
 
 
 class Assignment(msgspec.Struct):
-    """What the process of the checks reads: the file of the checks, and what one notebook left."""
+    """The input of the process of the checks: the file of the checks, and the results of one notebook."""
 
     checks: bytes
     path: bytes
@@ -154,7 +154,7 @@ def marks(work: Work, checks: Sequence[Check]) -> Iterator[tuple[Check, float, s
 
 
 def judge(work: Work, check: Check) -> Mark:
-    """Return what a check gives for a notebook, whatever the check raises."""
+    """Return the mark that a check gives a notebook, also if the check raises an error."""
     try:
         check.function(work)
     except Exception as error:

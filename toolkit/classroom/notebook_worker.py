@@ -1,7 +1,7 @@
 """Runs the cells of one notebook in a Jupyter kernel and reads what checks ask for: the program inside the jail.
 
 `python -m toolkit.classroom.notebook_worker` reads a Task and writes a Report, both as JSON. It knows no checks, so
-that a notebook that takes it over learns nothing. It is IPython's own kernel, in a process of its own: magics, widgets,
+that a notebook that takes it over learns nothing. It is IPython's own kernel, in a separate process: magics, widgets,
 plots, `await` and tasks work as in Jupyter. The values are read after each cell, so that a later mistake costs none.
 """
 
@@ -32,7 +32,7 @@ START_SECONDS, READ_SECONDS, INTERRUPT_SECONDS = 60.0, 10.0, 2.0
 POLL_SECONDS = 0.05
 LARGEST_FILE = 128 << 20
 GRADED_SEED_VARIABLE = "TOOLKIT_GRADED_SEED"
-"""The seed of the class, where a notebook is graded: it has no network, and `toolkit.join` gives a venue of its own."""
+"""The seed of the class, where a notebook is graded: it has no network, and `toolkit.join` gives a separate venue."""
 _VALUES = "application/x-toolkit-values"
 _KERNEL = "import sys; sys.modules['debugpy'] = None; from ipykernel.kernelapp import launch_new_instance as f; f()"
 """The kernel without the debugger, which takes a second to load."""
@@ -50,7 +50,7 @@ class Task(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """What came of it: why it could not run at all ("" if it did), the error of each cell, and the values as JSON."""
+    """The result: why it could not run at all ("" if it did), the error of each cell, and the values as JSON."""
 
     failure: str = ""
     errors: list[str] = []
@@ -61,14 +61,14 @@ class Report(msgspec.Struct):
 
 
 class Cell(msgspec.Struct):
-    """What counts of a cell of a notebook's file."""
+    """The used parts of a cell in a notebook's file."""
 
     cell_type: str
     source: str | list[str]
 
 
 class Notebook(msgspec.Struct):
-    """What counts of a notebook's file."""
+    """The used parts of a notebook's file."""
 
     cells: list[Cell]
 
@@ -157,7 +157,7 @@ class Kernel:
                 continue  # nothing came, or what the notebook itself sent in the kernel's name
 
     def _keep(self, values: Any) -> None:
-        """Keep what was found. What an earlier cell left and is not found any more stays."""
+        """Keep the values that were found, and earlier values that are not found any more."""
         found = {_clean(name): _clean(text) for name, text in msgspec.convert(values, dict[str, str]).items()}
         found = self.report.values | found
         if sum(map(len, found.values())) <= LARGEST_VALUES:

@@ -47,7 +47,7 @@ def class_room(
     `room.go_on()`. `port` 0 takes a free one. All hosts but loopback need `allow_remote`. `venue` are arguments of
     `LocalVenue`, such as `seed`, `speed` and `market`. With `journal` the class is kept in a file.
 
-    Raises InputError for names, programs and places that can't be.
+    Raises InputError for invalid names, programs and places.
     """
     if held:
         clock = RealClock()

@@ -54,7 +54,7 @@ class Roster:
 
     @classmethod
     def create(cls, names: Sequence[str]) -> Roster:
-        """Make keys and join codes for a new class. Raises InputError for names that can't be."""
+        """Make keys and join codes for a new class. Raises InputError for invalid names."""
         if not 1 <= len(names) <= MOST:
             raise InputError(f"a class has 1 to {MOST} students, not {len(names)}", field="students", value=len(names))
         for name in names:

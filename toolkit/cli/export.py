@@ -1,7 +1,7 @@
 """`toolkit export`: writes a notebook as one HTML page that shows its widgets' last state, without scripts or network.
 
-A widget is shown as it was when the notebook was saved with its widgets' state, otherwise as it was when its cell
-displayed it. The page says as of when.
+A widget is shown in its saved state, if the notebook was saved with its widgets' state. Otherwise it is shown in the
+state in which its cell displayed it. The page says as of when.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def _table(frame: pd.DataFrame, columns: list[str]) -> None:
 
 
 def _cells(column: pd.Series[Any]) -> list[str]:
-    """Return a column as text. Numbers with as many decimals as the longest one needs, six at most."""
+    """Return a column as text. Numbers have as many decimals as the longest needs, six at most."""
     import pandas as pd
 
     if column.dtype.kind == "f":

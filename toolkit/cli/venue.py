@@ -113,7 +113,7 @@ def configure_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> ServeSettings:
-    """Return the settings of a server from the arguments. Raises InputError for numbers and tokens that can't be."""
+    """Return the settings of a server from the arguments. Raises InputError for invalid numbers and tokens."""
     if args.connections_per_ip is not None and args.connections_per_ip < 1:
         raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
@@ -131,7 +131,7 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
 
 
 def start_of(args: argparse.Namespace) -> int | str | None:
-    """Return when the clock begins: Unix ms, or ISO 8601 as it was given."""
+    """Return when the clock begins: Unix ms, or the given ISO 8601 text."""
     return int(args.start) if args.start and args.start.isdigit() else args.start
 
 
@@ -215,7 +215,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
 
 
 def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
-    """Return a venue that follows another one, and prints when that one's feed is lost and when it is back."""
+    """Return a venue that follows another one, and prints when the other venue's feed is lost and when it is back."""
     from ..following import follow
 
     if args.clock != "real" or args.speed != 1 or args.start:

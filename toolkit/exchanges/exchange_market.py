@@ -35,7 +35,7 @@ T = TypeVar("T")
 WATCHED = {"order_book": "watchOrderBook", "trades": "watchTrades", "ticker": "watchTicker"}
 """Channel → what an exchange must have in ccxt."""
 PAGE = 1_000
-"""Candles or funding rates that are asked for at once. An exchange may give fewer."""
+"""Candles or funding rates that one call requests. An exchange may return fewer."""
 
 
 class ExchangeMarket:

@@ -1,4 +1,4 @@
-"""What ccxt's WebSocket side brings, as live objects: a loop in a thread, a feed for each channel, views of it."""
+"""Data of ccxt's WebSocket side as live objects: a loop in a thread, a feed for each channel, views of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Reading = tuple[str, list[dict[str, Any]], datetime | None]
 
 
 class LoopThread:
-    """An event loop in a thread of its own, which ends with `close`."""
+    """An event loop in a separate thread, which ends with `close`."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -64,13 +64,13 @@ class LoopThread:
 
 
 class Feed:
-    """One channel of an exchange: awaits it again and again, and passes on what came.
+    """One channel of an exchange: awaits it repeatedly, and passes on each update.
 
-    `state` is connecting, live, reconnecting (the connection was lost, ccxt opens it again), resyncing (an update was
-    missing, the book is read anew), failed (what came can't be read, and no more is read) or closed. `reason` says why.
-    `begin` returns what a view that comes later begins with. A channel in which nothing may come for long, such as
-    trades, is `quiet`: it counts as live at first, and after a break with the next update of the feed that has it among
-    its `quiet_feeds`.
+    `state` is connecting, live, reconnecting, resyncing, failed or closed. `reason` says why. While reconnecting, ccxt
+    opens a lost connection again. While resyncing, it reads the book again, because an update was missing. A feed that
+    failed got an unreadable update, and reads no more. `begin` returns what a later view begins with. A channel that
+    may be silent for long, such as trades, is `quiet`. It counts as live at first. After a break it is live again with
+    the next update of the feed that has it among its `quiet_feeds`.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class View:
             raise StaleData(f"{self.subject} is {self.state}: {self.reason}")
 
     def close(self) -> None:
-        """Hear no more of the feed."""
+        """Stop receiving updates of the feed."""
         if self in self._feed.views:
             self._feed.views.remove(self)
         self.on_states.clear()

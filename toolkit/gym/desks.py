@@ -1,4 +1,4 @@
-"""Where a trader of an environment stands: on a venue in this process, or behind a session."""
+"""The desk of a trader of an environment: on a venue in this process, or behind a session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = 10**18
 
 
 class Standing(NamedTuple):
-    """What a trader has: equity at the mark price (USDC), position in steps, fees paid and funding received so far."""
+    """State of a trader: equity at the mark price (USDC), position in steps, fees paid and funding received so far."""
 
     equity: float
     steps: int

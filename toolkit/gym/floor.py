@@ -1,4 +1,4 @@
-"""What environments share: a market, the desks of its traders, and what a step of time does to them."""
+"""The shared part of environments: a market, the desks of its traders, and the effect of a step of time on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BP = 10_000
 
 @dataclass(frozen=True)
 class FloorSettings:
-    """What the environments' constructors take, `TradingEnv` explains each."""
+    """Settings that the environments' constructors take. `TradingEnv` explains each."""
 
     symbol: str = "BTCUSDC"
     traders: int = 1
@@ -55,7 +55,7 @@ class Snapshot(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a step was for one trader."""
+    """The result of a step for one trader."""
 
     observation: NDArray[np.float32]
     reward: float
@@ -138,7 +138,7 @@ class Floor:
             self._pass_time()
 
     def _join(self, session: Session) -> None:
-        """Stand behind a session, without orders and position. Its market continues as it is."""
+        """Trade through a session, without orders and position. Its market continues as it is."""
         if not self._desks:
             self._venue = venue_in_process(session)
             self._desks = [SessionDesk(session, self.settings.symbol, self.settings.depth)]

@@ -1,4 +1,4 @@
-"""What a policy sees and what its action means, the same in an environment and in a strategy."""
+"""The observations and actions of a policy, the same in an environment and in a strategy."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ BOUND = 10.0
 class Observer:
     """Makes observations of one trader: float32 values from −10 to 10, named by `names`.
 
-    `depth` is the number of levels a side. Gaps and returns are in units of 10 bp of the mid price, sizes are
-    log10(1 + value in USDC), and the position is its part of the largest one (−1 to 1). A missing level has the gap 10
-    and the size 0.
+    `depth` is the number of levels a side. Gaps and returns are in units of 10 bp of the mid price. Sizes are log10(1 +
+    value in USDC). The position is its part of the largest one (−1 to 1). A missing level has gap 10, size 0.
     """
 
     def __init__(self, depth: int) -> None:
@@ -98,9 +97,9 @@ def order_of(action: Any, product: Product, most_steps: int, held_steps: int, pr
 class PolicyStrategy(Strategy):
     """A policy as a strategy: the object that was trained in an environment, in `backtest`, `paper` and `live`.
 
-    Parameters: `policy` (a function of the observation, or a model with `predict`), `symbol`, `max_position` (base
-    units, what an action of 1 means), `step` (span between two actions, "1s"), `depth` (levels a side, 5). They must be
-    those of the environment. `env.strategy(policy)` takes them from it. Backtests need recordings, which have books.
+    `policy` is a function of the observation, or a model with `predict`. An action of 1 means `max_position` (base
+    units) of `symbol`. `step` is the span between two actions ("1s"), `depth` the levels a side (5). They must be those
+    of the environment. `env.strategy(policy)` takes them from it. Backtests need recordings, which have books.
     """
 
     policy: Any = None

@@ -24,11 +24,11 @@ DIGITS = 40
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One exercise. Of `digest`, `truth` and `judge` it has exactly one.
+    """One exercise. It has exactly one of `digest`, `truth` and `judge`.
 
-    Attributes: `hint` (for a wrong answer), `digest` (from `learn.digest`, of an answer that is always the same),
-    `truth` (a function that returns the right answer, given by name what `check` was given), `judge` (as `Judge`),
-    `step` (numbers: what an answer may be rounded to, in its own unit, "0" for an exact one).
+    `hint` is for a wrong answer. `digest` (from `learn.digest`) is that of an answer that is always the same. `truth`
+    is a function that returns the right answer. It gets by name what `check` was given. `judge` is a `Judge`. `step` is
+    what a number may be rounded to, in its own unit, "0" for an exact answer.
     """
 
     hint: str

@@ -1,4 +1,4 @@
-"""What a notebook calls: a question by its name, an answer, and what the answer is compared with."""
+"""The functions that a notebook calls, with a question's name, an answer, and what the answer is compared with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _added: dict[str, Question] = {}
 
 
 def add(name: str, question: Question) -> None:
-    """Add a question of your own, or replace one: a teacher's lesson asks in the same way as the walkthroughs."""
+    """Add a question, or replace one: a teacher's lesson asks in the same way as the walkthroughs."""
     _added[name] = question
 
 

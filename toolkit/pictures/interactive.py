@@ -78,7 +78,7 @@ class Page:
         """Write the page to a file and return its path. Folders are made.
 
         Plotly's script, 5 MB, is written once into the folder, as `plotly-VERSION.min.js`: the page needs it next to
-        itself for its figures. `alone` puts it into the page instead, for a file that is sent to somebody.
+        itself for its figures. `alone` puts it into the page instead, for a file that you send to another person.
         """
         from plotly.offline import get_plotlyjs, get_plotlyjs_version
 

@@ -88,7 +88,7 @@ class Marks:
     sizes: Any = 60
     """Areas in points², one for all or one each."""
     text: Sequence[str] = ()
-    """What a reader sees who points at one."""
+    """The text shown when the reader points at one."""
     group: str = ""
     hidden: bool = False
 

@@ -112,7 +112,7 @@ def _declare(
     """Declare an action: `text` is `type: signer; envelope fields — summary`, with `!` after a field that is required.
 
     Agents sign the protobuf `message` (Msg and the type unless given), masters the typed data `primary type: fields` of
-    `signed`, where `?` stands after an optional field.
+    `signed`, with `?` after an optional field.
     """
     head, _, summary = text.partition(" — ")
     name, _, said = head.partition(": ")

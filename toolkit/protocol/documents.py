@@ -159,7 +159,7 @@ def openapi(version: str, *, extended: bool = False) -> dict[str, Any]:
 
 
 def _row_name(endpoint: Endpoint, extended: bool) -> str:
-    """Return the name of a row's schema. One without the fields that are not published has a name of its own."""
+    """Return the name of a row's schema. A schema without the unpublished fields has a separate name."""
     whole = endpoint.sent(extended=extended) == endpoint.record.fields
     return endpoint.record.name if whole else f"Published{endpoint.record.name}"
 
@@ -212,7 +212,7 @@ def _data_of(endpoint: Endpoint, extended: bool) -> Schema:
 
 
 def _meta() -> Schema:
-    """Return the schemas of the members beside the products. A margin table has a row for each tier."""
+    """Return the schemas of the members other than the products. A margin table has a row for each tier."""
     number, *tier = META_RECORDS["marginTables"].fields
     tiers = {"riskLimitVo": {"type": "array", "items": of_fields(tier, REST_TYPES)}}
     table = _object({number.wire: of_record_field(number, REST_TYPES), **tiers}, (number.wire, *tiers))

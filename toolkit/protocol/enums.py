@@ -1,4 +1,4 @@
-"""Enums of the wire: the only place where their numbers stand (docs/published.md, "Signatures" and "Info API").
+"""Enums of the wire: the only place that defines their numbers (docs/published.md, "Signatures" and "Info API").
 
 A member is an int: it compares and encodes as its number. `Names` converts between numbers and names.
 """

@@ -86,7 +86,7 @@ def snake_case(name: str) -> str:
 
 
 class Rule:
-    """What a field accepts: `kind` is its protobuf type, `accepts` describes it in words."""
+    """Values that a field accepts: `kind` is its protobuf type, `accepts` describes it in words."""
 
     kind: ClassVar[str] = ""
     accepts: str = ""

@@ -282,8 +282,8 @@ def sign(
 ) -> dict[str, Any]:
     """Return the signed envelope of an action, the input of `envelope.dump`. The action is a copy, as written.
 
-    Times are Unix milliseconds. Raises MalformedRequest for a broken rule, and for what a master signs only by mistake:
-    the dexChain of another chain, a faucet claim on Mainnet, an address that breaks its EIP-55 checksum.
+    Times are Unix milliseconds. Raises MalformedRequest for a broken rule. It also does so for what a master signs only
+    by mistake: the dexChain of another chain, a faucet claim on Mainnet, an address that breaks its EIP-55 checksum.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
     if content.declaration.typed is not None:

@@ -1,4 +1,4 @@
-"""What a stored file says of itself, and how damage to it is noticed.
+"""The header of a stored file, and the detection of damage to the file.
 
 A file, or a line of one, contains a header: JSON with its format, version, writer (version of the toolkit), identity
 (of the market that it is of) and seal. The seal is a hash of all bytes of the file with the seal itself zeroed, so any
@@ -21,7 +21,7 @@ _OPEN = "0" * DIGITS
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a file says of itself. `python` is the version of Python that wrote code into it, "" where there is none."""
+    """The header of a file. `python` is the version of Python that wrote code into it, "" where there is none."""
 
     format: str
     version: int
@@ -100,7 +100,7 @@ def header_in(raw: bytes) -> Header | None:
 
 
 def before_header(raw: bytes) -> memoryview:
-    """Return what stands before the header, in a file that was checked and ends with it."""
+    """Return the bytes before the header, in a file that was checked and ends with it."""
     return memoryview(raw)[: _place(raw)[0]]
 
 
@@ -110,7 +110,7 @@ def _place(raw: bytes) -> tuple[int, int]:
 
 
 def checksum(parts: Iterable[bytes | memoryview]) -> bytes:
-    """Return the SHA-256 of parts that stand one after the other: the checksum of everything that is stored."""
+    """Return the SHA-256 of parts in their order: the checksum of everything that is stored."""
     found = hashlib.sha256()
     for part in parts:
         found.update(part)

@@ -12,9 +12,9 @@ def write_file(
 ) -> None:
     """Write a file under a temporary name, sync it, and give it its name.
 
-    A full disk or an interrupt leaves the file that was there as it was, and nothing else. `private` means mode 0600
-    (on Windows the folder decides). `replace` says whether it may take the place of one that is there. Raises OSError:
-    FileExistsError for a file that is there and stays.
+    A full disk or an interrupt leaves an existing file unchanged, and no other file. `private` means mode 0600 (on
+    Windows the folder decides). `replace` says whether it may replace an existing file. Raises OSError, and
+    FileExistsError for an existing file that may not be replaced.
     """
     target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not replace:

@@ -13,7 +13,7 @@ MANUAL_START = 1_767_225_600_000
 
 @runtime_checkable
 class Clock(Protocol):
-    """What the venue needs of a clock. `runs` is True when time passes automatically."""
+    """A clock as the venue needs it. `runs` is True when time passes automatically."""
 
     runs: bool
 

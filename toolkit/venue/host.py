@@ -97,7 +97,7 @@ class VenueHost:
 
     @property
     def instance(self) -> str:
-        """What distinguishes this venue from others: its genesis if it has a journal, which continues it, else a name.
+        """The identity of this venue: its genesis if it has a journal, which continues it, else a name.
 
         Two venues without a journal may begin alike, with a manual clock even at the same time.
         """

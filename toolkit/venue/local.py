@@ -43,21 +43,21 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     Unix ms, ISO text or a datetime. A real clock may run `speed` times as fast. `accounts` development masters of the
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
     `Market`, or None for a venue without participants. `control.market` changes it later. `settle_delay` (a
-    span like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages:
-    "published", field for field as the exchange's are, or "extended" (further fields, and on every channel `type`,
-    `sequence` and a first snapshot). `config` is a whole Genesis instead of the default one. Its seed and time take
-    precedence over `seed` and `start`.
+    span like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages.
+    Form "published" has the same fields as the exchange. Form "extended" has further fields, and on every channel
+    `type`, `sequence` and a first snapshot. `config` is a whole Genesis instead of the default one. Its seed and time
+    take precedence over `seed` and `start`.
 
-    `journal` is a file to which every command is written before it is answered. An existing file is replayed, and the
-    venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
-    power cut) or "os" (survives the death of this process, faster). `recover` continues a damaged file from its intact
-    entries. Raises StoredFileError for a damaged one, and VenueError for a file that can't be used.
+    `journal` is a file to which every command is written before it is answered. An existing file is replayed. The venue
+    continues from its state, and ignores the arguments about the beginning. `sync` is "full" (survives a power failure)
+    or "os" (survives the death of this process, faster). `recover` continues a damaged file from its intact entries.
+    Raises StoredFileError for a damaged one, and VenueError for a file that can't be used.
 
-    `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
-    everyone's counterparties, and its trades, candles and marks come out as recorded. The clock starts with it.
+    `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events). Its levels are
+    everyone's counterparties. Its trades, candles and marks are repeated as recorded. The clock starts with it.
 
-    `idle` says what happens to a running clock's time in which the venue was not used, after more than an hour: it is
-    simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
+    `idle` says what happens to a running clock's time after the venue was not used for more than an hour. It is
+    simulated, which takes a while, or skipped: prices and participants pause, and all else happens.
 
     Safe to use from several threads: one lock admits one command at a time.
 

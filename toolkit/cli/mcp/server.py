@@ -1,6 +1,6 @@
 """The server: the tools' schemas, their calls, and what an agent sees of an error. It uses the official SDK, `mcp`.
 
-Texts of a venue are data, which may hold instructions: they go out as JSON, without control characters, and cut.
+Texts of a venue are data, which may hold instructions: they are sent as JSON, shortened, without control characters.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _checked(method: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _plain(value: Any) -> Any:
-    """Return a result with texts cut, and what JSON can't say as text or null."""
+    """Return a result with texts shortened. Values that JSON can't represent become text or null."""
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,8 +1,8 @@
-"""The door: what is let in of rows that a venue sends, and each of their values as the type of its field.
+"""The door: accepts or refuses the rows that a venue sends, and reads each value as the type of its field.
 
-A record declares what it can't do without (`Record.needed`). A row without it, or with a value there that can't be
-read, is no row of the record: an answer with such a row is refused as a whole (`admit`), and a live object leaves the
-row out, counts it and says so (`fault`). Other published fields may be absent: a session says so once (`Door`).
+A record declares the fields it needs (`Record.needed`). A row where one is missing or unreadable is no row of the
+record. An answer with such a row is refused as a whole (`admit`). A live object leaves the row out, counts it and says
+so (`fault`). Other published fields may be absent: a session says so once (`Door`).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def fault(record: Record, row: Any) -> str:
 
 
 def absent(record: Record, row: Mapping[str, Any], expected: Iterable[str] | None = None) -> list[str]:
-    """Return the published fields that a row lacks, or those `expected` in their place."""
+    """Return the published fields that are missing in a row, or those `expected` in their place."""
     return [
         name
         for name in (record.expected if expected is None else expected)
@@ -141,7 +141,7 @@ class Door:
         self._said: set[tuple[str, str]] = set()
 
     def look(self, record: Record, rows: Iterable[Any]) -> None:
-        """Warn of what is missing in rows that are used as far as they can be."""
+        """Warn of fields that are missing in rows that are used nevertheless."""
         for row in rows:
             why = fault(record, row)
             if why.endswith("is missing"):  # who reads the row says what else it has

@@ -1,4 +1,4 @@
-"""What an Info query is: its parameters and their checks, its record, and the shapes of its answer."""
+"""The declaration of an Info query: its parameters and their checks, its record, and the shapes of its answer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag"
 DataShape = Literal["list", "paged", "one"]
 
 ALWAYS_SENT = ("reason",)
-"""Fields that are not published and that the local venue sends in either form: its rules ask for the reason of each
-try of an exit and of each cancellation that the user did not ask for."""
+"""Unpublished fields that the local venue sends in either form. Its rules ask for the reason of each try of an exit,
+and of each cancellation that the user did not request."""
 MAX_TIME = 253_402_300_799_999
 """Last millisecond of the year 9999, the last that datetime and pandas can show."""
 _COUNT = re.compile("[0-9]{1,18}")
@@ -39,9 +39,9 @@ def _refused(field: str, rule: str, value: Any, words: str, nearest: tuple[str, 
 class Param:
     """One parameter of an Info query.
 
-    Attributes: `wire` (name in the query), `name` (name in Python), `kind`, `about`, `required`, `default`, `low` and
-    `high` (bounds of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own
-    account), `multiple` (integers must be multiples of it), `unless` (another parameter, if given, `fill` is skipped).
+    `wire` is its name in the query, `name` that in Python. Integers lie between `low` and `high`, and are multiples of
+    `multiple`. `enum` is a name in ENUMS. With `fill` "account" a session fills in its own account. `unless` names
+    another parameter: if it is given, `fill` is skipped.
     """
 
     wire: str
@@ -155,11 +155,11 @@ def param(line: str) -> Param:
 class Endpoint:
     """One Info query.
 
-    Attributes: `name` (Python name), `path`, `summary`, `params` by wire name, `record`, `shape` of the data
-    ("list": an array, "paged": an object with total and items, "one": a single object), `items` (the key of the rows
-    if the data is an object), `order` (how rows are sorted), `published` (whether the venue documents the record),
-    `formerly` (an earlier Python name, which stays callable and is listed nowhere), `beside` (the members of the data
-    besides the rows, if any), `null` (whether the data of "one" may be null).
+    `name` is the Python name, `params` are by wire name. `shape` is that of the data: "list" (an array), "paged" (an
+    object with total and items) or "one" (a single object). `items` is the key of the rows if the data is an object,
+    `beside` has its other members, if any. `order` says how rows are sorted. `published` says whether the venue
+    documents the record. `formerly` is an earlier Python name, which stays callable and is listed nowhere. `null` says
+    whether the data of "one" may be null.
     """
 
     name: str

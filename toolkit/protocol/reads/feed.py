@@ -119,12 +119,12 @@ _FIELDS = {
 class Channel:
     """One channel: the fields of its subscription, the contents of its data and how messages are applied.
 
-    Attributes: `type` (wire name of subscription and channel), `fields` of the subscription, `style` (see the module),
-    `key` (member of `data` that holds the items, "" if `data` itself is the item), `about` (one sentence for the
-    reference), `identity` (fields that identify an item), `conflate` (a slow reader may get one newer message instead
-    of many), `silence_ms` (a client subscribes again after a longer silence), `quiet` (silence is normal: the data is
-    not called stale then), `also` (further members of `data`), `typed` and `sequenced` (as published, messages have
-    `type`, `sequence`), `columns` (fields of an item as published, where they are fewer than those of the record).
+    `type` is the wire name of subscription and channel. `fields` are those of the subscription. The module explains
+    `style`. `key` is the member of `data` with the items, "" if `data` is the item. `also` are further members. `about`
+    is a sentence for the reference. `identity` are the fields that identify an item. With `conflate` a slow reader may
+    get one newer message instead of many. A client subscribes again after a silence above `silence_ms`. If `quiet`,
+    silence does not make the data stale. `typed` and `sequenced` say whether published messages have `type` and
+    `sequence`. `columns` are the fields of an item as published, where they are fewer than those of the record.
     """
 
     type: str

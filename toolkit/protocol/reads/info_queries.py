@@ -6,8 +6,8 @@ are marked [L]. Their records are those of the local venue.
 
 A query is declared by a line `name path Record [shape] [with:Record] [was:former name] [L][; order of the rows] —
 summary` and its parameters, as `endpoint.param` reads them. Names alone are those of `_SHARED`. `!` makes one required
-here. A long summary stands on its own line. The record after `with:` has the members of the data besides the rows.
-`one?` may be null.
+here. A long summary has its own line. The record after `with:` has the members of the data other than the rows. `one?`
+may be null.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What a record is: each field's wire name, column in a frame, kind, unit and description.
+"""The declaration of a record: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared by a line `Name [like another]: identity …; time …; needs …; changing; [L]` (which wire names
-identify a row, which one is its time, which others it can't do without) and a line `wire column kind [unit] —
-description` for each field. A line of wire names alone takes them from the other record and from `SHARED`. `KINDS`
-explains the kinds. Of the types in JSON (`REST_TYPES`), `kind#` is a number nevertheless, `kind'` is text, and `kind?`
-may be null too, as the local venue sends them. The venue does not publish a field marked [L], nor any of a record
-marked so: only the local venue is known to send them. A field whose description says when it is missing belongs to some
-rows only. One that says when it is empty may be null.
+A record is declared by a line `Name [like another]: identity …; time …; needs …; changing; [L]` and a line `wire column
+kind [unit] — description` for each field. The first line says which wire names identify a row, which one is its time,
+and which others it needs. A line of wire names alone takes them from the other record and from `SHARED`. `KINDS`
+explains the kinds. `REST_TYPES` has the types in JSON. Despite them `kind#` is a number, `kind'` is text, `kind?` may
+be null, as the local venue sends them. The venue does not publish a field marked [L], nor any of a record marked so:
+only the local venue is known to send them. A field whose description says when it is missing belongs to some rows only.
+One that says when it is empty may be null.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class RecordField:
 
     @property
     def noun(self) -> str:
-        """What a value of the field is, for messages."""
+        """The words for a value of the field in messages."""
         return {"ms": "a time in ms", "s": "a time in s", "id": "an id"}.get(self.kind, f"a {self.enum or self.kind}")
 
 
@@ -143,7 +143,7 @@ class Record:
     known: bool = True
     """False where the venue publishes none of the fields: they are the local venue's."""
     needed: tuple[RecordField, ...] = ()
-    """What a row can't do without: its identity and time, and what else is declared. Never what is not published."""
+    """Fields that a row needs: its identity and time, and others declared so. An unpublished field is never one."""
     expected: tuple[str, ...] = ()
     """Wire names of the other published fields that belong to every row."""
     nullable: frozenset[str] = frozenset()

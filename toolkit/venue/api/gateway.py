@@ -122,7 +122,7 @@ Started = tuple[Incoming, Submission | Answer]
 
 
 class Host(Protocol):
-    """What gateway, feed, faults and controls need of `host.VenueHost`, which runs the core. A revert replaces it."""
+    """Interface of `host.VenueHost` for gateway, feed, faults and controls. A revert replaces its `core`."""
 
     @property
     def core(self) -> Core: ...
@@ -140,7 +140,7 @@ class Host(Protocol):
 
 
 class RequestInterceptor(Protocol):
-    """What the gateway calls around each request while `active`. Scripted faults are one (`lab.faults`)."""
+    """Methods that the gateway calls around each request while `active`. Scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:
@@ -209,9 +209,9 @@ class Gateway:
     """Turns requests into commands and outcomes into answers for one venue.
 
     The typed-data chain is Testnet's (docs/published.md, "Environments"): signatures made for Mainnet recover to other
-    addresses and are answered 40204. The order of the checks: form (40003), action type (40201), signature (40204 when
-    no signer can be recovered), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
-    nonce (40207), expiry (40208), and last the rules of the action (40230).
+    addresses and are answered 40204. The checks have this order: form (40003), action type (40201), signature (40204
+    when no signer can be recovered), emergencies and limits (40006, 40281, 40280, 40220). Then come the authority of
+    the signer (40204), nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
     def __init__(self, venue: Host, faults: RequestInterceptor, *, extended: bool = False) -> None:
@@ -236,7 +236,7 @@ class Gateway:
         return self.finish([self.start(request) for request in requests])
 
     def start(self, incoming: Incoming) -> Started:
-        """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
+        """Do the part of a request that takes no lock: read an action, and recover its signer."""
         incoming.method = incoming.method.upper()
         found = self._begin(incoming)
         return incoming, found if isinstance(found, Submission) else self._respond(incoming, found)
@@ -273,7 +273,7 @@ class Gateway:
             return refusal(error)
 
     def _respond(self, incoming: Incoming, found: Answer | Outcome | Exception) -> Answer:
-        """Return the answer to deliver, from that of `_begin` or from what became of the submission."""
+        """Return the answer to deliver, from that of `_begin` or from the outcome of the submission."""
         try:
             if isinstance(found, Outcome):
                 found = enveloped(found.status, found.code, found.message, found.data)
@@ -351,7 +351,7 @@ class Gateway:
         return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
 
     def _enveloped_rows(self, endpoint: Endpoint, rows: Iterable[Any], pause: Callable[[], None]) -> Answer:
-        """Return the answer with these rows, made in slices: all at once would hold the interpreter for long."""
+        """Return the answer with these rows, made in slices, because one piece would hold the interpreter for long."""
         parts, left = [], iter(rows)
         while some := list(islice(left, SLICE)):
             parts.append(msgspec.json.encode(some if self.extended else endpoint.as_published(some))[1:-1])

@@ -1,4 +1,4 @@
-"""What the answers to Info queries share: the objects that parameters name, filters, and pages."""
+"""Shared parts of the answers to Info queries: the objects that parameters name, filters, and pages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Events that commands cause, in order, for the feed: `Core.events` after each command.
 
-Units as in `state`. Events are not part of the state. The shell clears them. A record of the history is an event
-itself: a public trade (with it the open candle changes), what happened to an order of an account that keeps history, a
-closed position, a funding payment, the rate of a settlement, and an action that was executed or refused.
+Units as in `state`. Events are not part of the state. The shell clears them. Records of the history are events
+themselves. Public trades (with which the open candle changes) and events of orders of accounts that keep history are
+such records. So are closed positions, funding payments, rates of settlements, and executed or refused actions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class InsuranceOverdrawn(Change):
     """0 = several."""
     amount: int
     balance: int
-    """Of INSURANCE after it."""
+    """Balance of INSURANCE afterwards."""
     trades: tuple[int, ...]
     """Ids of the trades that made the position."""
 

@@ -82,7 +82,7 @@ class WireError(Exception):
 
 @dataclass(slots=True, eq=False)
 class ActionContext:
-    """Who acts, for whom, in which transaction."""
+    """The actor of an action, the account it is for, and the transaction."""
 
     account: VenueAccount
     """The account that is acted for (the vault's account in a vault context)."""

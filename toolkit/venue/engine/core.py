@@ -47,7 +47,7 @@ EnterVault = Callable[["Core", ActionContext, str], None]
 PriceSource = Callable[["Core", int, int], tuple[int, int]]
 """source(core, product code, time) → (oracle, external) price in ticks, 0 = none."""
 PassTime = Callable[["Core", int], bool]
-"""rule(core, until) does a part of what is due up to `until` ms by itself, as the processes would, or returns False."""
+"""rule(core, until) does a part of the work due up to `until` ms, as the processes would, or returns False."""
 
 
 def authorize_owner(core: Core, submit: Submit) -> ActionContext:
@@ -93,7 +93,7 @@ class Core:
         self.recording = True
         self.step_hash = ""
         self._digest: bytes | tuple[str, int] = b""
-        """Of a request, or name and time of a process."""
+        """The digest of a request, or name and time of a process."""
         self.state = first_state(genesis or Genesis()) if state is None else state
         self.height = self._height()
         self.products: dict[int, Product] = {}

@@ -40,8 +40,8 @@ MODULES: tuple[str, ...] = (
 )
 """Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.
 
-A module may have `attach(core)`, called when a core is created or loaded (to rebuild what the state does not hold), and
-`begin(core, genesis)`, called once in the life of a venue.
+A module may have `attach(core)`, called when a core is created or loaded, to rebuild what the state does not hold. It
+may have `begin(core, genesis)`, called once in the life of a venue.
 """
 
 ORDER = ("script", "prices", "settle", "quotes", "market", "unwind", "funding", "triggers", "liquidation", "blocks")

@@ -98,9 +98,9 @@ class TickerSource(FeedSource):
 
 
 class ProductTicker:
-    """Ticker of a product with its statistics of 24 hours. The closed minutes are aggregated once a minute.
+    """Ticker of a product with its statistics of 24 hours. The closed minutes are aggregated once per minute.
 
-    Attributes: `code` of the product, `row`, the ticker as of the last `update`.
+    `code` is that of the product. `row` is the ticker as of the last `update`.
     """
 
     def __init__(self, core: Core, code: int) -> None:

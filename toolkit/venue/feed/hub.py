@@ -36,7 +36,7 @@ Wire = Literal["published", "extended"]
 
 
 class MessageInterceptor(Protocol):
-    """What the hub calls for each message while `active`. Scripted faults are one (`lab.faults`)."""
+    """Methods that the hub calls for each message while `active`. Scripted faults are one (`lab.faults`)."""
 
     @property
     def active(self) -> bool:
@@ -66,8 +66,8 @@ class Subject:
 class FeedConnection:
     """One connection to the feed. The shell passes the client's messages to `send` and delivers what `drain` returns.
 
-    Attributes: `peer`, `closed`, `reason` and `close_code` (why, once closed), `subjects` (its subscriptions, by name),
-    `on_wake` (called, from any thread and under the venue's lock, when a message was queued or it was closed).
+    `reason` and `close_code` say why it was closed. `subjects` are its subscriptions, by name. `on_wake` is called when
+    a message was queued or the connection was closed, from any thread and under the venue's lock.
     """
 
     def __init__(self, hub: Hub, peer: str, clock: Callable[[], int] | None, queue: int | None) -> None:
@@ -271,8 +271,8 @@ class Hub:
         """Return a new connection. One that is refused is already closed and has one message to drain.
 
         `clock` returns the milliseconds for the limits of idleness and message rate. Without one there are no such
-        limits (time on a manual clock stands still between two messages). `queue` bounds the queued messages (0 for the
-        hub's own bound), None is for a reader in the same process that reads after every command.
+        limits (a manual clock does not run between two messages). `queue` bounds the queued messages (0 for the hub's
+        own bound). None is for a reader in the same process that reads after every command.
         """
         connection = FeedConnection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:

@@ -76,8 +76,8 @@ class MarginGroup(NamedTuple):
     def equity_of(self, core: Core, target: OpenLeg) -> int:
         """Return the equity, micro-USDC, that closing a leg may use up: that of the whole group.
 
-        When the group's equity is negative, a leg owes its part of it: all of it if it is the only one, otherwise in
-        proportion to what the legs have lost since the group was last healthy.
+        When the group's equity is negative, a leg owes a part of it. A single leg owes all of it. Several legs owe it
+        in proportion to their losses since the group was last healthy.
         """
         equity = self.figures(core).equity
         if equity >= 0:

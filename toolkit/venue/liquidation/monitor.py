@@ -2,8 +2,8 @@
 
 An account is checked after its balance or one of its positions changed, and after a mark left the band within which
 its positions are certainly healthy. An unhealthy group loses its opening orders. Then its positions are closed, the
-largest first: in the book, bounded by the bankruptcy price. What the book can't take goes to the LP vault at mark, up
-to its limit. What remains is deleveraged (`takeover`). It ends when the margin ratio is below 95 % or nothing is left.
+largest first: in the book, bounded by the bankruptcy price. The LP vault takes the rest at mark, up to its limit. Any
+remainder is deleveraged (`takeover`). It ends when the margin ratio is below 95 % or nothing is left.
 `History.liquidations` keeps each step.
 """
 

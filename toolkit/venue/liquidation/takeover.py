@@ -1,10 +1,9 @@
-"""What the book does not take of a liquidated position: the LP vault takes it over, or it is deleveraged.
+"""Closes the rest of a liquidated position after the book: the LP vault takes it over, or it is deleveraged.
 
-The LP vault takes a leg at mark, for a fee, as far as its leverage limit allows. The rest is closed against the
-opposite positions with the highest scores, at the bankruptcy price as far as their gains pay for it
-(auto-deleveraging). INSURANCE pays the rest. What the vault has taken over
-it closes in slices, reduce-only at mark or better: its orders rest at the mark of the moment. When the mark passes one,
-it follows before anyone can trade with it.
+The LP vault takes a leg at mark, for a fee, up to its leverage limit. The rest is closed against the opposite positions
+with the highest scores (auto-deleveraging). It is closed at the bankruptcy price to the extent that their gains pay for
+it. INSURANCE pays the rest. The vault closes the legs that it took in slices, reduce-only at mark or better: its orders
+rest at the mark of the moment. When the mark passes an order, the order follows before anyone can trade with it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .margin_groups import MarginGroup, OpenLeg, group_of, open_legs, record_ste
 
 
 def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
-    """Let the LP vault take a leg over at mark for its fee. It pays what the group lacks. Return the steps left."""
+    """Let the LP vault take a leg over at mark for its fee. It pays the group's deficit. Return the steps left."""
     config, account = core.state.config, group.account
     position, side, leg = target
     code = position.product
@@ -82,8 +81,8 @@ def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micr
 def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> None:
     """Close a leg against the opposite positions with the highest scores, at its bankruptcy price.
 
-    What the group lacks is paid by what these have gained since the group was last healthy (`_gain`), in proportion to
-    what each closes as far as that goes, by no one's capital. What is then still lacking is the insurance's.
+    The counterparties pay the group's deficit from their gains since the group was last healthy (`_gain`). Each pays in
+    proportion to what it closes, up to its gain and never from capital. INSURANCE pays the rest.
     """
     account, (position, side, _) = group.account, target
     code, unit = position.product, core.risk_index.tables[position.product].unit
@@ -134,9 +133,8 @@ def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> 
 def _gain(core: Core, group: MarginGroup, other: VenueAccount, code: int, side: int, steps: int) -> int:
     """Return the most that closing so many steps of a counterparty may cost it at mark.
 
-    That is what they have gained since the liquidated group was last healthy, as far as all its positions together
-    have gained, never more than its equity. A position that was traded since then may not have had that gain: of it
-    only what is a profit counts.
+    That is their gain since the liquidated group was last healthy, at most the gain of all its positions together and
+    its equity. A position that was traded since then may not have had that gain: only the part that is a profit counts.
     """
     entry, position = core.state.liquidations[group.key], other.positions[code]
     leg = OpenLeg(position, side, position.long if side > 0 else position.short)
@@ -149,7 +147,7 @@ def _gain(core: Core, group: MarginGroup, other: VenueAccount, code: int, side: 
 
 
 def pay_isolated(core: Core, group: MarginGroup) -> None:
-    """Pay what an isolated position lacks from what the account's balance can spare, before others do."""
+    """Pay the deficit of an isolated position from the free part of the account's balance, before others do."""
     if group.product:
         lack = min(-group.figures(core).equity, spare(core, group.account))
         ledger.assign(core, group.account, group.account.positions[group.product], max(0, lack))
@@ -166,7 +164,7 @@ def settle_debt(core: Core, account: VenueAccount) -> None:
 
 
 def cover(core: Core, account: VenueAccount, position: Position | None, amount_micro: int) -> None:
-    """Let INSURANCE pay what a margin group lacks, if need be below 0, which is an event."""
+    """Let INSURANCE pay the deficit of a margin group. Its balance may fall below 0, which is an event."""
     insurance = core.state.accounts[ledger.INSURANCE]
     grant(core, insurance, account, position, amount_micro)
     if amount_micro and insurance.balance < 0:

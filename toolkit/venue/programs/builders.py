@@ -46,7 +46,7 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
 
 @handles("approveAgentToBuilder")
 def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Let a builder's agent place orders for the signing trader. What it had authorised before ends."""
+    """Let a builder's agent place orders for the signing trader. The trader's earlier authorisation ends."""
     trader = context.account.address
     agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
     cap = parts(action["maxFeeRate"], "maxFeeRate")
@@ -113,8 +113,8 @@ def active_grant(core: Core, trader: str) -> Grant | None:
 def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> int:
     """Return the builder fee of an order in parts of RATE.
 
-    Raises Refused: no authorisation by this trader (it may have ended, or the agent got another trader's, while the
-    order waited to be settled), another builder than the authorised one, above the cap, too many decimals.
+    Raises Refused without this trader's authorisation, for another builder, for a rate above the cap, and for too many
+    decimals. While the order waited, the authorisation may have ended, or the agent got another trader's.
     """
     grant = grant_of(core, context.signer)
     if grant is None or grant.trader != context.owner.address:

@@ -1,7 +1,7 @@
 """Referrals: who invited whom, rebates out of trading fees, and their daily payment.
 
-Every account has a code. An account is bound to one inviter, once. Of each trading fee the inviter gets 10–35 % by the
-volume of its network, and the inviter's inviter 5 %. Rebates wait in the venue's account REFERRALS and are paid at the
+Every account has a code. An account is bound to one inviter, once. The inviter gets 10–35 % of each trading fee, by the
+volume of its network. The inviter's inviter gets 5 %. Rebates wait in the venue's account REFERRALS and are paid at the
 turn of each UTC day [L].
 """
 
@@ -24,7 +24,7 @@ from ..risk.ledger import REFERRALS
 TIERS = ((0, 10), (1_000_000, 15), (5_000_000, 20), (25_000_000, 25), (100_000_000, 30), (500_000_000, 35))
 """(30-day network volume in USDC, per cent of the invitees' fees) [L]. The span of 10–35 % is published."""
 SECOND_TIER = 5
-"""Per cent of the fees of accounts that one's invitees invited."""
+"""Per cent of the fees of accounts that the inviter's invitees invited."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -118,7 +118,7 @@ def rate(core: Core, inviter: Referral) -> int:
 
 @process("referrals")
 def pay_out(core: Core, time: int) -> int:
-    """Pay what is due to every inviter, once a day."""
+    """Pay what is due to every inviter, once per day."""
     book, accounts = core.state.referrals, core.state.accounts
     for address, mine in book.accounts.items():
         for source, amount in mine.due.items():

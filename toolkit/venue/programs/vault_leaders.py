@@ -1,4 +1,4 @@
-"""What a vault's leader does: create and close vaults, move their cash, hand them over."""
+"""Actions of a vault's leader: create and close vaults, move their cash, hand them over."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("vaultRebalance")
 def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Move cash between a vault and its sub-vaults. From a vault to itself brings back what was set aside."""
+    """Move cash between a vault and its sub-vaults. A move from a vault to itself returns cash that was set aside."""
     check_currency(action)
     source, target = find(core, str(action["from"])), find(core, str(action["to"]))
     top = source.parent or source.address

@@ -2,10 +2,10 @@
 
 A vault's cash and positions are its own account. Its owner's agents trade it with `vaultAddress`. A share is
 worth net asset value / shares, where net asset value is the account's equity, the cash set aside for withdrawals, and
-the sub-vaults. Marks are up to 3 s old, so a deposit is valued at the higher and a withdrawal at the lower of that and
-what the book would pay for the positions. At withdrawal the leader gets 10 % of a depositor's gain over average cost.
-The LP vault takes over liquidations. It has no leader and locks deposits for 4 days. Source: docs/published.md,
-"Trading rules".
+the sub-vaults. Marks are up to 3 s old. So the positions are also valued at what the book would pay for them. Deposits
+use the higher of the two values and withdrawals the lower one. At withdrawal the leader gets 10 % of a depositor's gain
+over average cost. The LP vault takes over liquidations. It has no leader and locks deposits for 4 days. Source:
+docs/published.md, "Trading rules".
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SAMPLE_EVERY = 3_600_000
 """Milliseconds between two points of a vault's history [L]."""
 
 OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
-"""Vault actions that act for the signer's own account, whatever vaultAddress says."""
+"""Vault actions that act for the signer's own account, independently of vaultAddress."""
 
 
 def attach(core: Core) -> None:
@@ -253,7 +253,7 @@ def event_row(vault: Vault, event: VaultEvent) -> dict[str, Any]:
 
 @process("vaults")
 def sample(core: Core, time: int) -> int:
-    """Keep each open vault's value, share price and profit, once an hour."""
+    """Keep each open vault's value, share price and profit, once per hour."""
     for vault in core.state.vaults.values():
         if not vault.closed:
             now = value(core, vault)
@@ -309,6 +309,6 @@ def price(core: Core, vault: Vault) -> int:
 
 
 def worth(core: Core, vault: Vault, shares: int) -> int:
-    """Return what shares would bring in micro-USDC, before the leader's part."""
+    """Return the value of shares at redemption in micro-USDC, before the leader's part."""
     now = min(value(core, vault), value(core, vault, in_book=True))
     return max(0, now) * shares // vault.shares if vault.shares else 0

@@ -226,7 +226,7 @@ def _shown(path: str) -> str:
 GOODBYE = 2.0
 """Seconds a client that was disconnected has to read what is queued and the reason."""
 MESSAGE_SECONDS = 0.2
-"""Time that one client's messages may take at once."""
+"""Time that one client's messages may take in a burst."""
 _REASON = 120
 """Bytes of a close frame's reason, the protocol allows 123."""
 

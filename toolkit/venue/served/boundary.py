@@ -1,8 +1,8 @@
-"""Who may call a served venue: the checks of Host, Origin, content type and token, before a request is read.
+"""Access to a served venue: the checks of Host, Origin, content type and token, before a request is read.
 
-A browser sends what any page asks it to, also to this machine. Three things tell such a request from a client's: the
-name it was sent to (a rebound name is not the venue's), the origin of the page, and a content type that a page of
-another origin can't send without being asked first.
+A browser sends requests on behalf of any page, also to this machine. Three things distinguish them from a client's: the
+name in Host (a rebound name is not the venue's), the origin of the page, and the content type. A page of another origin
+can't send that content type without a preflight request.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Boundary:
             self._names.add(host.lower())
 
     def refuse(self, scope: Mapping[str, Any]) -> Answer | None:
-        """Return the answer to a request or WebSocket that is not let in, None for one that is."""
+        """Return the answer to a request or WebSocket that is not allowed, None for one that is."""
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
@@ -137,7 +137,7 @@ def new_token() -> str:
 class ServeSettings:
     """Settings of a server.
 
-    `hosts` are names it may be called by, besides the loopback names and the host it listens on. `origins` the origins
+    `hosts` are names it may be called by, in addition to loopback names and the host it listens on. `origins` are those
     of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everyone without
     it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address. A client has
     `head_seconds` for the head of a request, `body_seconds` for its body, and is disconnected after `idle_seconds`

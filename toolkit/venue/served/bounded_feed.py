@@ -17,7 +17,7 @@ MAX_PARTS = 64
 SHARE, FEW = 0.3, 10
 """Part of the time that all connections together may take, of which each has its part, but no more than one of FEW."""
 BURST_SECONDS = 0.02
-"""Time that one may take at once."""
+"""Time that a connection may take in a burst."""
 
 
 class Share:
@@ -51,14 +51,14 @@ class BoundedFeed(WebSocketsSansIOProtocol):
             self._read()
 
     async def receive(self) -> Any:
-        """Return the next event, and go on with what was not read yet."""
+        """Return the next event, and continue with what was not read yet."""
         event = await super().receive()
         if self._unread and not self.read_paused:
             self._plan(0.0)
         return event
 
     def resume_writing(self) -> None:
-        """Go on reading once the client has read what was written."""
+        """Continue reading once the client has read what was written."""
         super().resume_writing()
         self._plan(0.0)
 

@@ -1,6 +1,6 @@
 """HTTP connections within bounds: their number for each address, the time and size of a head, and a slice a turn.
 
-What arrives is read in pieces, one in each turn of the event loop, so that no client's data holds up the others'.
+Data is read in pieces, one in each turn of the event loop, so that no client's data delays the others'.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body. One that goes on long after its request was refused ends the connection."""
+        """Take a part of a body. A body that continues long after its request was refused ends the connection."""
         super().on_body(body)
         if self.cycle is not None and self.cycle.response_complete:
             self._dropped += len(body)
@@ -98,7 +98,7 @@ class BoundedHttp(HttpToolsProtocol):
                 self.transport.close()
 
     def on_response_complete(self) -> None:
-        """Go on with what was not read yet."""
+        """Continue with what was not read yet."""
         super().on_response_complete()
         self._answered = self.loop.time()
         if self._unread:

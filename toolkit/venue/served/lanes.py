@@ -74,7 +74,7 @@ class FairQueue:
 
 
 class Places:
-    """So many at once for each key. Further ones wait, in order."""
+    """A limited number of simultaneous holders for each key. Further ones wait, in order."""
 
     def __init__(self, count: int) -> None:
         self._count = count

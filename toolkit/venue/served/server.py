@@ -175,10 +175,10 @@ def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Eve
 
 
 def _report_descriptors(listener: socket.socket) -> Any:
-    """Return an exception handler that reports running out of file descriptors once a minute, not at every attempt.
+    """Return an exception handler that reports running out of file descriptors once per minute, not at every attempt.
 
     For each failed attempt asyncio plans to listen again after a second. When the server stops before, each of these
-    plans meets a closed socket, which is no error.
+    attempts finds a closed socket, which is no error.
     """
     last = -_QUIET
 

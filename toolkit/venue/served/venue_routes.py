@@ -1,4 +1,4 @@
-"""Paths of a served venue besides its queries: the accounts it names, its interface as documents, and its controls.
+"""Paths of a served venue other than its queries: the accounts it names, its interface as documents, and its controls.
 
 GET /control lists the controls, POST /control/<name> takes the arguments of one as a JSON object. These are never on
 the wire by default: a venue answers them only after `open_routes`.
@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 class ControlledVenue(Protocol):
-    """What the routes need of the venue."""
+    """The interface of the venue that the routes need."""
 
     @property
     def host(self) -> VenueHost: ...
