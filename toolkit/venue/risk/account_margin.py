@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
 
 class WalletFigures(NamedTuple):
-    """What an account has, micro-USDC."""
+    """An account's balance, equity and margins, in micro-USDC."""
 
     balance: int
     """Cash, isolated margins included."""

@@ -1,8 +1,8 @@
-"""What comes to the simulated market from outside: volatility, news and taker orders, drawn from the seed alone.
+"""External inputs of the simulated market: volatility, news and taker orders, drawn from the seed alone.
 
 Nothing here depends on what the venue's users do, so two runs of one seed differ only by what they did. Volatility is a
-product of components that last from minutes to days, each value drawn by its place: the past before genesis
-and the days after it are made by the same numbers. News and orders come in blocks, at any millisecond.
+product of components that last from minutes to days. Each value is drawn by its place, so the past before genesis and
+the days after it follow from the same parameters. News and orders come in blocks, at any millisecond.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MINUTES_ROOT_PPM = 37_947_332
 
 
 class FlowSource(NamedTuple):
-    """What decides the flow of one product. The fields from `clustering` on are those of its `Market`."""
+    """The parameters of the flow of one product. The fields from `clustering` on are those of its `Market`."""
 
     seed: int
     code: int
@@ -334,7 +334,7 @@ def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
 
 
 def _informed(source: FlowSource, times: Any, news: Any, end: int) -> list[Any]:
-    """Return the orders of those who hear some of the news before the makers do."""
+    """Return the orders of traders that see some of the news before the makers do."""
     import numpy as np
 
     word = words(mix(source.seed, source.code, 0x71), times)

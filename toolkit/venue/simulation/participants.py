@@ -1,12 +1,13 @@
 """The simulated market: its participants are accounts that trade with each other and with everyone else.
 
-Taker orders come at any millisecond, drawn from the seed (`flow`): noise, orders of those who had news before the
-makers, who follow a trend, who lower the makers' inventory, or who must close into a move. The makers (`quoting`)
-answer after their latencies, and every trade moves the index permanently by about the square root of its value.
+Taker orders come at any millisecond, drawn from the seed (`order_flow`). They are noise, informed orders (with news
+before the makers), orders that follow a trend or lower the makers' inventory, and forced closings. The makers
+(`quoting`) respond after their latencies. A trade moves the index permanently by about the square root of its value.
 
 The participants' trades with each other are computed without orders, and booked to their positions every few minutes.
-The orders of everyone else rest in a ladder of their own. Only a taker who gets as far as one of these meets them and
-the makers in the matching of everyone: what nobody reaches changes nothing. Off with the setting `market`.
+The orders of all other accounts rest in a separate ladder. A taker that reaches one of these is matched with them and
+the makers in the common matching. An order that is not reached changes nothing. The setting `market` can turn the
+market off.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _BOOK_MS = 5 * MINUTE_MS
 _REACH_PPM = 4_000
 """How far from the best price a taker buys or sells."""
 _EDGE_PPM = 20
-"""What news must be worth to those who hear them first."""
+"""Smallest advantage for which informed traders act on news."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -203,7 +204,7 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *,
 def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> tuple[int, int, int]:
     """Return the side, the value (micro-USDC) and the worst price in ticks of an order. Side 0: it stays away.
 
-    Those who follow a trend, hedge or must close trade like noise while they have no reason of their own.
+    Orders that follow a trend, hedge or must close are like noise while their reason is absent.
     """
     sim, reach = quoted.sim, _REACH_PPM
     kind, side, value = order
@@ -232,7 +233,8 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
 
 
 def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time: int) -> list[Level] | None:
-    """Return the makers' levels that an order meets, at least as many as it takes, None if it reaches someone else."""
+    """Return the makers' levels that an order reaches, at least those that it takes, None if it reaches others'
+    orders."""
     level = quotes.best(quoted, -side, time)
     behind, other = quoted.users.side(side).best, quoted.users.side(-side).best
     if level[1] >= steps and not (behind and (level[0] - behind) * side <= 0):
@@ -262,7 +264,7 @@ def _sweep(
     time: int,
     levels: list[Level],
 ) -> None:
-    """Trade with the makers of a folded book: what the matching would do with their orders, without making them."""
+    """Trade with the makers of a folded book, as the matching would with their orders, without making these orders."""
     sim, market = quoted.sim, quoted.market
     left, paid = steps, 0
     for price, there, number in levels:
@@ -344,9 +346,9 @@ def inventory_of(sim: SimulatedProduct) -> int:
 
 
 def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int, *, own: bool) -> None:
-    """Let the new trades of the matching move the index, with what each side has taken in all.
+    """Move the index by the new trades of the matching, with the total that each side has taken.
 
-    What others trade with each other moves nothing: the participants neither gave nor took it.
+    Trades among others move nothing, because the participants took no part in them.
     """
     sim, market = quoted.sim, quoted.market
     if market.trades == sim.seen:

@@ -31,13 +31,13 @@ _HALF_SPREAD_PPM = 60
 _RUN = 3
 """Trades in a row that are on one side."""
 _IMPACT_PPM = (30_000, 60_000)
-"""What the impact of trades adds to returns: always, and at volatility 1."""
+"""Part that the impact of trades adds to returns: the fixed part, and the part at volatility 1."""
 _WICK_PPM = 250_000
 """How far highs and lows reach beyond open and close at volatility 1, in parts of a minute's return."""
 
 
 class Past(NamedTuple):
-    """What decides the past of one product: prices in ticks, quantities in steps."""
+    """The parameters of the past of one product: prices in ticks, quantities in steps."""
 
     source: FlowSource
     genesis: int

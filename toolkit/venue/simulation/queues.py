@@ -37,7 +37,7 @@ class QueueModel(Protocol):
 
 @dataclass(frozen=True)
 class RiskAverse:
-    """Only trades bring an order forward. What is cancelled was behind it, as long as something is there."""
+    """An order moves forward only by trades. Cancelled quantity was behind it, as long as there was any."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
         """Subtract the trade."""
@@ -51,7 +51,7 @@ class RiskAverse:
 
 @dataclass(frozen=True)
 class Probability:
-    """What is cancelled was behind an order with probability weight(behind) / (weight(behind) + weight(ahead)).
+    """Cancelled quantity was behind an order with probability weight(behind) / (weight(behind) + weight(ahead)).
 
     `weight` grows with the quantity: a power, or the logarithm of 1 + quantity.
     """
