@@ -29,7 +29,7 @@ ExactAmount = str | int | Decimal
 """A number as exact text, an int or a Decimal, never a float."""
 
 LARGEST_BALANCE = 1_000_000_000
-"""Most that an account may begin with, in USDC. A thousand of them stay within what a venue takes."""
+"""Largest initial balance of an account, in USDC. A thousand of them stay within the venue's limit."""
 
 
 class ControllableVenue(Host, Protocol):
@@ -125,7 +125,7 @@ class Controls(Suggesting):
         self._do("resume", product=self._code(product))
 
     def open_recorded(self, products: Sequence[str | int], queue: str = "risk-averse") -> None:
-        """Let the market of products be what `play_recorded` is given. `queue` is the queue model of users' orders."""
+        """Begin a recorded market of products for `play_recorded`. `queue` is the queue model of users' orders."""
         codes = [self._code(one) for one in products] if isinstance(products, list | tuple) else products
         self._do("open_recorded", products=codes, queue=queue)
 

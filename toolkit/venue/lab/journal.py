@@ -126,7 +126,7 @@ class Journal:
             raise
 
     def append(self, commands: Sequence[Command]) -> None:
-        """Write commands, in one transaction. Raises VenueError when that fails. None must be applied then.
+        """Write commands in one transaction. Raises VenueError when that fails. No command must be applied then.
 
         While a dump is kept, slices of it are written as well: a group's commands are as many as single ones.
         """

@@ -84,7 +84,7 @@ def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
 
 
 def dump_start(applied: int) -> bytes:
-    """Return what the hash of a dump begins with."""
+    """Return the first bytes of the input to a dump's hash."""
     return b"%d:%d:" % (dump_format.FORMAT, applied)
 
 

@@ -217,7 +217,7 @@ class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One part of a liquidated position, where it went, and what it cost whom."""
+    """One part of a liquidated position, where it went, and the cost to each side."""
 
     id: int
     time: int

@@ -47,7 +47,7 @@ class Maker(msgspec.Struct, frozen=True):
     level_value_usdc: int
     """Value of the best level. Each further one is larger by a third of it."""
     refill_ms: int
-    """Time after which it has replaced what was taken."""
+    """Time after which it has replaced the taken steps."""
 
 
 class Scales(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class Market(msgspec.Struct, frozen=True):
     skew_ppm: int = 60
     """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
     informed_ppm: int = 250_000
-    """Part of the larger news that someone trades on before the makers have seen them."""
+    """Part of the larger news on which informed takers trade before the makers have seen it."""
     momentum_ppm: int = 90_000
     """Parts of the taker orders that follow the trend, that lower the makers' inventory, and that may be forced."""
     hedging_ppm: int = 80_000
@@ -144,7 +144,7 @@ class Market(msgspec.Struct, frozen=True):
 
     @staticmethod
     def scales(regime: str) -> Scales:
-        """Return what a regime multiplies."""
+        """Return the factors of a regime."""
         return SCALES[regime]
 
     def flow(self, symbol: str) -> ProductFlow:
@@ -271,7 +271,7 @@ class SimulatedProduct:
     booked: int = 0
     """When pending trades were last booked."""
     fronts: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Order of someone else, where makers quote ahead of it → price in ticks (negative: an ask), steps ahead of it."""
+    """Order of another account with makers ahead of it → price in ticks (negative: an ask), steps ahead of it."""
 
 
 class Simulation(msgspec.Struct):

@@ -194,7 +194,7 @@ class RecordedMarket(msgspec.Struct):
     queue: str = "risk-averse"
     """Queue model of the orders that wait among recorded ones."""
     fronts: dict[int, tuple[int, int]] = {}
-    """Order id → what is ahead of it and what was traded there since the level changed, in 1e-6 steps."""
+    """Order id → quantity ahead of it, and quantity traded there since the level changed, in 1e-6 steps."""
     marks: dict[int, int] = {}
     """Recorded mark prices in ticks. The venue computes the mark of any other product."""
     indexes: dict[int, int] = {}

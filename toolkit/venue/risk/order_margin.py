@@ -158,7 +158,7 @@ def _immediate_fill(
 
 
 def _fill_count(core: Core, account: VenueAccount, position: Position, side: int, quantity_steps: int) -> int:
-    """Return how many orders of other accounts so many steps would fill."""
+    """Return how many orders of other accounts `quantity_steps` would fill."""
     book = core.books[position.product]
     met = 0
     for level in book.asks if side > 0 else book.bids:

@@ -115,7 +115,7 @@ def pause(core: Core, product: int) -> None:
 
 @controls("resume")
 def resume(core: Core, product: int) -> None:
-    """Let a paused product trade again. The liquidations that waited for it continue."""
+    """Resume trading in a paused product. The liquidations that waited for it continue."""
     core.product(product)
     core.state.markets[product].paused = False
     core.risk_index.moved.setdefault(product, core.state.markets[product].mark)
@@ -215,13 +215,13 @@ def enable(core: Core, action: str) -> None:
 
 @controls("ban")
 def ban(core: Core, address: str) -> None:
-    """Let an account and its agents do nothing: they are answered 40281."""
+    """Ban an account and its agents: their actions are answered 40281."""
     _switch(core.state.laboratory.banned, arguments.address(address), True)
 
 
 @controls("unban")
 def unban(core: Core, address: str) -> None:
-    """Let an account act again."""
+    """Lift the ban of an account."""
     _switch(core.state.laboratory.banned, arguments.address(address), False)
 
 
@@ -239,7 +239,7 @@ def open_location(core: Core, peer: str = "") -> None:
 
 @controls("limit")
 def limit(core: Core, action: str, count: int, span: int) -> None:
-    """Let an address send `count` requests of an action in `span` ms, more are answered 40220."""
+    """Answer 40220 to an address after `count` requests of an action in `span` ms."""
     if count < 0 or span < 1:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:

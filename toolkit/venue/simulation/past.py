@@ -1,7 +1,7 @@
-"""The simulated market's past: candles, trades and funding rates before genesis, made by the numbers of its future.
+"""The simulated past: candles, trades and funding rates before genesis, from the same parameters as the future.
 
-Nothing of it is stored. A segment of 30 days is computed as arrays when someone asks, from the newest one back,
-because each begins where the one before it ends. The price at genesis is that of the venue.
+It is not stored. Segments of 30 days are computed as arrays on demand, from the newest one back, because each begins
+where the one before it ends. The price at genesis is that of the venue.
 """
 
 from __future__ import annotations

@@ -123,12 +123,12 @@ class Quoted:
         sim.pressure = max(min(sim.pressure + fades, PARTS // 50), -PARTS // 50)
 
     def advance_places(self, price: int, steps: int) -> None:
-        """Let the orders that wait at a price (negative: an ask) move forward by what was traded ahead of them."""
+        """Move the orders that wait at a price (negative: an ask) forward by the steps traded ahead of them."""
         places = ((name, at, ahead - steps * (at == price)) for name, (at, ahead) in self.sim.fronts.items())
         self.sim.fronts = {name: (at, ahead) for name, at, ahead in places if ahead > 0}
 
     def forget_quotes(self) -> None:
-        """Compute the quotes again when they are next asked for, because what they follow changed."""
+        """Compute the quotes again when they are next read, because their inputs changed."""
         self.quotes = self.top = None
 
 

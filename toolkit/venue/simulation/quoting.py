@@ -100,7 +100,7 @@ class Quotes:
         return block.orders[at]
 
     def hear(self, quoted: Quoted, time: int) -> None:
-        """Let the news up to and including a time (ms) move the index."""
+        """Move the index by the news up to and including a time (ms)."""
         sim = quoted.sim
         if time < quoted.next_news:
             if sim.time < time:
@@ -280,7 +280,7 @@ class Quotes:
     def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
         """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
 
-        That is so while all makers see about the same price, which is much cheaper to know than everyone's quotes.
+        That is so while all makers see about the same price. This is much cheaper to know than all makers' quotes.
         """
         kept = quoted.top
         if kept is not None and kept[0] == time:
@@ -421,7 +421,7 @@ class Quotes:
             self.core.events.append(ev.BookChange(code, 0, 0, 0, quoted.market.sequence))
 
     def settle(self) -> None:
-        """Fold all books, and let the news up to the present move every index."""
+        """Fold all books, and move every index by the news up to the present."""
         self.fold()
         for quoted in self.products.values():
             self.hear(quoted, self.core.state.time)
@@ -453,7 +453,7 @@ class Quotes:
         return [order for order in quoted.shown if order.id in accounts[order.address].orders]
 
     def keep_places(self, quoted: Quoted, time: int) -> None:
-        """Let the orders that wait behind the makers move forward where these show less than was ahead of them."""
+        """Move waiting orders forward where the makers show less than was ahead of them."""
         shown = Counter[int]()
         for side in (1, -1):
             for price, steps, _ in self.side(quoted, side, time):
@@ -462,7 +462,7 @@ class Quotes:
         quoted.sim.fronts = {name: (price, ahead) for name, price, ahead in places if ahead}
 
     def next_change(self, quoted: Quoted, time: int) -> int:
-        """Return when the makers' quotes may next change, in ms: by news, what they have seen late, refills, a tick."""
+        """Return when the makers' quotes may next change, in ms: by news, late views, refills or a tick."""
         self.hear(quoted, time)
         block = self.place(quoted, time)
         at = (time - quoted.number * order_flow.BLOCK_MS) // order_flow.QUEUE_MS + 1
@@ -488,7 +488,7 @@ class Quotes:
                     self.take(state, side, taken, time, maker)
 
     def take(self, state: MakerState, side: int, steps: int, time: int, maker: Maker) -> None:
-        """Note that so many more steps of a maker's side were taken. It fills up after its time."""
+        """Record that `steps` more of a maker's side were taken. The maker refills it after `refill_ms`."""
         taken = taken_of(state, side, time) + steps
         if side > 0:
             state.taken_bids, state.bids_until = taken, time + maker.refill_ms

@@ -164,7 +164,7 @@ class _Player:
                     self._fill(order, order.leaves)
 
     def _trade(self, taker: int, price: int, steps: int) -> None:
-        """Let a recorded trade meet the users' orders that it reaches, and publish what is left of it."""
+        """Fill the users' orders that a recorded trade reaches, and publish the rest of the trade."""
         left = steps
         ladder = self.book.side(-taker)
         for level in list(ladder.within(price)):

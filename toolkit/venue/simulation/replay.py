@@ -88,7 +88,7 @@ class House:
         self._quotes = 0
 
     def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> VenueOrder:
-        """Rest an order of `side` at `price` behind what rests there. Take it away with `withdraw`."""
+        """Place an order of `side` at `price`, behind others there. Remove it with `withdraw`."""
         self._quotes -= 1
         order = VenueOrder(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
         order.priority = self.core.state.last_priority
@@ -98,7 +98,7 @@ class House:
         return order
 
     def withdraw(self, quote: VenueOrder) -> None:
-        """Take away what is left of a quote."""
+        """Remove the open steps of a quote."""
         if quote.id in self.account.orders:
             self.core.books[quote.product].side(quote.side).remove(quote)
             lifecycle.count_resting(self.core, self._position(quote.product), quote, -quote.leaves)
@@ -107,7 +107,7 @@ class House:
             self._quotes = 0
 
     def hit(self, code: int, side: int, price: int, quantity: int) -> int:
-        """Trade up to `quantity` against what rests at `price` or better. Return the steps that were filled."""
+        """Trade up to `quantity` against the orders that rest at `price` or better. Return the filled steps."""
         core, account = self.core, self.account
         order = VenueOrder(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
         position = self._position(code)

@@ -197,7 +197,7 @@ def _publish_level(core: Core, order: VenueOrder, total_steps: int) -> None:
 
 
 def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
-    """Cancel what is left of a live order."""
+    """Cancel the open steps of a live order."""
     position = account.positions[order.product]
     if order.priority:
         remove_from_book(core, position, order)

@@ -133,7 +133,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
 
 
 def _check_same(order: VenueOrder, spec: Spec) -> None:
-    """Refuse a replacement that changes what it may not."""
+    """Refuse a replacement that changes a fixed field."""
     same = {
         "ordSide": (order.side, order.closing) == (spec.side, spec.closing),
         "ordType": order.type == spec.type,
@@ -277,8 +277,8 @@ def crosses(core: Core, order: VenueOrder) -> bool:
 def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
     """Return the orders that a triggered TP or SL of a bracket cancels.
 
-    These are its twin, if that was triggered before, and the rest of the main order, which would open again what the
-    exit closes.
+    These are its twin, if that was triggered before, and the rest of the main order. That would open again the steps
+    that the exit closes.
     """
     if not order.group:
         return []
@@ -288,7 +288,7 @@ def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
 
 
 def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
-    """Reduce a triggered reduce-only order to what it may close. While it waits there is something."""
+    """Reduce a triggered reduce-only order to the steps that it may close. While it waits there is a position."""
     leg = closing_leg(account, account.positions[order.product], order.side, order.closing)
     assert leg is not None
     most_steps = size_steps = leg.size
