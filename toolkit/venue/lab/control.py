@@ -29,11 +29,11 @@ ExactAmount = str | int | Decimal
 """A number as exact text, an int or a Decimal, never a float."""
 
 LARGEST_BALANCE = 1_000_000_000
-"""Most that an account may begin with, in USDC. A thousand of them stay within what a venue takes."""
+"""Largest initial balance of an account, in USDC. A thousand of them stay within the venue's limit."""
 
 
 class ControllableVenue(Host, Protocol):
-    """What the controls need of the venue."""
+    """The parts of the venue that the controls use."""
 
     @property
     def faults(self) -> Faults: ...
@@ -44,10 +44,10 @@ class ControllableVenue(Host, Protocol):
 class Controls(Suggesting):
     """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
-    Each is a command of the venue: it is journaled, and a revert undoes it. (Faults are none: they act on requests and
-    messages.) All raise VenueError when the venue refuses them, and InputError, before there is a command, for
-    arguments that no command can have: a float or a non-number as an amount, a text that is not an address (or whose
-    mixed case breaks EIP-55), a product that is not listed.
+    Each is a command of the venue: it is journaled, and a revert undoes it. Faults are not commands: they act on
+    requests and messages. All raise VenueError when the venue refuses them. They raise InputError, before there is a
+    command, for arguments that no command can have. These are a float or a non-number as an amount, a text that is not
+    an address (or whose mixed case breaks EIP-55), and a product that is not listed.
     """
 
     def __init__(self, venue: ControllableVenue) -> None:
@@ -125,7 +125,7 @@ class Controls(Suggesting):
         self._do("resume", product=self._code(product))
 
     def open_recorded(self, products: Sequence[str | int], queue: str = "risk-averse") -> None:
-        """Let the market of products be what `play_recorded` is given. `queue` is the queue model of users' orders."""
+        """Begin a recorded market of products for `play_recorded`. `queue` is the queue model of users' orders."""
         codes = [self._code(one) for one in products] if isinstance(products, list | tuple) else products
         self._do("open_recorded", products=codes, queue=queue)
 
@@ -218,8 +218,8 @@ class Controls(Suggesting):
     def limit(self, action: str, count: int, span: Span = "1s") -> None:
         """Answer 40220 after `count` requests of an action in `span`, counted for each account.
 
-        `action` "info" means all queries together, counted for each peer. "" means every action without a limit of its
-        own.
+        `action` "info" means all queries together, counted for each peer. "" means every action that has no separate
+        limit.
         """
         self._do("limit", action=action, count=count, span=milliseconds(span))
 
@@ -255,7 +255,7 @@ class Controls(Suggesting):
         return self._venue.faults.add(text, **settings)
 
     def clear_faults(self) -> None:
-        """Disarm all faults. A late request still arrives at its time. What was frozen arrives now."""
+        """Disarm all faults. A late request still arrives at its time. Frozen messages arrive now."""
         self._venue.faults.clear()
 
     def state_hash(self) -> str:

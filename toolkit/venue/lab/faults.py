@@ -1,11 +1,11 @@
 """Scripted faults of requests and of the feed: a bad day on demand, the same each time.
 
-    venue.control.add_fault("lose-answer", action="placeOrder", after=2)  # executes the third order, loses its answer
-    with venue.control.add_fault("status", status=503, path="/info/*", count=None): ...
-    toolkit venue --fault "lose-request chance=0.05 count=all" --fault "feed-cut channel=orderBook after=100"
+- `venue.control.add_fault("lose-answer", action="placeOrder", after=2)` executes the third order, loses its answer
+- `with venue.control.add_fault("status", status=503, path="/info/*", count=None): ...`
+- `toolkit venue --fault "lose-request chance=0.05 count=all" --fault "feed-cut channel=orderBook after=100"`
 
-Each matching request or message is counted. `chance` is drawn from a generator that each fault seeds for itself. Faults
-with an `action` or `account` trigger once those are known: after the signature check, before the command is applied.
+Each matching request or message is counted. Each fault draws `chance` from a generator with its own seed. Faults with
+an `action` or `account` trigger once those are known: after the signature check, before the command is applied.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ KINDS = {**BEFORE, **AFTER, **FEED}
 """Every kind of fault and what it does."""
 
 _ACCOUNTS = ("userAddr", "userAddress", "user", "wallet")
-"""Parameters of queries that name the account that is asked about."""
+"""Parameters of queries that name the queried account."""
 _BROKEN = {
     "refuse": "refused",
     "lose-request": "timeout",
@@ -68,7 +68,7 @@ _BROKEN = {
 
 
 class FaultyVenue(Host, Protocol):
-    """What faults need of the venue."""
+    """The parts of the venue that faults use."""
 
     @property
     def feed(self) -> Hub: ...
@@ -78,10 +78,10 @@ class FaultyVenue(Host, Protocol):
 class Fault(AbstractContextManager["Fault"]):
     """One armed fault. As a context manager it is removed at the end of the block.
 
-    Attributes: `kind`, what it matches: `path` (with * and ?), `action`, `account` (master, signer, or the account a
-    query asks about), `peer`, `channel` ("" for all), `after` (matches that still pass first), `count` (how often it
-    triggers, None for always), `chance` (of each match, 0 to 1), `delay` (ms), `status` (HTTP), `code` (of the venue),
-    `struck` (how often it has triggered).
+    Attributes: `kind` (see `KINDS`). The fault matches by `path` (with * and ?), `action`, `account` (master, signer,
+    or the account of a query), `peer` and `channel` ("" for all). `after` is the number of matches that still pass
+    first. `count` is how often it triggers (None for always), `chance` its probability at each match. `delay` is in ms,
+    `status` an HTTP status, `code` a code of the venue. `struck` is how often it has triggered.
     """
 
     kind: str
@@ -185,7 +185,7 @@ class ArmedFaults:
 
 
 class RequestFaults(ArmedFaults):
-    """The faults of requests, `gateway.RequestInterceptor` says when each method is called."""
+    """The faults of requests. `gateway.RequestInterceptor` says when each method is called."""
 
     def __init__(self, venue: FaultyVenue) -> None:
         super().__init__(venue)
@@ -210,7 +210,7 @@ class RequestFaults(ArmedFaults):
         self._before(incoming, needs_sender=True)
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer as the faults leave it, `again` executes the same request a second time."""
+        """Return the answer as the faults leave it. `again` executes the same request a second time."""
         for fault in self._triggered(AFTER, lambda fault: _matches(fault, incoming)):
             answer = _altered(fault, answer, again)
         return answer
@@ -281,7 +281,7 @@ class FeedFaults(ArmedFaults):
         self._held: list[tuple[FeedConnection, Subject | None, str]] = []
 
     def add(self, kind: str, *, channel: str = "", peer: str = "", after: int = 0, count: int | None = 1) -> Fault:
-        """Arm a fault: drop, duplicate, skip, freeze or cut. Raises InputError for another kind."""
+        """Arm a fault of kind `drop`, `duplicate`, `skip`, `freeze` or `cut`. Raises InputError for another kind."""
         if f"feed-{kind}" not in FEED:
             kinds = tuple(known.removeprefix("feed-") for known in FEED)
             raise InputError(f"fault {kind!r} is none of {', '.join(kinds)}", field="kind", value=kind, nearest=kinds)
@@ -312,7 +312,7 @@ class FeedFaults(ArmedFaults):
     # called by the hub, under the lock
 
     def skipped(self, subject: Subject) -> int:
-        """Return how many sequence numbers to leave out before the next increment of a subject, whoever its peers."""
+        """Return how many sequence numbers to leave out before the next increment of a subject, for all peers."""
         return sum(1 for _ in self.triggered(("feed-skip",), lambda fault: fault.channel in ("", subject.channel.type)))
 
     def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> list[str]:
@@ -365,8 +365,8 @@ class Faults:
     def add(self, text: str, **settings: Any) -> Fault:
         """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.
 
-        The settings may stand in the text: "lose-answer action=placeOrder after=2 count=all". `delay` is a span
-        like "2s". Raises InputError for an unknown kind and for settings that don't go together.
+        The settings may be part of the text: "lose-answer action=placeOrder after=2 count=all". `delay` is a span like
+        "2s". Raises InputError for an unknown kind and for settings that don't go together.
         """
         kind, *words = text.split() or [""]
         given = {name: _value(name, value, text) for name, _, value in (word.partition("=") for word in words)}
@@ -384,7 +384,7 @@ class Faults:
         return fault
 
     def clear(self) -> None:
-        """Disarm all faults. A late request still arrives at its time. What was frozen arrives now."""
+        """Disarm all faults. A late request still arrives at its time. Frozen messages arrive now."""
         self.requests.clear()
         self.feed.clear()
 

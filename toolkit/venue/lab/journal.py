@@ -126,7 +126,7 @@ class Journal:
             raise
 
     def append(self, commands: Sequence[Command]) -> None:
-        """Write commands, in one transaction. Raises VenueError when that fails. None must be applied then.
+        """Write commands in one transaction. Raises VenueError when that fails. No command must be applied then.
 
         While a dump is kept, slices of it are written as well: a group's commands are as many as single ones.
         """
@@ -164,7 +164,7 @@ class Journal:
             self._begin_dump(core)
 
     def _spill(self, core: Core) -> bool:
-        """Write a full chunk of old records, and let go of them. Return False when there was none."""
+        """Write a full chunk of old records, and drop it from memory. Return False when there was none."""
         for holder, name in core.state.history.lists():
             keyed = isinstance(holder, dict)
             records = holder[name] if keyed else getattr(holder, name)

@@ -2,8 +2,8 @@
 
 A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. A dump is kept
 in slices, which are written between entries. Its hash is part of the chain where the last of them was written. Only the
-latest dump itself is there. The file uses a rollback journal, not a write-ahead log: then one file holds everything
-that was committed and damage to it shows, whereas SQLite drops the torn end of a write-ahead log silently.
+latest dump itself is there. The file uses a rollback journal, not a write-ahead log. So one file holds everything that
+was committed, and damage to it shows. SQLite would drop the torn end of a write-ahead log silently.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SCHEMA = "bba473f8ae7ad252"
 """Hash of the fields of commands and genesis. tests/test_persisted_formats.py says what to do on a change."""
 
 Sync = Literal["full", "os"]
-"""What "written" means: "full" waits for the disk, so that a power cut loses nothing, "os" waits for the operating
-system, so that a crash or kill of this process loses nothing. It is many times faster."""
+"""Entries are written to the disk with "full", which survives a power failure. With "os" they are written to the
+operating system only. This survives a crash or kill of this process and is many times faster."""
 
 PROGRESS = 100_000
 """Steps of SQLite's machine between two chances for a signal's handler to run, some milliseconds."""
@@ -84,7 +84,7 @@ def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
 
 
 def dump_start(applied: int) -> bytes:
-    """Return what the hash of a dump begins with."""
+    """Return the first bytes of the input to a dump's hash."""
     return b"%d:%d:" % (dump_format.FORMAT, applied)
 
 
@@ -259,7 +259,7 @@ def _check(entry: Entry, expected: int, chain: bytes) -> None:
 
 
 def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
-    """Return the intact entries from the beginning with the dumps between them, as far as SQLite can read.
+    """Return the intact entries from the beginning that SQLite can read, with the dumps between them.
 
     Raises VenueError if another venue uses the file.
     """

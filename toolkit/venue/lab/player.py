@@ -29,7 +29,7 @@ class TapeLike(Protocol):
 
 
 class RecordedEvents(Protocol):
-    """What can be replayed: `toolkit.research.data.Events`."""
+    """A recording that can be replayed: `toolkit.research.data.Events`."""
 
     symbol: str
     tick_size: Decimal

@@ -15,18 +15,18 @@ LOCK_SECONDS = 0.1
 STEP_SECONDS = 0.05
 """How long a step of catching up or of an advance holds the venue's lock, in about."""
 PAUSE_SECONDS = 0.001
-"""Pause between two steps: without one, the thread that lets go of the lock usually takes it again itself."""
+"""Pause between two steps. Without it, the thread that releases the lock usually acquires it again."""
 FIRST_STEP_MS = 900_000
 
 
 class Alarm(Protocol):
-    """What wants to act at a moment of the venue's time: a program whose time moves by `advance` only."""
+    """A program that acts at a moment of the venue's time, if that time moves by `advance` only."""
 
     def due_ms(self) -> int | None:
         """Return the next moment in Unix ms, None without one."""
 
     def ring(self) -> None:
-        """Act, called at that moment, outside the lock. Never raises but what interrupts."""
+        """Act at that moment. The lock is not held. Raises nothing except interrupts."""
 
 
 class Alarms(list[Alarm]):
@@ -37,7 +37,7 @@ class Alarms(list[Alarm]):
         return min([target_ms, *(due for one in self if (due := one.due_ms()) is not None and due > now_ms)])
 
     def ring(self, now_ms: int) -> bool:
-        """Let those act whose moment has come, and return whether there was one."""
+        """Ring every alarm that is due, and return whether there was one."""
         ringing = [one for one in self if (due := one.due_ms()) is not None and due <= now_ms]
         for one in ringing:
             one.ring()

@@ -58,7 +58,7 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     whole: bool = False
     """True once an exit of quantity 0 has triggered: at every try it closes what the position then is."""
     tried: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """What a triggered exit that stays armed last found too little in: see `trading.lifecycle.prospects`."""
+    """The market state at the last failed try of a triggered exit. See `trading.lifecycle.prospects`."""
     group: int = 0
     """Bracket it belongs to (id of the main order, which has it too), 0 = none. Its TP and SL cancel each other."""
     cover: int = 0
@@ -200,7 +200,7 @@ class VenueAccount:
     volumes: dict[int, int] = field(default_factory=dict)
     """UTC day number → traded notional, micro-USDC, for fee tiers."""
     maker_rate: int | None = None
-    """Fee rates of its own, parts of RATE, None = by volume."""
+    """The account's own fee rates, parts of RATE, None = by volume."""
     taker_rate: int | None = None
     faucet_time: int = 0
     """Last faucet claim, 0 = never."""

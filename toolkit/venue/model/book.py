@@ -111,7 +111,7 @@ class Book:
 
 
 class LazyBooks(Protocol):
-    """What stands in for books whose orders are only made when someone looks: the simulated market."""
+    """Replaces books whose orders are only made when they are read: the simulated market."""
 
     def unfold(self, code: int) -> Book | None: ...
     def top(self, code: int) -> tuple[int, int]: ...
@@ -155,12 +155,12 @@ class Books(dict[int, Book]):
             self.lazy.fold()
 
     def tell(self) -> None:
-        """Tell the feed that the computed levels may have changed, by time or an intervention."""
+        """Notify the feed that the computed levels may have changed, by time or an intervention."""
         if self.lazy is not None:
             self.lazy.tell()
 
     def settle(self) -> None:
-        """Fold everything, and bring what is computed on demand to the present: the form in which states are equal."""
+        """Fold everything, and compute on-demand values up to the present. Equal states are then identical."""
         if self.lazy is not None:
             self.lazy.settle()
 
@@ -172,8 +172,8 @@ FEW = 1_000
 class Triggers:
     """Six heaps: rising and falling triggers by last, mark and index price.
 
-    An entry whose order ended or changed stays until its price is reached or there are more than `limit` entries,
-    because removing it from the middle of a heap would cost more. The caller of `due` therefore checks each order.
+    An entry whose order ended or changed stays until its price is reached or there are more than `limit` entries.
+    Removing it from the middle of a heap would cost more. The caller of `due` therefore checks each order.
     """
 
     __slots__ = ("_heaps", "entries", "limit", "met", "retrying")

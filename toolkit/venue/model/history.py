@@ -41,8 +41,8 @@ class LedgerEntry(NamedTuple):
 
 
 class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One movement of cash in double entry, in micro-USDC: an entry of the payer, one of the receiver, and one of the
-    venue's rounding account when the payer's amount was rounded up and the receiver's down."""
+    """One movement of cash in double entry, in micro-USDC. The payer and the receiver each have an entry. The venue's
+    rounding account has one too when the payer's amount was rounded up and the receiver's down."""
 
     id: int
     time: int
@@ -217,7 +217,7 @@ class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One part of a liquidated position, where it went, and what it cost whom."""
+    """One part of a liquidated position, where it went, and the cost to each side."""
 
     id: int
     time: int
@@ -236,7 +236,7 @@ class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
     counterpart: str
     """Account that took it, "" in the book."""
     equity: int
-    """Of the position's margin group before it."""
+    """Equity of the position's margin group before it."""
     paid: int
     """Amount the LP vault or INSURANCE paid so that the group did not end below zero."""
     tx_hash: str
@@ -270,7 +270,7 @@ class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """txCode, 0 = success."""
     message: str
     data: dict[str, Any] | None = None
-    """What the action returned, where its answer came before that. The order events have the results of orders."""
+    """Data returned by an action that took effect after its answer. The order events have the results of orders."""
 
 
 class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):

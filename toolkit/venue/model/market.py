@@ -1,6 +1,6 @@
 """`Market`: every number of the simulated market, as one value that can be varied and is saved with the venue.
 
-The state of such a market (index, makers and takers of each product) stands below it.
+The state of such a market (index, makers and takers of each product) is defined below it.
 
 Units are in the names: ppm are millionths, a "log" is a natural logarithm in millionths, values are in USDC.
 """
@@ -27,7 +27,7 @@ class ProductFlow(msgspec.Struct, frozen=True):
     common_ppm: int = 800_000
     """Correlation of its index with the one factor that all products share."""
     orders_a_minute_ppm: int = 2_200_000
-    """Clusters of taker orders a minute, in millionths: 2,200,000 are 2.2, with two orders each on average, and one."""
+    """Clusters of taker orders per minute beyond the first one, in millionths. A cluster has two orders on average."""
     order_value_usdc: int = 550
     """Median value of a taker order."""
 
@@ -38,7 +38,7 @@ class Maker(msgspec.Struct, frozen=True):
     latency_ms: int
     """Time from news or a trade to its new quotes."""
     pull_ms: int
-    """Time after which it has taken back those that stand in the way, at most `latency_ms`."""
+    """Time after which it has cancelled the quotes that news or a trade made stale, at most `latency_ms`."""
     half_spread_ppm: int
     """Distance of its best quote from its fair price in a market of usual heat."""
     gap_ppm: int
@@ -47,11 +47,11 @@ class Maker(msgspec.Struct, frozen=True):
     level_value_usdc: int
     """Value of the best level. Each further one is larger by a third of it."""
     refill_ms: int
-    """Time after which it has replaced what was taken."""
+    """Time after which it has replaced the taken steps."""
 
 
 class Scales(msgspec.Struct, frozen=True):
-    """What a regime multiplies, in millionths of the usual."""
+    """The factors of a regime, in millionths of the usual."""
 
     volatility: int = 1_000_000
     flow: int = 1_000_000
@@ -72,7 +72,7 @@ class Market(msgspec.Struct, frozen=True):
     """Every number of the simulated market. `Market.named("stressed")` is one that is ready. `vary` changes some.
 
     `products` has the numbers of single products by symbol. The others have those of `ProductFlow()`. `regime` scales
-    volatility, flow, jumps, spread, depth and premium, `venue.control.market(regime)` changes it while the venue runs.
+    volatility, flow, jumps, spread, depth and premium. `venue.control.market(regime)` changes it while the venue runs.
     """
 
     regime: str = "usual"
@@ -109,15 +109,15 @@ class Market(msgspec.Struct, frozen=True):
     skew_ppm: int = 60
     """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
     informed_ppm: int = 250_000
-    """Part of the larger news that someone trades on before the makers have seen them."""
+    """Part of the larger news on which informed takers trade before the makers have seen it."""
     momentum_ppm: int = 90_000
     """Parts of the taker orders that follow the trend, that lower the makers' inventory, and that may be forced."""
     hedging_ppm: int = 80_000
     forced_ppm: int = 60_000
     permanent_ppm: int = 32
-    """How far a surprising order of 1,000 USDC moves the index permanently, it grows with the value's square root."""
+    """How far a surprising order of 1,000 USDC moves the index permanently. It grows with the value's square root."""
     transient_ppm: int = 16
-    """How far it moves the makers' prices besides, for a while."""
+    """How far it also moves the makers' prices, for a while."""
     recovery_ticks: int = 40
     """Ticks of 3 s in which a transient move falls to a third."""
     premium_ppm: int = 620
@@ -144,7 +144,7 @@ class Market(msgspec.Struct, frozen=True):
 
     @staticmethod
     def scales(regime: str) -> Scales:
-        """Return what a regime multiplies."""
+        """Return the factors of a regime."""
         return SCALES[regime]
 
     def flow(self, symbol: str) -> ProductFlow:
@@ -219,7 +219,7 @@ class MakerState:
     """One maker in one product. Quantities in steps."""
 
     taken_bids: int = 0
-    """What was taken of its bids since it last filled them up, best first, and when it does so again (ms)."""
+    """Steps taken of its bids since it last refilled them, best first, and when it refills them next (ms)."""
     bids_until: int = 0
     taken_asks: int = 0
     asks_until: int = 0
@@ -240,7 +240,7 @@ class SimulatedProduct:
     traded: int
     """Orders up to and including this time have come."""
     ticked: int
-    """What it last gave as oracle price, in ticks. Another oracle price is someone else's."""
+    """Its last oracle price, in ticks. An oracle price that differs has another source."""
     seen: int = 0
     """Public trades whose impact is in the index."""
     regime: str = "usual"
@@ -249,13 +249,13 @@ class SimulatedProduct:
     heat: int = 0
     """Mean size of the latest news."""
     pressure: int = 0
-    """Distance of the makers' prices from index and premium after trades, it fades."""
+    """Distance of the makers' prices from index and premium after trades. It fades."""
     basis: int = 0
     """Premium over the index that comes from outside."""
     surprise: int = 0
-    """Mean of the participants' latest sides, millionths: what of the next one is expected."""
+    """Mean of the participants' latest sides, millionths: the expected part of the next one."""
     flow: int = 0
-    """What others have lately bought, less sold, from the participants, in thousandths of USDC, it fades."""
+    """Recent purchases less sales of others from the participants, in thousandths of USDC. It fades."""
     hedged: int = 0
     """Steps of the makers' inventory that they have from others than the participants, and hedge elsewhere."""
     trend: int = 0
@@ -271,7 +271,7 @@ class SimulatedProduct:
     booked: int = 0
     """When pending trades were last booked."""
     fronts: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Order of someone else, where makers quote ahead of it → price in ticks (negative: an ask), steps ahead of it."""
+    """Order of another account with makers ahead of it → price in ticks (negative: an ask), steps ahead of it."""
 
 
 class Simulation(msgspec.Struct):

@@ -72,7 +72,7 @@ class RiskIndex:
         holders: product code → accounts that hold a position in it, by address.
         clients: product code → addresses of those of them that are not the venue's own.
         bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
-        loosened: (account, position, order side) whose resting orders may have to be cut when the matching is over.
+        loosened: (account, position, order side) whose resting orders may have to be reduced after the matching.
         touched: accounts whose balance or position changed since the last liquidation check.
         moved: products whose mark changed since then → the mark before.
         rates: address → (UTC day, maker rate, taker rate) by volume, (−1 = the product's own).
@@ -124,7 +124,7 @@ class RiskIndex:
 
 
 def whole(number: Decimal, name: str) -> int:
-    """Return an exact whole number, InputError when it has a fraction, because it could not be booked exactly."""
+    """Return an exact whole number. Raises InputError for a fraction, because it could not be booked exactly."""
     if number != int(number):
         raise InputError(f"{name} is finer than the venue counts ({number})", field=name, value=str(number))
     return int(number)

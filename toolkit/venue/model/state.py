@@ -4,8 +4,8 @@ Only ints, strings, bools, None and containers of them. Units: prices in ticks, 
 micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths. Addresses are
 lower-case 0x text. The Core keeps what can be rebuilt from it (books, trigger queues, Product objects).
 
-Vault shares are counted in millionths. Rules that need state add a class of their own here, and a field with a default
-to `State`.
+Vault shares are counted in millionths. Rules that need state add a separate class here, and a field with a default to
+`State`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Approval(msgspec.Struct):
 
 
 class Grant(msgspec.Struct):
-    """One approveAgentToBuilder: the builder's `agent` may place orders for `trader`, for at most `cap` a fill."""
+    """One approveAgentToBuilder: the builder's `agent` may place orders for `trader`, for at most `cap` per fill."""
 
     id: int
     trader: str
@@ -109,7 +109,7 @@ class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
     amount: int
     shares: int
     price: int
-    """Of a share after it, micro-USDC, when it ended the last shares, what these got."""
+    """Price of a share after it, micro-USDC. If the event ended the last shares, the price that was paid for them."""
     fee: int = 0
     """The leader's part of the gain."""
 
@@ -194,9 +194,9 @@ class RecordedMarket(msgspec.Struct):
     queue: str = "risk-averse"
     """Queue model of the orders that wait among recorded ones."""
     fronts: dict[int, tuple[int, int]] = {}
-    """Order id → what is ahead of it and what was traded there since the level changed, in 1e-6 steps."""
+    """Order id → quantity ahead of it, and quantity traded there since the level changed, in 1e-6 steps."""
     marks: dict[int, int] = {}
-    """Recorded mark prices in ticks. A product without one has the venue's own."""
+    """Recorded mark prices in ticks. The venue computes the mark of any other product."""
     indexes: dict[int, int] = {}
 
 
@@ -219,7 +219,7 @@ class Laboratory(msgspec.Struct):
     limits: dict[str, Limit] = {}
     """Action type, "info" or "" (each action without its own) → limit of each address (code 40220)."""
     scripts: dict[int, list[tuple[int, int]]] = {}
-    """Product → future (time, oracle price in ticks), in order, price 0 releases the oracle."""
+    """Product → future (time, oracle price in ticks), in order. A price of 0 releases the oracle."""
 
 
 @dataclass(slots=True)
@@ -293,7 +293,7 @@ class State:
     genesis_time: int
     time: int
     block_ms: int
-    """Length of a block, height = 1 + (time − genesis_time) // block_ms."""
+    """Length of a block. The height is 1 + (time − genesis_time) // block_ms."""
     products: dict[int, dict[str, Any]]
     """ProductMeta rows by code, in wire names. `Core.products` has the Product objects."""
     margin_tables: dict[int, list[dict[str, str]]]
@@ -315,7 +315,7 @@ class State:
     """Position in History.transactions where the open block begins."""
     config: Config = field(default_factory=Config)
     deposits: int = 0
-    """All money that ever came in from outside, micro-USDC, and that left."""
+    """All money that ever came in from outside, and below all money that left, in micro-USDC."""
     withdrawals: int = 0
     liquidations: dict[str, Liquidation] = field(default_factory=dict)
     """Liquidations in progress, by "address:product"."""

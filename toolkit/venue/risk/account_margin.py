@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
 
 class WalletFigures(NamedTuple):
-    """What an account has, micro-USDC."""
+    """An account's balance, equity and margins, in micro-USDC."""
 
     balance: int
     """Cash, isolated margins included."""
@@ -164,7 +164,7 @@ def isolated_margin(core: Core, position: Position) -> Figures:
 
 
 def wallet(core: Core, account: VenueAccount) -> WalletFigures:
-    """Return what an account has, holds and may use."""
+    """Return an account's balance, margins and available amounts."""
     figures = cross_margin(core, account)
     assigned = isolated_pnl = cross_profits = total_pnl = 0
     maintenance = figures.maintenance

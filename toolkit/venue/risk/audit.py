@@ -1,4 +1,4 @@
-"""What must hold of books, orders, margins and cash after every command.
+"""Invariants of books, orders, margins and cash that must hold after every command.
 
 Each invariant yields one sentence for every violation. `Core.check` runs them all. Their cost grows with the state, so
 audits and tests run them. The core itself verifies the records that each command adds.
@@ -309,7 +309,7 @@ def fills(core: Core) -> Iterator[str]:
 
 
 def order_violations(orders: Iterable[VenueOrder]) -> Iterator[str]:
-    """Yield what is wrong with orders by themselves: filled + cancelled + open = ordered, and an end is an end."""
+    """Yield the errors of single orders: filled + cancelled + open = ordered, and an ended order has nothing open."""
     for order in orders:
         unsized = order.waiting and order.quantity == 0  # a whole-position TP/SL gets its quantity when it triggers
         if order.filled < 0 or order.leaves < 0 or (order.filled + order.leaves > order.quantity and not unsized):

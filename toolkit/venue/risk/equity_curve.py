@@ -1,6 +1,6 @@
 """The equity of accounts over time: samples, and what the ledger says exactly while an account was flat.
 
-Accounts that hold positions are sampled once a minute. The equity of a flat account is its balance, which the ledger
+Accounts that hold positions are sampled every minute. The equity of a flat account is its balance, which the ledger
 knows at any time. While an account holds a position, its equity is known where it was sampled, and now.
 """
 

@@ -64,8 +64,8 @@ def charge(
 ) -> tuple[int, int, int]:
     """Book the fees of one fill. Return the fee of its opening part, of its closing part, and the builder's fee.
 
-    Values and fees are in micro-USDC. Negative trading fees were received (an own maker rate below 0). What the book
-    takes of a liquidated account costs it the taker fee. Trades outside the book cost and bring none.
+    Values and fees are in micro-USDC. Negative trading fees were received (an own maker rate below 0). A liquidated
+    account pays the taker fee on its fills in the book. Trades outside the book have no trading fees.
     """
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0

@@ -7,11 +7,11 @@ Cash only moves between accounts here, or enters and leaves by `deposit` and `wi
 
     sum of balances + sum of isolated margins = deposits − withdrawals,
 
-where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
-the receiver down), CLEARING (pays and takes realised PnL, so that its balance is the entry value of all shorts less
-that of all longs, funding passes through it), INSURANCE (covers losses that no other account can pay), RESERVES and
-REFERRALS. The LP vault and simulated participants are accounts like others. An account's entries are its side of the
-transfers (`entries`). Their sum is its balance.
+where the balances include the venue's own accounts: FEES, ROUNDING, CLEARING, INSURANCE, RESERVES and REFERRALS.
+ROUNDING keeps the difference between the payer's and the receiver's rounding. CLEARING pays and receives realised PnL,
+so its balance is the entry value of all shorts less that of all longs. Funding passes through it. INSURANCE covers
+losses that no other account can pay. The LP vault and simulated participants are accounts like others. An account's
+entries are its side of the transfers (`entries`). Their sum is its balance.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ISOLATED_MARGIN = "ISOLATED_MARGIN"
 """Between the balance and a position's assigned margin. The sum of these is minus the sum of all assigned margins."""
 LIQUIDATION_FEE = "LIQUIDATION_FEE"
 BANKRUPTCY = "BANKRUPTCY"
-"""What the LP vault or the insurance account pays for an account that owes more than it has."""
+"""Payment of the LP vault or the insurance account for an account that owes more than it has."""
 VAULT_DEPOSIT = "VAULT_DEPOSIT"
 VAULT_WITHDRAW = "VAULT_WITHDRAW"
 VAULT_FEE = "VAULT_FEE"
@@ -71,7 +71,7 @@ VAULT_LEADER_SHARE = "VAULT_LEADER_SHARE"
 VAULT_REBALANCE = "VAULT_REBALANCE"
 """Between a vault, its sub-vaults and RESERVES."""
 Party = VenueAccount | None
-"""A side of a transfer, None stands for what is not a balance (outside, isolated margin)."""
+"""A side of a transfer. None stands for a side without a balance (outside, isolated margin)."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -90,7 +90,7 @@ def attach(core: Core) -> None:
 
 
 def open_house(core: Core, address: str, capital: int) -> VenueAccount:
-    """Return an account of the simulated or recorded market, which pays no fees. A new one gets its capital."""
+    """Return an account of the simulated or recorded market, which pays no fees. A new account gets its capital."""
     account = core.account(address)
     if account.kind != "market":
         account.kind = "market"
@@ -162,7 +162,7 @@ def transfer(
 def move(
     core: Core, source: VenueAccount, target: VenueAccount, amount: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
-    """Move an amount from one balance to another, a negative amount reverses the direction."""
+    """Move an amount from one balance to another. A negative amount reverses the direction."""
     transfer(core, source, target, amount, amount, kind, code, reference)
 
 

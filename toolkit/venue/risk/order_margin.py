@@ -26,12 +26,12 @@ def check_increase(
 ) -> None:
     """Refuse an order that may add risk and does not fit. Its position does not yet count it.
 
-    `price_ticks` is the limit, or a market order's slippage bound. What trades below mark counts at mark, where the
-    position will be valued. An order that the position covers always passes, whatever rests on its side: orders that
-    lose their cover by it are cut (`lifecycle.drop_uncovered`). A larger one is judged as if it had closed the position
-    and those orders were gone. The notional it could lead to must be within the product's limit, the leverage within
-    that of its tier, and equity must cover the initial margin after it, with the fees of what it trades immediately and
-    what those fills lose against mark.
+    `price_ticks` is the limit, or a market order's slippage bound. Steps that trade below mark count at mark, where the
+    position will be valued. An order that the position covers always passes, even if orders rest on its side.
+    `lifecycle.drop_uncovered` reduces the orders that lose their cover by it. A larger order is judged as if it had
+    closed the position and those orders were gone. The notional that it could reach must be within the product's limit,
+    and the leverage within that of its tier. Equity must cover the initial margin after it, the fees of its immediate
+    fills, and their loss against mark.
 
     `only_size` leaves the margin out. Reduce-only orders and hedge closes are not checked here. Simulated participants
     trade on the venue's credit.
@@ -79,10 +79,10 @@ def check_increase(
 def _fits_easily(
     core: Core, account: VenueAccount, position: Position, side: int, steps: int, price_ticks: int, mark_ticks: int
 ) -> bool:
-    """Return True for an order that even the most it could need leaves room for. False says nothing.
+    """Return True if the account can afford the most that the order could need. False is inconclusive.
 
-    The most is its value at the highest of limit, mark and best bid: as margin. If it trades immediately, also as
-    loss against mark and once more as fees, which are far below that. Cover only ever lowers what is needed.
+    The most is its value at the highest of limit, mark and best bid, as margin. If it trades immediately, the value
+    counts again as loss against mark, and again as fees, which are far below that. Cover can only lower the need.
     """
     # Second form: an order that even the most it could need leaves room for
     if position.mode == ISOLATED or account.position_mode == HEDGE:
@@ -158,7 +158,7 @@ def _immediate_fill(
 
 
 def _fill_count(core: Core, account: VenueAccount, position: Position, side: int, quantity_steps: int) -> int:
-    """Return how many orders of other accounts so many steps would fill."""
+    """Return how many orders of other accounts `quantity_steps` would fill."""
     book = core.books[position.product]
     met = 0
     for level in book.asks if side > 0 else book.bids:
@@ -209,11 +209,11 @@ def settle_isolated(
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
-    A trade of `side` added `opened` steps worth `value`. `closed` is the entry value that was closed.
-    `gained` is what the closing added to the balance (realised PnL less fees). What opens takes its initial margin and
-    its loss against mark from the balance, as far as the cross positions can spare it. What closes gives its share of
-    the margin back, but the rest of the position keeps its initial margin as far as there is any. A loss is paid by the
-    position's margin and unrealised profit before the balance.
+    A trade of `side` added `opened` steps worth `value`. `closed` is the entry value that was closed. `gained` is what
+    the closing added to the balance (realised PnL less fees). The opened part takes its initial margin and its loss
+    against mark from the balance, limited to the amount that the cross positions do not need (`spare`). The closed part
+    returns its share of the margin, except what the rest of the position needs as initial margin. The position's margin
+    and unrealised profit pay a loss before the balance does.
     """
     step_micro = mark_step(core, position.product)
     if closed:
@@ -225,7 +225,7 @@ def settle_isolated(
 def margin_of_opened(
     core: Core, account: VenueAccount, position: Position, side: int, opened: int, opened_value: int, freed: int = 0
 ) -> int:
-    """Return what opening takes from the balance, to which fills before bring `freed`."""
+    """Return the amount that opening takes from the balance. Earlier fills add `freed` to the balance."""
     step_micro = mark_step(core, position.product)
     need, _ = margin_to_open(side, opened, opened_value, step_micro, position.leverage)
     return min(need, spare(core, account, freed))
@@ -234,7 +234,7 @@ def margin_of_opened(
 def spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
     """Return what may leave the balance while the margin ratio of the cross positions stays where liquidation stops.
 
-    `freed` is what closing the position before brings to the balance (negative: what it takes).
+    `freed` is the amount that closing the position first adds to the balance (negative: takes from it).
     """
     figures = cross_margin(core, account)
     return max(0, figures.equity + freed - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
@@ -256,7 +256,7 @@ def released(position: Position, closed_value: int, gained: int, step_micro: int
 
 
 def _freed(core: Core, account: VenueAccount, position: Position, side: int, price_micro: int, step_micro: int) -> int:
-    """Return what the balance gets from closing what stands against an order of `side`, at a price of one step."""
+    """Return the amount that the balance gets if an order of `side` closes the opposite leg, at a price of one step."""
     steps = reducible(account, position, side)
     if not steps:
         return 0
@@ -271,9 +271,9 @@ def has_margin_for(
 ) -> bool:
     """Return whether the balance can still give an isolated position the margin for opening so many steps.
 
-    Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. What
-    those can spare, with what an order that flips the position sets free, must cover the maintenance margin of what
-    opens. `brought` is what fills before, which are not booked yet, bring to the balance.
+    Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. The
+    balance that those do not need, and the margin that a flip sets free, must cover the maintenance margin of the
+    opened part. `brought` is the amount that earlier fills, which are not booked yet, add to the balance.
     """
     if steps <= 0:
         return True

@@ -1,8 +1,8 @@
-"""No fill makes a debt: how much of a fill the margin behind it can bear, at the mark of the moment and with its fees.
+"""No fill makes a debt: how much of a fill the margin behind it can bear, at the current mark and with its fees.
 
-What closes trades at the leg's bankruptcy price or better, and all only as far as the equity bears its loss against
-mark and its fees. Cross positions answer with the cross equity. An isolated one with its own equity for what
-closes, and with what the balance can spare for what opens. The formulas are those of `exposure`.
+The closing part of a fill trades at the leg's bankruptcy price or better. A fill is limited to the steps whose loss
+against mark and fees the equity covers. For cross positions that is the cross equity. For isolated ones it is their own
+equity for the closing part, and `spare` for the opening part. The formulas are those of `exposure`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def bearable_steps(
 ) -> int:
     """Return how many of the steps of an order its account can trade at a price without a debt.
 
-    `position` is as the fills before leave it, and `brought` is what those that are not booked yet bring to the cross
-    equity, in micro-USDC. Simulated participants trade on the venue's credit.
+    `position` is the position after earlier fills. `brought` is the amount that the unbooked ones of them add to the
+    cross equity, in micro-USDC. Simulated participants trade on the venue's credit.
     """
     account = core.state.accounts[order.address]
     if account.kind == "market":
@@ -65,7 +65,7 @@ def _means(core: Core, account: VenueAccount, position: Position, order: VenueOr
 
 
 def beyond_means(core: Core, position: Position, order: VenueOrder) -> str:
-    """Return the reason for which an order trades no further: the price beyond which its fill would make a debt."""
+    """Return why an order trades no further: the price beyond which its fill would make a debt."""
     product, mark_ticks = core.products[order.product], core.state.markets[order.product].mark
     closes, equity = _means(core, core.state.accounts[order.address], position, order, 0)
     steps = closes or order.leaves

@@ -1,6 +1,6 @@
-"""What no command may do to anyone's money: the invariants that compare the state before a command with that after it.
+"""Invariants of the accounts' money. They compare the state before a command with the state after it.
 
-Their cost grows with the accounts and orders, tests check them after every command, a served venue with `--check`.
+Their cost grows with the accounts and orders. Tests check them after every command, a served venue with `--check`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from . import account_margin, ledger
 def watched(core: Core, time: int) -> Iterator[None]:
     """Let time pass (ms), and raise VenueError if the command within then breaks an invariant.
 
-    While the marks stay no account comes to owe anything, and neither the LP vault nor INSURANCE loses more than fees:
-    what accounts trade with each other makes them no richer together.
+    While the marks are unchanged, no account may fall into debt, and neither the LP vault nor INSURANCE may lose more
+    than fees. Trades between accounts do not make them richer together.
     """
     core.advance(time)
     records, marks, owing, kept = core.state.history.ledger.records, _marks(core), _owing(core), _insurers(core)

@@ -24,7 +24,7 @@ from . import participants
 LIQUIDITY = "0x00000000000000000000000000000000000000b9"
 """The account whose orders `add_liquidity` places."""
 CAPITAL = 1_000_000_000_000_000
-"""What it has: a billion USDC, in micro-USDC."""
+"""Its deposit: a billion USDC, in micro-USDC."""
 RELEASE = 0
 """In place of a price: let the source take over."""
 LEVELS = 200
@@ -36,7 +36,7 @@ LEVELS = 200
 
 @controls("script_oracle")
 def script_oracle(core: Core, product: int, points: list[list[Any]], release: bool = False) -> dict[str, Any]:
-    """Let the oracle price of a product go through `points` of [time in ms, price]. A script it had is replaced."""
+    """Move the oracle price of a product through `points` of [time in ms, price]. This replaces a running script."""
     listed = core.product(product)
     script: list[tuple[int, int]] = []
     for point in points:
@@ -59,7 +59,7 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
 
 @process("script")
 def play_scripts(core: Core, time: int) -> int | None:
-    """Set the oracle prices that are due, and let go of it at the end of a script that says so."""
+    """Set the oracle prices that are due. Release the oracle at the end of a script that asks for it."""
     lab = core.state.laboratory
     for code, script in list(lab.scripts.items()):
         while script and script[0][0] <= time:
@@ -115,7 +115,7 @@ def pause(core: Core, product: int) -> None:
 
 @controls("resume")
 def resume(core: Core, product: int) -> None:
-    """Let a paused product trade again. The liquidations that waited for it continue."""
+    """Resume trading in a paused product. The liquidations that waited for it continue."""
     core.product(product)
     core.state.markets[product].paused = False
     core.risk_index.moved.setdefault(product, core.state.markets[product].mark)
@@ -182,7 +182,7 @@ def stand_still(core: Core, until: int) -> None:
 
 @controls("act")
 def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
-    """Do an action as an account, without its signature: nothing is asked but the rules of the action itself."""
+    """Do an action as an account, without its signature: the venue checks only the rules of the action itself."""
     account = core.state.accounts.get(arguments.address(address))
     if account is None:
         raise Refused(TxCode.UNKNOWN_TARGET, f"{address} has no account here; fund it first")
@@ -215,13 +215,13 @@ def enable(core: Core, action: str) -> None:
 
 @controls("ban")
 def ban(core: Core, address: str) -> None:
-    """Let an account and its agents do nothing: they are answered 40281."""
+    """Ban an account and its agents: their actions are answered 40281."""
     _switch(core.state.laboratory.banned, arguments.address(address), True)
 
 
 @controls("unban")
 def unban(core: Core, address: str) -> None:
-    """Let an account act again."""
+    """Lift the ban of an account."""
     _switch(core.state.laboratory.banned, arguments.address(address), False)
 
 
@@ -239,7 +239,7 @@ def open_location(core: Core, peer: str = "") -> None:
 
 @controls("limit")
 def limit(core: Core, action: str, count: int, span: int) -> None:
-    """Let an address send `count` requests of an action in `span` ms, more are answered 40220."""
+    """Answer 40220 to an address after `count` requests of an action in `span` ms."""
     if count < 0 or span < 1:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:

@@ -1,8 +1,8 @@
-"""What comes to the simulated market from outside: volatility, news and taker orders, drawn from the seed alone.
+"""External inputs of the simulated market: volatility, news and taker orders, drawn from the seed alone.
 
 Nothing here depends on what the venue's users do, so two runs of one seed differ only by what they did. Volatility is a
-product of components that last from minutes to days, each value drawn by its place: the past before genesis
-and the days after it are made by the same numbers. News and orders come in blocks, at any millisecond.
+product of components that last from minutes to days. Each value is drawn by its place, so the past before genesis and
+the days after it follow from the same parameters. News and orders come in blocks, at any millisecond.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARTS = 1_000_000_000
 """Changes of a price are in parts of 1e-9."""
 
 _OWN_MINUTES = 10
-"""Components of volatility that last shorter are a product's own, the others are shared by all."""
+"""Components of volatility that last shorter belong to one product. All products share the others."""
 _SHARED = 0
 NEWS_A_MINUTE = (8, 4)
 """Small news in a minute: of all products, and of one."""
@@ -36,7 +36,7 @@ _FOLLOWER_MS = 1_100
 _PARENTS = ((12, 350_000), (60, 350_000))
 """Large orders that are worked in parts: (length in orders, probability that an order is a part of it)."""
 QUEUE_MS = 800
-"""The best queues change once in so long, at any millisecond of it."""
+"""The best queues change once per interval of this length, at any millisecond of it."""
 _QUEUE_SIGMA = 700_000
 """Standard deviation of the logarithm of a best queue: of what is new each time, and of what lasts seven times."""
 _LEAD_MS = 2_100
@@ -51,7 +51,7 @@ _MINUTES_ROOT_PPM = 37_947_332
 
 
 class FlowSource(NamedTuple):
-    """What decides the flow of one product. The fields from `clustering` on are those of its `Market`."""
+    """The parameters of the flow of one product. The fields from `clustering` on are those of its `Market`."""
 
     seed: int
     code: int
@@ -252,8 +252,8 @@ def _news(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any]:
 def _queues(source: FlowSource, scales: Scales, first: int, order_times: Any, sides: Any) -> tuple[Any, Any, Any]:
     """Return when the best queues of a block change, and the sizes of both.
 
-    They are log-normal, and lean: some of those who cancel, and who join, know of news and orders that come next.
-    So the side that is about to be traded or left is the smaller one more often than not.
+    They are log-normal, and lean: some cancellations and new quotes anticipate the next news and orders. The side that
+    is about to be traded or cancelled is therefore usually the smaller one.
     """
     import numpy as np
 
@@ -334,7 +334,7 @@ def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
 
 
 def _informed(source: FlowSource, times: Any, news: Any, end: int) -> list[Any]:
-    """Return the orders of those who hear some of the news before the makers do."""
+    """Return the orders of traders that see some of the news before the makers do."""
     import numpy as np
 
     word = words(mix(source.seed, source.code, 0x71), times)

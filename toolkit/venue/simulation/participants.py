@@ -1,12 +1,12 @@
 """The simulated market: its participants are accounts that trade with each other and with everyone else.
 
-Taker orders come at any millisecond, drawn from the seed (`flow`): noise, orders of those who had news before the
-makers, who follow a trend, who lower the makers' inventory, or who must close into a move. The makers (`quoting`)
-answer after their latencies, and every trade moves the index permanently by about the square root of its value.
+Taker orders come at any millisecond, drawn from the seed (`order_flow`). They are noise, informed orders (with news
+before the makers), orders that follow a trend or lower the makers' inventory, and forced closings. The makers
+(`quoting`) respond after their latencies. A trade moves the index permanently by about the square root of its value.
 
 The participants' trades with each other are computed without orders, and booked to their positions every few minutes.
-The orders of everyone else rest in a ladder of their own. Only a taker who gets as far as one of these meets them and
-the makers in the matching of everyone: what nobody reaches changes nothing. Off with the setting `market`.
+The orders of all other accounts rest in a separate ladder. A taker that reaches one of these is matched with them and
+the makers in the common matching. An unreached order changes nothing. The setting `market` can turn the market off.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BOOK_MS = 5 * MINUTE_MS
 _REACH_PPM = 4_000
 """How far from the best price a taker buys or sells."""
 _EDGE_PPM = 20
-"""What news must be worth to those who hear them first."""
+"""Smallest advantage for which informed traders act on news."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -88,7 +88,7 @@ def quotes_of(core: Core) -> Quotes | None:
 
 @process("market")
 def trade(core: Core, time: int) -> int:
-    """Let the orders come that are due, and keep the places of those who wait behind the makers."""
+    """Execute the orders that are due, and keep the places of orders that wait behind the makers."""
     quotes = quotes_of(core)
     assert quotes is not None
     for quoted in quotes.products.values():
@@ -109,7 +109,7 @@ def trade(core: Core, time: int) -> int:
 
 
 def next_due(quotes: Quotes, time: int) -> int:
-    """Return when the market acts next, in ms: an order, the booking of trades, or a maker ahead of someone's order."""
+    """Return when the market acts next, in ms: an order, the booking of trades, or a maker ahead of a user's order."""
     found = time // _BOOK_MS * _BOOK_MS + _BOOK_MS
     for quoted in quotes.products.values():
         if quoted.order_block is None:
@@ -130,7 +130,7 @@ def steady_until(quoted: Quoted) -> int:
 
 
 def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> None:
-    """Let a regime begin at `start` and, if `end` is not 0, the usual one at `end`. Later plans are dropped."""
+    """Begin a regime at `start` and, if `end` is not 0, the usual one at `end`. Later plans are dropped."""
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         raise Refused(TxCode.BAD_ARGUMENT, f"product {code} has no simulated market here")
@@ -142,7 +142,7 @@ def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> Non
 
 
 def skip(core: Core, until: int) -> None:
-    """Let the news and orders up to a time (ms) never come."""
+    """Skip the news and orders up to a time (ms)."""
     quotes = quotes_of(core)
     if quotes is not None:
         quotes.settle()
@@ -152,7 +152,7 @@ def skip(core: Core, until: int) -> None:
 
 
 def move_index(core: Core, code: int, price_ticks: int) -> bool:
-    """Let the simulated index of a product continue from a price. Return False where there is none."""
+    """Continue the simulated index of a product from a price. Return False if the product has none."""
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         return False
@@ -175,9 +175,9 @@ def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
 
 
 def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *, alone: bool = False) -> bool:
-    """Let one taker order trade, if its reason holds.
+    """Execute one taker order, if its reason holds.
 
-    `alone` returns False, and changes nothing, if it would reach an order of someone else.
+    With `alone` it returns False, and changes nothing, if it would reach an order of another account.
     """
     quotes.take_back(quoted)
     bid, ask = quotes.prices(quoted, time)
@@ -203,7 +203,7 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *,
 def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> tuple[int, int, int]:
     """Return the side, the value (micro-USDC) and the worst price in ticks of an order. Side 0: it stays away.
 
-    Those who follow a trend, hedge or must close trade like noise while they have no reason of their own.
+    Orders that follow a trend, hedge or must close are like noise while their reason is absent.
     """
     sim, reach = quoted.sim, _REACH_PPM
     kind, side, value = order
@@ -232,7 +232,7 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
 
 
 def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time: int) -> list[Level] | None:
-    """Return the makers' levels that an order meets, at least as many as it takes, None if it reaches someone else."""
+    """Return the makers' levels that an order takes, or more of them. None if it reaches an order of others."""
     level = quotes.best(quoted, -side, time)
     behind, other = quoted.users.side(side).best, quoted.users.side(-side).best
     if level[1] >= steps and not (behind and (level[0] - behind) * side <= 0):
@@ -262,7 +262,7 @@ def _sweep(
     time: int,
     levels: list[Level],
 ) -> None:
-    """Trade with the makers of a folded book: what the matching would do with their orders, without making them."""
+    """Trade with the makers of a folded book, as the matching would with their orders, without making these orders."""
     sim, market = quoted.sim, quoted.market
     left, paid = steps, 0
     for price, there, number in levels:
@@ -325,7 +325,7 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
 
 @post_command("market")
 def follow_books(core: Core) -> None:
-    """Note what others traded with the makers, and who waits behind them."""
+    """Record the trades of others with the makers, and the orders that wait behind these."""
     quotes = quotes_of(core) if core.books else None
     if quotes is None:
         return
@@ -339,14 +339,14 @@ def follow_books(core: Core) -> None:
 
 
 def inventory_of(sim: SimulatedProduct) -> int:
-    """Return the steps that all makers hold, without what they hedge elsewhere, negative: short."""
+    """Return the net steps that all makers hold, without those hedged elsewhere. Negative: short."""
     return sum(maker.inventory for maker in sim.makers) - sim.hedged
 
 
 def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int, *, own: bool) -> None:
-    """Let the new trades of the matching move the index, with what each side has taken in all.
+    """Move the index by the new trades of the matching, with the total that each side has taken.
 
-    What others trade with each other moves nothing: the participants neither gave nor took it.
+    Trades among others move nothing, because the participants took no part in them.
     """
     sim, market = quoted.sim, quoted.market
     if market.trades == sim.seen:
@@ -383,7 +383,7 @@ def _among_others(core: Core, first: PublicTrade) -> set[int]:
 
 
 def requote(core: Core, code: int) -> None:
-    """Let the makers of one product quote immediately, after its oracle price was set by hand."""
+    """Make the makers of one product quote immediately, after its oracle price was set by hand."""
     quotes = quotes_of(core)
     if quotes is not None and code in quotes.products and not core.state.markets[code].paused:
         quoted = quotes.products[code]
@@ -395,7 +395,7 @@ ORACLE_HOOKS.append(requote)
 
 
 def past_of(core: Core, code: int) -> Past | None:
-    """Return what decides a product's past before genesis, None without a simulated market."""
+    """Return the parameters of a product's past before genesis, None without a simulated market."""
     quotes = quotes_of(core)
     quoted = quotes.products.get(code) if quotes is not None else None
     if quoted is None:

@@ -1,7 +1,7 @@
-"""The simulated market's past: candles, trades and funding rates before genesis, made by the numbers of its future.
+"""The simulated past: candles, trades and funding rates before genesis, from the same parameters as the future.
 
-Nothing of it is stored. A segment of 30 days is computed as arrays when someone asks, from the newest one back,
-because each begins where the one before it ends. The price at genesis is that of the venue.
+It is not stored. Segments of 30 days are computed as arrays on demand, from the newest one back, because each begins
+where the one before it ends. The price at genesis is that of the venue.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _HALF_SPREAD_PPM = 60
 _RUN = 3
 """Trades in a row that are on one side."""
 _IMPACT_PPM = (30_000, 60_000)
-"""What the impact of trades adds to returns: always, and at volatility 1."""
+"""Part that the impact of trades adds to returns: the fixed part, and the part at volatility 1."""
 _WICK_PPM = 250_000
 """How far highs and lows reach beyond open and close at volatility 1, in parts of a minute's return."""
 
 
 class Past(NamedTuple):
-    """What decides the past of one product: prices in ticks, quantities in steps."""
+    """The parameters of the past of one product: prices in ticks, quantities in steps."""
 
     source: FlowSource
     genesis: int

@@ -19,7 +19,7 @@ EXAMPLES = ("risk-averse", "power:2", "log")
 
 @dataclass(slots=True)
 class QueueEntry:
-    """An order in its queue: `front` is what is ahead of it, `traded` what was traded there since the last update."""
+    """An order in its queue: `front` is the quantity ahead of it, `traded` the trades since the last update."""
 
     front: float
     traded: float = 0.0
@@ -29,29 +29,29 @@ class QueueModel(Protocol):
     """How the quantity ahead of an order changes, quantities in steps."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
-        """Take in a trade of `quantity` at the order's price. A negative `front` is what reached the order."""
+        """Process a trade of `quantity` at the order's price. A negative `front` is the part that reached the order."""
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
-        """Take in that the level's total went from `before` to `after`."""
+        """Process a change of the level's total from `before` to `after`."""
 
 
 @dataclass(frozen=True)
 class RiskAverse:
-    """Only trades bring an order forward. What is cancelled was behind it, as long as something is there."""
+    """An order moves forward only by trades. Cancelled quantity was behind it, as long as there was any."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
         """Subtract the trade."""
         entry.front -= quantity
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
-        """Bound what is ahead by the level's total."""
+        """Limit the quantity ahead to the level's total."""
         if after < entry.front:
             entry.front = after
 
 
 @dataclass(frozen=True)
 class Probability:
-    """What is cancelled was behind an order with probability weight(behind) / (weight(behind) + weight(ahead)).
+    """Cancelled quantity was behind an order with probability weight(behind) / (weight(behind) + weight(ahead)).
 
     `weight` grows with the quantity: a power, or the logarithm of 1 + quantity.
     """
@@ -65,7 +65,7 @@ class Probability:
         entry.traded += quantity
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
-        """Divide what was cancelled between ahead and behind."""
+        """Divide the cancelled quantity between ahead and behind."""
         cancelled = before - after - entry.traded
         entry.traded = 0.0
         if cancelled > 0:

@@ -46,7 +46,7 @@ class Quoted:
         self.source: FlowSource = order_flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
         self.usual_heat, self.minute_parts = self.source.usual_news, self.source.minute_parts
         self.block: FlowBlock | None = None
-        """The block in which news are heard, its number, and the place of the next event."""
+        """The block of the current news, its number, and the place of the next event."""
         self.order_block: FlowBlock | None = None
         """The block in which orders come, likewise."""
         self.number = self.at = self.order_at = 0
@@ -59,7 +59,7 @@ class Quoted:
         self.next_time = 0
         """When the next order comes, in ms."""
         self.users = core.books.pop(code, Book(code))
-        """The orders of all others. Of an unfolded book the makers' orders too."""
+        """The orders of all others. If the book is unfolded, it holds the makers' orders too."""
         self.shown: list[VenueOrder] = []
         """The makers' orders of an unfolded book, and the market's sequence when they were made."""
         self.sequence = 0
@@ -69,7 +69,7 @@ class Quoted:
         self.quotes: tuple[int, list[int], list[int]] | None = None
         """The makers' best prices, and the time they were computed for."""
         self.top: tuple[int, tuple[int, int], bool] | None = None
-        """What `Quotes` last found at the top of the book."""
+        """The top of the book that `Quotes` last computed."""
         self.read_regime(simulation)
 
     def read_regime(self, simulation: Simulation) -> None:
@@ -93,7 +93,7 @@ class Quoted:
         self.share = ((3 << 23) + square << 7) // ((3 << 20) + square)
 
     def impress(self, market: Market, side: int, value_micro: int) -> None:
-        """Let a participant's order move the prices: the less, the more its side was expected."""
+        """Move the prices by a participant's order. The more its side was expected, the less it moves them."""
         sim, surprise = self.sim, self.sim.surprise
         sim.surprise = surprise + (side * PPM - surprise) // 8
         size = self._scaled(isqrt(value_micro // 1_000))
@@ -101,11 +101,11 @@ class Quoted:
         self._move(stays, market.transient_ppm * size * side)
 
     def impress_others(self, market: Market, side: int, value_micro: int) -> None:
-        """Let what others than the participants took move the prices, by what it adds to the root of their net flow.
+        """Move the prices by the trades of other accounts, in proportion to the change of the root of their net flow.
 
-        So an order that is cut into parts moves them as far as in one piece, whoever sends the parts, and what is
-        bought and soon sold again leaves them where they were. If each part counted by its own root, one could
-        push prices up with many small orders, and sell to the makers above what they cost.
+        An order in parts therefore moves the prices as much as one order, even if several accounts send the parts. A
+        purchase that is soon sold again leaves the prices unchanged. If each part counted by its own root, a trader
+        could push prices up with many small orders, and sell to the makers above cost.
         """
         before, after = self.sim.flow, self.sim.flow + side * (value_micro // 1_000)
         self.sim.flow = after
@@ -123,17 +123,17 @@ class Quoted:
         sim.pressure = max(min(sim.pressure + fades, PARTS // 50), -PARTS // 50)
 
     def advance_places(self, price: int, steps: int) -> None:
-        """Let the orders that wait at a price (negative: an ask) move forward by what was traded ahead of them."""
+        """Move the orders that wait at a price (negative: an ask) forward by the steps traded ahead of them."""
         places = ((name, at, ahead - steps * (at == price)) for name, (at, ahead) in self.sim.fronts.items())
         self.sim.fronts = {name: (at, ahead) for name, at, ahead in places if ahead > 0}
 
     def forget_quotes(self) -> None:
-        """Compute the quotes again when they are next asked for, because what they follow changed."""
+        """Compute the quotes again when they are next read, because their inputs changed."""
         self.quotes = self.top = None
 
 
 def around(low: int, high: int, skew: int, width: int) -> tuple[int, int]:
-    """Return bid and ask in ticks around fine prices, `width` is in parts of 1e-12, `skew` in PARTS."""
+    """Return bid and ask in ticks around fine prices. `width` is in parts of 1e-12, `skew` in PARTS."""
     low, high = low + low * skew // PARTS, high + high * skew // PARTS
     half = high * width // WIDTHS
     bid, ask = low - half >> FINE_BITS, high + half + FINE - 1 >> FINE_BITS

@@ -1,13 +1,13 @@
-"""The makers of the simulated market: what each quotes at an instant, computed only where someone looks or trades.
+"""The makers of the simulated market. Their quotes at an instant are computed only when they are read or traded.
 
 Each maker sees the fair price with its own latency, shifts it against its inventory, and quotes a ladder on each side,
-wider while news are large. A book is folded: best prices and levels are computed, and merged with the orders of all
-others, which rest in a ladder of their own. The makers' orders are only made when the book itself is read. An unfolded
-book holds them as ordinary orders of the makers' accounts, each at its place among those of others. `Quotes` takes them
-back before time continues, and notes what was traded of them.
+wider while news are large. A folded book has no maker orders: best prices and levels are computed, and merged with the
+orders of all others, which rest in a separate ladder. The makers' orders are only made when the book itself is read. An
+unfolded book holds them as ordinary orders of the makers' accounts, each at its place among those of others. `Quotes`
+takes them back before time continues, and notes what was traded of them.
 
-A place is kept as the steps that the makers have ahead of an order at its price: all that they showed when it came,
-less what was traded there since, and never more than they still show. What they add later is behind it.
+A place is kept as the makers' steps ahead of an order at its price. These are all steps that they showed when it came,
+less those traded there since, and never more than they still show. Steps that they add later are behind it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Quotes:
         return block.orders[at]
 
     def hear(self, quoted: Quoted, time: int) -> None:
-        """Let the news up to and including a time (ms) move the index."""
+        """Move the index by the news up to and including a time (ms)."""
         sim = quoted.sim
         if time < quoted.next_news:
             if sim.time < time:
@@ -164,7 +164,7 @@ class Quotes:
         return index
 
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
-        """Let what was taken move index and makers' prices. `own` is an order of a participant."""
+        """Move index and makers' prices by what was taken. `own` is an order of a participant."""
         sim = quoted.sim
         (quoted.impress if own else quoted.impress_others)(self.simulation.market, side, value_micro)
         self._see(quoted, time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS)
@@ -172,7 +172,7 @@ class Quotes:
     # quotes
 
     def quote(self, quoted: Quoted, time: int) -> tuple[list[int], list[int]]:
-        """Return the best bids and asks of all makers at a time, in ticks, none crosses another."""
+        """Return the best bids and asks of all makers at a time, in ticks. None crosses another."""
         kept = quoted.quotes
         if kept is not None and kept[0] == time:
             return kept[1], kept[2]
@@ -280,7 +280,7 @@ class Quotes:
     def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
         """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
 
-        That is so while all makers see about the same price, which is much cheaper to know than everyone's quotes.
+        That is so while all makers see about the same price. This is much cheaper to know than all makers' quotes.
         """
         kept = quoted.top
         if kept is not None and kept[0] == time:
@@ -330,7 +330,7 @@ class Quotes:
         return kept[1] if kept is not None and kept[0] == time else self._top(quoted, time)[1]
 
     def prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
-        """Return the best bid and ask of a folded book at a time, whoever quotes them, in ticks, 0 where none does."""
+        """Return the best bid and ask of a folded book at a time, of makers and others, in ticks, 0 for none."""
         bid, ask = self.best_prices(quoted, time)
         if (users_bid := quoted.users.bids.best) | (users_ask := quoted.users.asks.best):
             if ask and users_bid >= ask:
@@ -416,12 +416,12 @@ class Quotes:
             self.take_back(self.products[code])
 
     def tell(self) -> None:
-        """Tell the feed that the levels of every book may have changed."""
+        """Notify the feed that the levels of every book may have changed."""
         for code, quoted in self.products.items():
             self.core.events.append(ev.BookChange(code, 0, 0, 0, quoted.market.sequence))
 
     def settle(self) -> None:
-        """Fold all books, and let the news up to the present move every index."""
+        """Fold all books, and move every index by the news up to the present."""
         self.fold()
         for quoted in self.products.values():
             self.hear(quoted, self.core.state.time)
@@ -453,7 +453,7 @@ class Quotes:
         return [order for order in quoted.shown if order.id in accounts[order.address].orders]
 
     def keep_places(self, quoted: Quoted, time: int) -> None:
-        """Let the orders that wait behind the makers move forward where these show less than was ahead of them."""
+        """Move waiting orders forward where the makers show less than was ahead of them."""
         shown = Counter[int]()
         for side in (1, -1):
             for price, steps, _ in self.side(quoted, side, time):
@@ -462,7 +462,7 @@ class Quotes:
         quoted.sim.fronts = {name: (price, ahead) for name, price, ahead in places if ahead}
 
     def next_change(self, quoted: Quoted, time: int) -> int:
-        """Return when the makers' quotes may next change, in ms: by news, what they have seen late, refills, a tick."""
+        """Return when the makers' quotes may next change, in ms: by news, late views, refills or a tick."""
         self.hear(quoted, time)
         block = self.place(quoted, time)
         at = (time - quoted.number * order_flow.BLOCK_MS) // order_flow.QUEUE_MS + 1
@@ -488,7 +488,7 @@ class Quotes:
                     self.take(state, side, taken, time, maker)
 
     def take(self, state: MakerState, side: int, steps: int, time: int, maker: Maker) -> None:
-        """Note that so many more steps of a maker's side were taken. It fills up after its time."""
+        """Record that `steps` more of a maker's side were taken. The maker refills it after `refill_ms`."""
         taken = taken_of(state, side, time) + steps
         if side > 0:
             state.taken_bids, state.bids_until = taken, time + maker.refill_ms

@@ -1,10 +1,10 @@
 """A recorded market: the levels and trades of a recording, or of another venue, as everyone's counterparty.
 
 Each change comes as a command, so that journals, dumps and reverts cover it. A recorded level is one order of an
-account that never runs out. Users' orders rest among them and are filled by the same rules as in a backtest on events:
-when a recorded trade goes through their price, when trades have used up what is ahead of them, and when the other
-side's best price reaches them. What users take from a recorded level is back with the level's next change. An account
-of a followed venue can be copied: its balance, positions, settings and open orders.
+account that never runs out. Users' orders rest among them and are filled by the same rules as in a backtest on events.
+They fill when a recorded trade goes through their price, when trades have used up the queue ahead of them, and when the
+other side's best price reaches them. Quantity that users take from a recorded level returns with the level's next
+change. An account of a followed venue can be copied: its balance, positions, settings and open orders.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CAPITAL = 10**17
 LEVEL, TRADE, MARK, INDEX = range(4)
 """Kinds of changes: a level's new total, a trade (side of the taker), a mark price, an index price."""
 FINE = 1_000_000
-"""What is ahead of an order is kept in parts of a step, because the probability models divide steps."""
+"""The queue ahead of an order is kept in parts of a step, because the probability models divide steps."""
 
 
 def attach(core: Core) -> None:
@@ -52,7 +52,7 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
 
 @controls("open_recorded")
 def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -> None:
-    """Begin a recorded market in products: what comes of it is given to `play_recorded`."""
+    """Begin a recorded market in products. `play_recorded` receives its changes."""
     queue_model(queue, 1.0)
     for code in products:
         core.product(code)
@@ -164,7 +164,7 @@ class _Player:
                     self._fill(order, order.leaves)
 
     def _trade(self, taker: int, price: int, steps: int) -> None:
-        """Let a recorded trade meet the users' orders that it reaches, and publish what is left of it."""
+        """Fill the users' orders that a recorded trade reaches, and publish the rest of the trade."""
         left = steps
         ladder = self.book.side(-taker)
         for level in list(ladder.within(price)):

@@ -1,8 +1,8 @@
 """Replay: recorded or computed prices as the venue's market.
 
 `Replay` makes them the index that the simulated market's participants quote around, on a whole venue. `House` is the
-leaner way of a backtest: an account with deep pockets that stands for all other traders, quotes around the price of
-the moment, and trades with resting orders that the price has reached.
+leaner way of a backtest. It is an account with unlimited money that replaces all other traders. It quotes around the
+current price, and trades with resting orders that the price has reached.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Track(NamedTuple):
     ticks: Sequence[int]
 
     def at(self, time: int) -> int:
-        """Return the price at a time, before the first and after the last it stands."""
+        """Return the price at a time. Before the first and after the last time it is constant."""
         right = bisect_right(self.times, time)
         if right == 0:
             return self.ticks[0]
@@ -78,7 +78,7 @@ class Replay:
 class House:
     """The other side of every trade in a replay. It pays no fees and keeps no order history.
 
-    Quotes that no one met leave no trace in the state, so that asking often or seldom makes no difference.
+    Quotes that were not filled leave no trace in the state, so it does not matter how often they are placed.
     """
 
     def __init__(self, core: Core) -> None:
@@ -88,7 +88,7 @@ class House:
         self._quotes = 0
 
     def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> VenueOrder:
-        """Rest an order of `side` at `price` behind what rests there. Take it away with `withdraw`."""
+        """Place an order of `side` at `price`, behind others there. Remove it with `withdraw`."""
         self._quotes -= 1
         order = VenueOrder(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
         order.priority = self.core.state.last_priority
@@ -98,7 +98,7 @@ class House:
         return order
 
     def withdraw(self, quote: VenueOrder) -> None:
-        """Take away what is left of a quote."""
+        """Remove the open steps of a quote."""
         if quote.id in self.account.orders:
             self.core.books[quote.product].side(quote.side).remove(quote)
             lifecycle.count_resting(self.core, self._position(quote.product), quote, -quote.leaves)
@@ -107,7 +107,7 @@ class House:
             self._quotes = 0
 
     def hit(self, code: int, side: int, price: int, quantity: int) -> int:
-        """Trade up to `quantity` against what rests at `price` or better. Return the steps that were filled."""
+        """Trade up to `quantity` against the orders that rest at `price` or better. Return the filled steps."""
         core, account = self.core, self.account
         order = VenueOrder(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
         position = self._position(code)

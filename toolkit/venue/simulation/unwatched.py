@@ -1,7 +1,7 @@
-"""Time that no one watches: the simulated market passes it in one go, up to the next instant that affects others.
+"""Time without active users. The simulated market passes it in one batch, up to the next instant that affects others.
 
-Prices, premium samples and orders are those of their processes, at the same instants and with the same result. Left out
-is what only others would notice: events, triggers, and whom the mark liquidates.
+Prices, premium samples and orders are those of their processes, at the same instants and with the same result. Events,
+triggers and liquidations are left out, because only others would notice them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .quoted import Quoted
 from .quoting import Quotes, index_source
 
 _OWN = ("prices", "market", "funding", "samples")
-"""The processes whose part is done here. The last one has none while no one holds a position."""
+"""The processes that are simulated here. "samples" does nothing while no account holds a position."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -31,10 +31,10 @@ def attach(core: Core) -> None:
 
 
 def pass_time(core: Core, until: int) -> bool:
-    """Pass the time before the next instant that may affect others, at most to `until` (ms), False if there is none.
+    """Pass the time before the next instant that may affect others, to `until` (ms) at most. False if there is none.
 
-    Those are another process, a settlement of funding, a taker who reaches a user's order, and any instant while a user
-    holds a position or waits behind a maker, a trigger waits, a book is unfolded or events are read.
+    Those are another process, a settlement of funding, and a taker that reaches a user's order. Time also does not pass
+    here while a user holds a position or waits behind a maker, a trigger waits, a book is unfolded or events are read.
     """
     # Second form: time that concerns no user
     state, quotes = core.state, participants.quotes_of(core)

@@ -1,8 +1,8 @@
 """The life of an order outside of matching: accepted, resting, reduced, cancelled, ended, and its bracket.
 
 Every change of a resting order goes through here, so that the book, the sums kept in the position and the order events
-agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other. Which of them may be
-attached to which main order is said at the end (docs/assumptions.md, "Orders").
+agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other. The rules at the end
+of this module say which may be attached to which main order (docs/assumptions.md, "Orders").
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def reject(core: Core, account: VenueAccount, order: VenueOrder, reason: str) ->
 
 
 def add_to_book(core: Core, position: Position, order: VenueOrder) -> None:
-    """Put what is left of an order into the book."""
+    """Add the open steps of an order to the book."""
     state = core.state
     state.last_priority = order.priority = state.last_priority + 1
     book = core.books[order.product]
@@ -197,7 +197,7 @@ def _publish_level(core: Core, order: VenueOrder, total_steps: int) -> None:
 
 
 def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
-    """Cancel what is left of a live order."""
+    """Cancel the open steps of a live order."""
     position = account.positions[order.product]
     if order.priority:
         remove_from_book(core, position, order)
@@ -244,7 +244,7 @@ def end(
 
 
 def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, side: int) -> None:
-    """Cut the reduce-only resting orders of `side` to the size of the leg they reduce, last placed first."""
+    """Reduce the reduce-only resting orders of `side` to the size of the leg they reduce, last placed first."""
     leg = position.short if side > 0 else position.long
     excess = (position.buy_reducing if side > 0 else position.sell_reducing) - leg.size
     if excess <= 0:
@@ -261,9 +261,9 @@ def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, si
 def drop_uncovered(
     core: Core, account: VenueAccount, position: Position, side: int, accepted: VenueOrder | None = None
 ) -> None:
-    """Cut the resting orders of `side` that have become opening ones because the leg they would have closed is gone.
+    """Reduce the resting orders of `side` that would now open, because the leg that they would have closed is gone.
 
-    Last placed first, until equity covers the initial margin of the rest. Never `accepted`, which took their cover.
+    The newest goes first, until equity covers the rest's initial margin. `accepted` took their cover and is exempt.
     """
     leg = position.short if side > 0 else position.long
     if (position.buy_quantity if side > 0 else position.sell_quantity) <= leg.size or account.kind == "market":
@@ -337,8 +337,8 @@ def reference_price(market: MarketState, by: int) -> int:
 def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
     """Return the worst price, in ticks, that a market order triggered at a price may trade at.
 
-    It counts from that price or the last trade, whichever is further in the direction of the order: after a gap one of
-    them may be far from where anyone trades.
+    It counts from that price or the last trade, whichever is further in the direction of the order. After a gap, one of
+    them may be far from the prices of current trades.
     """
     last_ticks = core.state.markets[order.product].last or price_ticks
     reference_ticks = max(price_ticks, last_ticks) if order.side > 0 else min(price_ticks, last_ticks)
@@ -359,7 +359,7 @@ def prospects(core: Core, order: VenueOrder) -> tuple[int, int, int, int]:
 
 
 def parent_of(account: VenueAccount, order: VenueOrder) -> VenueOrder | None:
-    """Return the open main order that a TP or SL names by parentOrdId, None when it has none or that is not open."""
+    """Return the open main order that a TP or SL names by parentOrdId, None if there is no such open order."""
     if not order.parent or order.reduce <= REDUCE_ONLY:
         return None
     main = account.orders.get(order.parent)
@@ -373,7 +373,7 @@ def parent_of(account: VenueAccount, order: VenueOrder) -> VenueOrder | None:
 def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
     """Return the price, in ticks, that the trigger of an exit with a parentOrdId is compared with.
 
-    That is the price of its main order until it has opened something, 0 = the present price.
+    That is the price of its main order until that has opened a position. 0 = the present price.
     """
     main = account.orders.get(item.get("parentOrdId") or 0)
     if main is None or main.reducing or (item.get("reduceOnlyOption") or item.get("reduceOnly")) not in EXITS:
@@ -416,6 +416,6 @@ def join(position: Position, main: VenueOrder, child: VenueOrder) -> None:
 
 
 def _opened(position: Position, main: VenueOrder) -> int:
-    """Return the steps that a main order has opened, as far as the position still holds them."""
+    """Return the steps that a main order has opened and that the position still holds."""
     leg = position.long if main.side > 0 else position.short
     return min(main.filled, leg.size)

@@ -1,9 +1,9 @@
-"""What happens to live orders: replaced, cancelled, triggered (docs/published.md, "Exchange API", docs/assumptions.md).
+"""Live orders are replaced, cancelled and triggered here (docs/published.md, "Exchange API", docs/assumptions.md).
 
-Cancels are applied one by one, each with its own result. A refused replacement leaves the order as it was. A waiting
-trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it does not
-fit. Triggers that are met at the same instant go by age. A market exit that finds nothing within its bound stays armed
-and tries again whenever its market trades, a price moves or someone offers within the bound. Prices are in ticks.
+Cancels are applied one by one, each with its own result. A refused replacement leaves the order unchanged. A waiting
+trigger holds no margin. When it triggers, the order is checked like a new one, and cancelled with a reason if it does
+not fit. Triggers of the same instant act by age. A market exit that finds nothing within its bound stays armed. It is
+tried again when its market trades, a price moves or an order within the bound arrives. Prices are in ticks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .placing import Item, accepted, batch_outcome, check_value, fit_to_position
 
 @handles("replaceOrder")
 def replace_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Change the price, quantity or trigger of a live order. When that is refused the order stays as it was."""
+    """Change the price, quantity or trigger of a live order. A refused replacement leaves it unchanged."""
     order = find(core, context.account, action)
     try:
         replace(core, context.account, order, action)
@@ -133,7 +133,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
 
 
 def _check_same(order: VenueOrder, spec: Spec) -> None:
-    """Refuse a replacement that changes what it may not."""
+    """Refuse a replacement that changes a fixed field."""
     same = {
         "ordSide": (order.side, order.closing) == (spec.side, spec.closing),
         "ordType": order.type == spec.type,
@@ -197,7 +197,7 @@ def _ending(core: Core, account: VenueAccount, order_id: int, client_id: int) ->
 
 @post_command("triggers")
 def run_triggers(core: Core) -> bool:
-    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself."""
+    """Trigger every order whose trigger price a trade has reached or a price reaches now. Repeat, as each may trade."""
     accounts = core.state.accounts
     again, fired = True, False  # one that was triggered may rest in a book, which the market's hook must see
     while again:
@@ -230,7 +230,7 @@ def run_triggers(core: Core) -> bool:
 
 
 def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[int, str, int, int]]:
-    """Return the exits that have found nothing before and whose market has changed since, forget the ended ones."""
+    """Return the exits that have found nothing before and whose market has changed since. Forget the ended ones."""
     found = []
     for order_id, address in list(triggers.retrying.items()):
         order = core.state.accounts[address].orders.get(order_id)
@@ -242,7 +242,7 @@ def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[
 
 
 def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
-    """Trigger one waiting order, or try it again, at a price: fit it to its position, check it, and match it."""
+    """Trigger a waiting order at a price, or try it again: fit it to its position, check it, and match it."""
     position = account.positions[order.product]
     for other in _cancelled_by(account, order):
         lifecycle.cancel(core, account, other, f"one cancels the other: order {order.id} was triggered")
@@ -277,8 +277,8 @@ def crosses(core: Core, order: VenueOrder) -> bool:
 def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
     """Return the orders that a triggered TP or SL of a bracket cancels.
 
-    These are its twin, if that was triggered before, and the rest of the main order, which would open again what the
-    exit closes.
+    These are its twin, if that was triggered before, and the rest of the main order. That would open again the steps
+    that the exit closes.
     """
     if not order.group:
         return []
@@ -288,7 +288,7 @@ def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
 
 
 def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
-    """Reduce a triggered reduce-only order to what it may close. While it waits there is something."""
+    """Reduce a triggered reduce-only order to the steps that it may close. While it waits there is a position."""
     leg = closing_leg(account, account.positions[order.product], order.side, order.closing)
     assert leg is not None
     most_steps = size_steps = leg.size

@@ -56,7 +56,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     """Set a product's position to cross or isolated margin, also while it is open.
 
     To isolated, it takes its initial margin and its unrealised loss from the balance. To cross, it returns all its
-    margin. What remains on cross must cover its initial margin.
+    margin. The balance that remains on cross must cover the initial margin there.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS

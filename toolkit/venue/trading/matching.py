@@ -1,10 +1,9 @@
-"""Matching: an order meets the book, makers keep their price, first come first served.
+"""Matching of orders with the book, at the makers' prices, first come first served.
 
 Each fill is booked for both sides together: positions, fees, events, and the public trade with its candle. A
-fill-or-kill order must know before it trades how much it could fill. Level totals are not enough for that: orders of
-the taker's own account do not count, and a maker's fills may shrink the position that its reduce-only orders further
-back may reduce, which cuts those (`lifecycle.shrink_reduce_only`).
-Source: docs/assumptions.md, "Orders" and "Money on the venue".
+fill-or-kill order must know before it trades how much it could fill. Level totals are not enough for that. Orders of
+the taker's own account do not count. A maker's fills may also shrink its position, and with it the maker's reduce-only
+orders further back (`lifecycle.shrink_reduce_only`). Source: docs/assumptions.md, "Orders" and "Money on the venue".
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, 
 def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> str:
     """Trade an order against the other side of the book while prices are at `limit_ticks` or better.
 
-    Return why it stopped before that, "" if it did not: its account can bear no more (`solvency`).
+    Return why it stopped before that (its account can bear no more, see `solvency`), "" if it did not.
     """
     side, stopped = order.side, ""
     ladder = core.books[order.product].side(-side)
@@ -102,7 +101,7 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
 
 
 def fill_maker(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> None:
-    """Trade what a live order has left against one resting order, wherever that is in the book, at its price.
+    """Trade the open steps of a live order against one resting order anywhere in the book, at its price.
 
     For counterparties that know which order they meet.
     """
@@ -112,11 +111,11 @@ def fill_maker(core: Core, account: VenueAccount, position: Position, order: Ven
 
 
 def _fill(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> str:
-    """Trade what an order has left against a resting one at its price. Return why not, if its account can't bear it.
+    """Trade the open steps of an order against a resting one at its price. Return why not, or "".
 
-    What would open an isolated position of the maker without margin is cut, and what would leave the maker's account
-    with a debt. It may be the whole maker. The makers of a FOK order were trimmed before the matching: it must not fall
-    short now.
+    The maker is first reduced by the steps that would open an isolated position without margin, or leave its account
+    with a debt. This may cancel the whole maker. The makers of a FOK order were reduced before the matching: the order
+    must not fall short now.
     """
     state, code = core.state, order.product
     product = core.products[code]
@@ -161,15 +160,15 @@ def _maker_steps(
 
 
 def _end_filled(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
-    """End an order without open steps. One that was cut to its position has traded less than it ordered."""
+    """End an order without open steps. If it was reduced to its position, it has traded less than it ordered."""
     status = FILLED if order.filled == order.quantity else CANCELED
     lifecycle.end(core, account, position, order, status, order.reason)
 
 
 def _drop_uncovered_orders(core: Core) -> None:
-    """Cut the orders that became opening ones because other orders closed their position, and have no margin for it.
+    """Reduce the orders that lost their cover because other orders closed the position, and have no margin to open.
 
-    After the matching, because a fill-or-kill order has counted on every order in the book.
+    This follows the matching, because a fill-or-kill order has counted on every order in the book.
     """
     loosened, core.risk_index.loosened = core.risk_index.loosened, []
     for account, position, side in loosened:
@@ -191,8 +190,8 @@ def trade_off_book(
     """Trade between two accounts outside the book, as orders of type `kind` (ADL, LIQUIDATION). Return both orders.
 
     `closing` is the account that closes (its counterparty closes too where it holds the opposite leg), unless it
-    `opens`, which in hedge mode leaves its opposite leg alone. The orders of either account that could only reduce what
-    is gone are cut or cancelled. No public trade: the last price stays.
+    `opens`, which in hedge mode leaves its opposite leg alone. Orders of either account that could only reduce a closed
+    position are reduced or cancelled. There is no public trade, so the last price stays.
     """
     state, code = core.state, product.code
     sides: list[tuple[VenueAccount, Position, VenueOrder]] = []
@@ -215,7 +214,7 @@ def trade_off_book(
 
 
 class _Party:
-    """A side of a trade as its fills would change it: its position, and what they would bring to its cross equity."""
+    """A side of a trade after its planned fills: its position, and the amount that they add to its cross equity."""
 
     __slots__ = ("account", "brought", "orders", "position", "role")
 
@@ -254,7 +253,7 @@ class _Party:
         return filled
 
     def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int, price_ticks: int) -> None:
-        """Do to the position what `settle` will do to the account's own."""
+        """Change the position as `settle` will change the account's own."""
         position, side, opened, pnl = self.position, order.side, filled - closed, 0
         against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
         product, entry_before = core.products[order.product], against.value
@@ -283,8 +282,8 @@ class _Party:
 def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int, str]]]:
     """Return how many steps, at most its leaves, an order could fill at `limit_ticks` or better.
 
-    Also the orders on the way that must not fill as they are, because they would open isolated positions without
-    margin or leave a debt, with the steps by which each is too large, and why.
+    Also return the orders on the way that would open isolated positions without margin or leave a debt. Each has the
+    steps by which it is too large, and the reason.
     """
     wanted, found = order.leaves, 0
     too_large: list[tuple[VenueOrder, int, str]] = []
@@ -317,9 +316,9 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
 def publish_trade(
     core: Core, product: Product, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
 ) -> PublicTrade:
-    """Record a public trade (`side` of the taker) with its candle, and return it.
+    """Record a public trade with its candle, and return it. `side` is the taker's.
 
-    `tx_hash` "" leaves the hash to `PublicTrade.hash`. None is that of the present transaction.
+    If `tx_hash` is "", `PublicTrade.hash` computes it. None is that of the present transaction.
     """
     state = core.state
     code, time, value_micro = product.code, state.time, price_ticks * steps * product.unit
@@ -418,7 +417,7 @@ def settle(
 def _cut_orders_of_leg(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, leg: Leg, role: int
 ) -> None:
-    """Cut the resting orders that would close more of a leg than is left of it, after `order` has closed a part."""
+    """Reduce the resting orders that would close more than the rest of a leg, after `order` has closed a part."""
     side = order.side
     if not leg.size:
         _record_closed(core, account, position, leg, -side)

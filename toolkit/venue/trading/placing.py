@@ -141,7 +141,7 @@ def close_out(
 ) -> VenueOrder:
     """Close a part of a position in the book at `limit_ticks` or better, as an order of type `kind` (LIQUIDATION).
 
-    What the book does not take is cancelled. No rule is checked. The position must be that large.
+    The steps that the book does not fill are cancelled. No rule is checked. The position must be that large.
     """
     position = position_of(core, account, product)
     closing = closing_leg(account, position, side, False) is None
