@@ -1,4 +1,4 @@
-"""Benchmarks: each measures something against a peer in the same run, `toolkit bench` prints them all.
+"""Benchmarks: each measures something against a peer in the same run. `toolkit bench` prints them all.
 
 Machines are noisy, so a target is a ratio to a peer or a rate that leaves room.
 """
@@ -41,7 +41,7 @@ class Measurement:
     aim: float | None = None
     note: str = ""
     most: float | None = None
-    """What it may not be above, where there is a lower bound too."""
+    """The upper bound, where there is a lower bound too."""
 
     @property
     def measured(self) -> float:

@@ -1,7 +1,7 @@
 """How fast the core matches: orders with every check and the margin rules, without signatures, in processor time.
 
-Twenty accounts in turns place 20,000 orders in one product: one in six a market order, 23 % trade immediately
-(against 1.8 resting orders on average), more than half are still resting at the end. Events are not made without a
+Twenty accounts in turns place 20,000 orders in one product. One in six is a market order. 23 % trade immediately
+(against 1.8 resting orders on average), and more than half are still resting at the end. Events are not made without a
 reader, as in a venue whose feed is not open.
 """
 

@@ -25,11 +25,11 @@ NEAR = 50
 END_MS = 2_000
 """No request is sent in the last part of the events, so that all are answered."""
 Rows = list[tuple[int, int, int]]
-"""What the strategy received of one order at one instant, sorted: (Unix ms, signed steps, last price in ticks)."""
+"""Fills of one order that arrived at one instant, sorted: (Unix ms, signed steps, last price in ticks)."""
 
 
 class Quoting(NamedTuple):
-    """What the strategy does. Distances in ticks. `market` 0: no market orders, with `inside` it only bids."""
+    """Settings of the strategy. Distances are in ticks. `market` 0: no market orders. `inside` above 0: only bids."""
 
     levels: int = 1
     spacing: int = 1
@@ -44,10 +44,10 @@ class Quoting(NamedTuple):
 
 
 def setups(events: Any, inside: int = -40, market: float = 0.05) -> dict[str, Quoting]:
-    """Return what is compared, by name. `inside` of the amended grid keeps it from amendments through the spread.
+    """Return the compared settings by name. `inside` of the amended grid keeps it from amendments through the spread.
 
-    Left out is where the two differ on purpose: orders that meet one's own, which the venue's rules stop, and an
-    amendment through the spread, which the venue refuses so that the order stays.
+    Two cases in which the programs differ on purpose are left out. The venue's rules stop orders that would trade with
+    the same account. The venue refuses an amendment through the spread, and the order stays.
     """
     first, last = (int(time) for time in events.array["exchange_ns"][[0, -1]])
     random = np.random.default_rng(7)

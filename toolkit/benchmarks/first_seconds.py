@@ -1,4 +1,4 @@
-"""The first seconds after a look at the book: what its best queues tell, measured alike on recordings and simulations.
+"""The first seconds after a look at the book: what its best queues show, measured alike on recordings and simulations.
 
 A `Tape` holds every change of the best prices, and the taker orders. All figures are functions of a tape, so a
 recording of any source that `data.load` reads goes through the same lines as the simulated market.
@@ -25,13 +25,13 @@ from .own_orders import simulated
 LAGS_MS = (100, 1_000, 3_000, 10_000, 60_000)
 """Times after a taker order at which the mid is looked at."""
 FAR = {"imbalance": 5_000}
-"""What is also held against the move of a longer time, in ms."""
+"""Features that are also compared with the move over a longer time, in ms."""
 _SECOND, _MINUTE, _HOUR = 1_000, 60_000, 3_600_000
 _EDGE = 10 * _SECOND
 
 
 class Tape(NamedTuple):
-    """What one product showed, as arrays. Times are in ms, sizes in the quote currency."""
+    """Observations of one product, as arrays. Times are in ms, sizes in the quote currency."""
 
     times: Any
     bids: Any
@@ -61,7 +61,7 @@ class Tape(NamedTuple):
 def recorded(path: str | Path) -> Tape:
     """Return the tape of a recording: a file, a folder or a pattern that `data.load` reads, of one product.
 
-    Best prices are those of their own channel where there is one, else of the book. Trades of one instant and side
+    Best prices are those of their channel where there is one, else of the book. Trades of one instant and side
     count as one taker order.
 
     Raises InputError where the recording has no book or cannot be read.
@@ -173,7 +173,7 @@ def responses(tape: Tape) -> Any:
 
 
 class Bound(NamedTuple):
-    """What a figure must lie between (None: nothing), and what the recording of August 2024 showed."""
+    """The limits of a figure (None: no limit), and its value in the recording of August 2024."""
 
     least: float | None = None
     most: float | None = None

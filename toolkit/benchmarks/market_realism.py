@@ -34,7 +34,7 @@ _SPREAD_MS = 4_321
 
 
 class Observed(NamedTuple):
-    """What one venue showed. Prices are in ticks, times in ms."""
+    """Observations of one venue. Prices are in ticks, times in ms."""
 
     tape: Tape
     minute_mids: Any
@@ -132,7 +132,7 @@ def price_rows(seen: list[Observed]) -> list[Measurement]:
 def past_rows(seeds: Sequence[int]) -> list[Measurement]:
     """Return the rows about volatility that lasts for an hour, and the season of the day, over a recording's length.
 
-    Of two days these are mostly chance. The past is the same market, and its minutes are quickly made.
+    Over two days these are mostly chance. The past is the same market, and its minutes are quickly made.
     """
     lasting, days = [], []
     for seed in seeds:
@@ -209,7 +209,7 @@ def speed_rows(seed: int) -> list[Measurement]:
 
 
 def far_order_rows(seed: int) -> list[Measurement]:
-    """Return the rows about an hour of four products beside orders that nobody reaches, in one book and in four."""
+    """Return the rows about an hour of four products with orders far from the price, in one book and in four."""
     hours = [_hour_beside(seed, count) for count in (0, 1, 4)]
     spent = seconds(*hours, repeat=3, clock=time.process_time)
     rows = zip(("in one book", "in each of four"), spent[1:], (1.5, 3.0), strict=True)

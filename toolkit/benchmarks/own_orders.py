@@ -1,7 +1,7 @@
-"""What one's own orders meet in the simulated market: how far they move it, and what two-sided quotes earn before fees.
+"""A user's orders in the simulated market: how far they move it, and what two-sided quotes earn before fees.
 
-Own orders are those of an account like any other. What a quote's fill is worth later is measured against the prices
-that the makers would quote without it, because a stale own quote keeps them away from it.
+The user's account is like any other. The later value of a quote's fill is measured against the prices that the makers
+would quote without it. A stale quote keeps the makers away from these prices.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def row(
 def impact_rows(
     sizes: Sequence[int] = IMPACT_USDC, seeds: Sequence[int] = IMPACT_SEEDS, wait_ms: int = _HOUR
 ) -> list[Measurement]:
-    """Return the rows about one's own orders: bought in a minute, against the same seed without them."""
+    """Return the rows about a user's orders that buy within a minute, compared with the same seed without them."""
     without = [_mids_after(seed, 0, wait_ms) for seed in seeds]
 
     def moved(usdc: int, parts: int) -> tuple[list[float], list[float]]:
@@ -137,7 +137,7 @@ def _mids_after(seed: int, usdc: int, wait_ms: int, parts: int = _PARTS) -> tupl
 
 
 class Sight(NamedTuple):
-    """What a quote is decided by: the best prices of others in ticks, and the value that is held (negative: short)."""
+    """The inputs of a quote: the best prices of others in ticks, and the value that is held (negative: short)."""
 
     bid: int
     ask: int
@@ -149,12 +149,12 @@ Quote = Callable[[Sight], tuple[int, int]]
 
 
 def naive(sight: Sight) -> tuple[int, int]:
-    """Stand at the best prices of others, whatever is held."""
+    """Quote at the best prices of others, at any position."""
     return sight.bid, sight.ask
 
 
 def sane(sight: Sight) -> tuple[int, int]:
-    """Stand behind others at the best prices, and step back against what is held, up to a limit."""
+    """Quote behind others at the best prices, further back on the side that adds to the position, up to a limit."""
     back = sight.bid * 60 * sight.held_usdc // LIMIT_USDC // 1_000_000
     bid = sight.bid - max(back, 0) if sight.held_usdc < LIMIT_USDC else 0
     ask = sight.ask - min(back, 0) if sight.held_usdc > -LIMIT_USDC else 0
@@ -162,7 +162,7 @@ def sane(sight: Sight) -> tuple[int, int]:
 
 
 def first(sight: Sight) -> tuple[int, int]:
-    """Stand a tick before all others, where also the smallest orders come, up to a limit."""
+    """Quote one tick before all others, where even the smallest orders arrive, up to a limit."""
     inside = 1 if sight.ask - sight.bid > 2 else 0
     bid = sight.bid + inside if sight.held_usdc < LIMIT_USDC else 0
     ask = sight.ask - inside if sight.held_usdc > -LIMIT_USDC else 0
@@ -196,7 +196,7 @@ def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measu
 
 
 class Earned(NamedTuple):
-    """What a quote did in one venue."""
+    """The result of a quote in one venue."""
 
     profit_bp: float
     """Profit before fees, of the traded value."""
@@ -205,7 +205,7 @@ class Earned(NamedTuple):
     from_takers: float
     """Part of what was filled that simulated takers took. The rest the makers would have."""
     after_bp: tuple[float, ...]
-    """What the fills were worth after AFTER_S: the distance of their prices from the mid then, a gain above 0."""
+    """The value of the fills after AFTER_S: the distance of their prices from the mid then (a gain is above 0)."""
 
 
 def run(quote: Quote, seed: int, hours: float, every_ms: int) -> Earned:

@@ -28,14 +28,14 @@ ORDERS = 40
 """Orders of each client when all send simultaneously."""
 TARGET = 10.0
 SLOWER_MS = 5
-"""What a sync takes longer on the other disk."""
+"""The additional time of a sync on the other disk."""
 SYNCS = 4
 """Syncs of one write of the journal: SQLite's rollback journal twice, the file, and the end of the rollback journal."""
 STUDENT_ORDERS = 10
 
 
 def measure_served() -> list[Measurement]:
-    """Measure orders a second of thirty clients and of one, each waiting for its answer before it sends the next."""
+    """Measure orders per second of thirty clients and of one, each waiting for its answer before it sends the next."""
     return [_together(0), _together(SLOWER_MS), _class_of_thirty()]
 
 

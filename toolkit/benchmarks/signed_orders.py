@@ -20,7 +20,7 @@ from . import Measurement, seconds
 
 ORDERS = 1_500
 TARGET = 5_000 / 15_000
-"""5,000 orders a second where recovering the signer alone allows 15,000, as a ratio that holds on a busy machine."""
+"""5,000 orders per second where recovering the signer alone allows 15,000, as a ratio that holds on a busy machine."""
 _NOW = 1_767_225_600_000
 _KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """A public development key."""

@@ -1,4 +1,4 @@
-"""What happens to a strategy's account: its orders, fills and funding payments."""
+"""The orders, fills and funding payments of a strategy's account."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Fill(msgspec.Struct, frozen=True):
-    """One fill of the strategy. Amounts in USDC, a fee > 0 was paid.
+    """One fill of the strategy. Amounts are in USDC. A fee > 0 was paid.
 
     `role` is MAKER or TAKER, `type` an OrderType, "" where a venue does not say it.
     """
@@ -53,12 +53,12 @@ class FundingRates(msgspec.Struct, frozen=True):
 
 
 class OrderHandle:
-    """A placed order, kept up to date: what `ctx.buy` and the other order calls return.
+    """A placed order, kept up to date. `ctx.buy` and the other order calls return it.
 
-    Attributes: `request` (the order or bracket as written), `order` (of a bracket its entry), `cl_ord_id`, `order_id`
-    (0 until the venue has assigned one), `state` (SENT, NEW, PARTIALLY_FILLED, FILLED, CANCELED,
-    ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN), `filled` (quantity), `reason` (why it was rejected or cancelled).
-    It is true unless the order was rejected.
+    Attributes: `request` (the order or bracket as written), `order` (the order, or the bracket's entry), `cl_ord_id`,
+    `order_id` (0 until the venue has assigned one), `filled` (quantity). `reason` says why the order was rejected or
+    cancelled. `state` is SENT, NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN.
+    The handle is true unless the order was rejected.
     """
 
     __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "request", "state")

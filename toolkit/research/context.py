@@ -1,4 +1,4 @@
-"""What a strategy acts through: the same calls in a backtest, on the local venue and live."""
+"""The context through which a strategy acts: the same calls in a backtest, on the local venue and live."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What a run with a name keeps of its context: `groups` of client ids, `trailing` as (symbol, ratio, sign).
+    """The part of its context that a named run keeps: `groups` of client ids, `trailing` as (symbol, ratio, sign).
 
-    `day` is the number of the day (UTC) and what the run had earned as it began.
+    `day` is the number of the day (UTC) and what the run had earned when that day began.
     """
 
     timer_ms: float = 0
@@ -100,11 +100,11 @@ class TrailingStop:
 
 
 class Context(ABC):
-    """What a strategy reads and acts through: the calls of a session, the same in every kind of run.
+    """The object through which a strategy reads and acts: the calls of a session, the same in every kind of run.
 
     Attributes: `symbols` (of the run), `now` (Unix ms), `interval` (length of a bar, ms), `mode` ("backtest", "paper"
-    or "live"), `records` (what `record` kept: (Unix ms, values)), `stopped` (the reason given to `stop`, else ""),
-    `timer_ms` (how often `on_timer` is called).
+    or "live"), `timer_ms` (how often `on_timer` is called). `records` has what `record` kept, as (Unix ms, values).
+    `stopped` is the reason given to `stop`, else "".
     """
 
     mode: str = ""
@@ -141,7 +141,7 @@ class Context(ABC):
         return self.place(order(symbol, side, quantity, price, **options))
 
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
-        """Bring the position of `symbol` to a signed `quantity` with one order, None if it and `underway` are that.
+        """Adjust the position of `symbol` to a signed `quantity` with one order. None if position + `underway` is that.
 
         The order is at `price`, or at market, and `options` are as in `buy`. A target is rounded to the nearest step.
         One that rounds to nothing is rejected, as an order below one step is.
@@ -158,10 +158,10 @@ class Context(ABC):
     def target_share(
         self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: Any
     ) -> OrderHandle | None:
-        """Bring the position of `symbol` to `share` of equity (−0.5: short for half of it), at the last price.
+        """Adjust the position of `symbol` to `share` of equity (−0.5: short for half of it), at the last price.
 
-        `price` and `options` as in `target`. Does nothing while the position's share, with what is underway, is within
-        `tolerance` of it. None then, and before the first price.
+        `price` and `options` are as in `target`. Nothing is sent while the position's share, with what is underway, is
+        within `tolerance` of it. Returns None then, and before the first price.
         """
         equity, last = self.equity, self.price(symbol)
         if not (equity > 0 and last > 0):
@@ -300,9 +300,9 @@ class Context(ABC):
         """Cancel all open orders of a `symbol`, or of all symbols, untriggered ones too."""
 
     def close_position(self, symbol: str) -> OrderHandle | None:
-        """Close the position of `symbol` at market, reduce-only. None when there is none.
+        """Close the position of `symbol` at market, reduce-only. Returns None when there is none.
 
-        Of a hedged one both legs are closed, and the last order is returned.
+        In hedge mode both legs are closed, and the last order is returned.
         """
         from ..orders import close_position
 

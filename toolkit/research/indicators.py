@@ -4,9 +4,9 @@
 skips a NaN, such as another indicator's value before its window is full, so indicators can be chained. It takes O(1)
 time (Highest and Lowest: amortised), except for StdDev: O(window).
 
-Libraries compared: TA-Lib 0.8.2 (C, wheels for all platforms, O(1) streams at 0.17 µs an update) opens a stream only
-on a full window of history, raises on NaN, and its streams can't be pickled for the workers of a sweep. talipp 2.7 (0.6
-to 2.7 µs) never recovers from a NaN. streaming-indicators 0.1.8 (SMA: 6.6 µs) and hexital 4.1 (6.4 µs) are slower, and
+Libraries compared: TA-Lib 0.8.2 (C, wheels for all platforms, O(1) streams at 0.17 µs per update) opens a stream only
+on a full window and raises on NaN. Its streams can't be pickled for the workers of a sweep. After a NaN, talipp 2.7
+(0.6 to 2.7 µs) never recovers. Both streaming-indicators 0.1.8 (SMA: 6.6 µs) and hexital 4.1 (6.4 µs) are slower, and
 pandas-ta computes whole arrays. These classes need no dependency and take 0.13 to 0.6 µs (StdDev of 20: 4.6 µs).
 """
 

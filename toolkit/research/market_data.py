@@ -84,7 +84,7 @@ class BarHistory:
         return self._length + len(self._pending)
 
     def _update(self) -> None:
-        """Bring the arrays up to date."""
+        """Update the arrays."""
         import numpy as np
 
         if not (pending := self._pending):
@@ -150,10 +150,10 @@ class BarHistory:
 
 
 class LongerBars:
-    """The complete bars of `interval` ms within a history, brought up to date when they are read.
+    """The complete bars of `interval` ms within a history, updated when they are read.
 
     They begin at multiples of the interval since 1970 (UTC). One is complete when its last bar has closed, or when a
-    later bar has begun. A first one whose beginning is not in the data is left out.
+    later bar has begun. The first one is left out if its beginning is not in the data.
     """
 
     def __init__(self, base: BarHistory, interval: int) -> None:
@@ -240,8 +240,8 @@ class Indicator:
 class Precomputed:
     """A function over bars of one symbol, with the indicators that show its outputs.
 
-    A strategy receives only the values up to now, and what the function gives for a shorter history is compared, so
-    that a function that looks ahead is refused rather than believed.
+    A strategy receives only the values up to now. The function's values for a shorter history are compared with them,
+    and a function that looks ahead is refused.
 
     `inputs` are names of columns (passed as float64 arrays), "bars" (a DataFrame of all), or other values, passed as
     they are.

@@ -91,7 +91,7 @@ class Strategy:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Parameters with their current values: class attributes, or the arguments of its own constructor."""
+        """Parameters with their current values: class attributes, or the arguments of its constructor."""
         if type(self).__init__ is Strategy.__init__:
             return {name: getattr(self, name) for name in self._parameters()}
         names = list(inspect.signature(type(self).__init__).parameters)[1:]

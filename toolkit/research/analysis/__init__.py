@@ -1,1 +1,1 @@
-"""What a run was worth: results, metrics, sweeps, splits and reports."""
+"""Analysis of a run: results, metrics, sweeps, splits and reports."""

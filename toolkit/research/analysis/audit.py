@@ -1,8 +1,8 @@
 """Audit: what may be wrong with a run, found in its frames and by making it again.
 
-Look-ahead is looked for in two ways. The run is made again on data that ends at one of its orders, with the frames that
-its strategy holds changed after it: where another order comes out, the first one knew the future. And market orders
-that nearly always precede a move in their direction know it, wherever they take it from.
+The audit looks for look-ahead in two ways. It makes the run again on data that ends at one of its orders, and changes
+the later part of the frames that the strategy holds. If other orders result, the first run knew the future. The other
+sign is market orders that nearly always precede a move in their direction, however the strategy learned of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..data.quality import check
 from .luck import trials
 
 CUTS = 8
-"""Orders at which the data is cut: so many evenly by number, and by time."""
+"""The data is made to end at so many orders spaced evenly by number, and at as many spaced evenly by time."""
 FEW, RIGHT = 20, 0.8
 """Market orders that are too few to judge, and the share of right ones that luck and skill do not reach."""
 QUEUES = ("risk-averse", "power:2", "log")
@@ -185,7 +185,7 @@ def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
 
 
 def _mirrored(value: Any, past: int) -> Any:
-    """Return a copy of values in which those after the first `past` ones move the other way."""
+    """Return a copy of values in which those after the first `past` ones move in the opposite direction."""
     if isinstance(value, pd.DataFrame):
         return value.apply(_mirrored, past=past)
     if isinstance(value, Events):
@@ -265,7 +265,7 @@ def _is_library(module: str) -> bool:
 
 
 def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]:
-    """Return whether the fills hang on ties of one ns, or on the queue model."""
+    """Return whether the fills depend on ties of one ns, or on the queue model."""
     if not events:
         return [(name, False, "bars have none") for name in ("ties", "queue")]
     latency = given.get("latency")

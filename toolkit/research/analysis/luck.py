@@ -1,10 +1,10 @@
 """How likely a result is luck: deflated Sharpe ratio, overfitting, track record length, bootstrap intervals.
 
 Sharpe ratios here are those of one period, not yearly ones, unless a name says so. A normal distribution has kurtosis
-3. Sources: [1] Bailey and López de Prado, "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), 2012, [2] the
-same, "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), 2014, [3] Bailey, Borwein, López de Prado and
-Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance 20(4), 2017, [4] Politis and Romano,
-"The Stationary Bootstrap", Journal of the American Statistical Association 89, 1994.
+3. Source [1] is Bailey and López de Prado, "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), 2012. Source
+[2] is theirs too, "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), 2014. Source [3] is Bailey,
+Borwein, López de Prado, Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance 20(4), 2017.
+Source [4] is Politis and Romano, "The Stationary Bootstrap", Journal of the American Statistical Association 89, 1994.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ def min_track_record(
 def overfitting(returns: Values, parts: int | None = None) -> float:
     """Return the probability of backtest overfitting, PBO of [3], by combinatorially symmetric cross-validation.
 
-    `returns` has one row a period and one column a trial. The rows are cut into `parts` (even, default 16, less when
-    there are few rows). For each half of the parts the trial with the highest Sharpe ratio in it is ranked in the other
-    half. PBO is how often it is in the lower half there: near 0 when choosing helps, 0.5 when it is noise. NaN with
-    fewer than two trials or four rows.
+    `returns` has one row per period and one column per trial. The rows are divided into `parts` (even, default 16,
+    fewer when there are few rows). For each half of the parts, the trial with its highest Sharpe ratio is ranked in the
+    other half. PBO is how often that trial ranks in the lower half: near 0 when choosing helps, 0.5 when it is noise.
+    PBO is NaN with fewer than two trials or four rows.
     """
     rows, trials = returns.shape
     if trials < 2 or rows < 4:
@@ -213,14 +213,14 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
 
 
 class Trials:
-    """The runs of a project, each different one once, with their yearly Sharpe ratios where someone measured them.
+    """The runs of a project, with their yearly Sharpe ratios if these were measured. Each different run counts once.
 
-    `backtest`, `vectorised`, `sweep` and `optimise` count by themselves. Another strategy, other parameters, settings
-    or data are another trial. `len(trials)` is their number, `trials.frame()` a table, and `trials.clear()` begins
-    again, for a question that has nothing to do with the last.
+    `backtest`, `vectorised`, `sweep` and `optimise` count automatically. Another strategy, other parameters, settings
+    or data are another trial. `len(trials)` is the number of trials, and `trials.frame()` a table of them.
+    `trials.clear()` begins again, for an unrelated question.
 
-    They are kept in one file a project, `trials.path`, that several processes share. See
-    `trial_file.project_file`. The variable TOOLKIT_TRIALS names another one, and "off" counts in this process only. A
+    The trials are kept in one file per project, `trials.path`, that several processes share: see
+    `trial_file.project_file`. The variable TOOLKIT_TRIALS names another file, and "off" counts in this process only. A
     file that is damaged or can't be written is left as it is, with a DataWarning.
     """
 

@@ -55,7 +55,7 @@ class Sampled(NamedTuple):
 
 @dataclass(eq=False)
 class Curve:
-    """The arrays of a run, enough for every measure. What several measures need is computed once.
+    """The arrays of a run, enough for every measure. Values that several measures need are computed once.
 
     `times`, `equity`, `gross` (gross notional, USDC ≥ 0) have one value per point. `symbols` (numbers of the symbols),
     `signed` (quantities), `prices` and `fees` have one per fill, in order. `funding` is Σ payments (> 0 was received).
@@ -107,7 +107,7 @@ class Curve:
 
     @cached_property
     def lasting(self) -> Values:
-        """How long each point lasts, ms: until the next one, the last lasts no time."""
+        """How long each point lasts, ms: until the next one. The last lasts no time."""
         gaps = np.zeros(len(self.times))
         gaps[:-1] = self.times[1:] - self.times[:-1]
         return gaps
@@ -332,12 +332,12 @@ def summary(
     period: Period = None,
     risk_free: float = 0.0,
 ) -> pd.Series[Any]:
-    """Return every measure of this module as one Series. Amounts are USDC.
+    """Return every measure of this module as a Series. Amounts are USDC.
 
     equity, fills, period, risk_free: as in the measures above. The frames are those of `Results`.
     funding: positive when received, negative when paid.
-    notional: gross position notional (≥ 0) on the index of `equity`. `leverage_mean` and `leverage_max` are it /
-        equity.
+    notional: gross position notional (≥ 0) on the index of `equity`. `leverage_mean` and `leverage_max` are notional
+        / equity.
     """
     found = measure(curve_of(equity, fills, funding, notional), period, risk_free)
     return pd.Series(found, dtype="object", name="metrics")
@@ -439,7 +439,7 @@ def ratio(returns: Values, spread: float, risk_free: float = 0.0) -> float:
 
 
 class _Trips(NamedTuple):
-    """The fills of one symbol, cut into trips: each ends with the fill that closes the position or flips it.
+    """The fills of one symbol, divided into trips: each ends with the fill that closes the position or flips it.
 
     `rows` are the fills' numbers, `before` the position before each, `opened` the quantity that a fill opens after it
     has closed the position, which belongs to the next trip. `firsts` and `lasts` are the ends of the trips.
@@ -463,7 +463,7 @@ class _Trips(NamedTuple):
 
     @property
     def nets(self) -> Values:
-        """What each trip gained after fees: what was received less what was paid, for longs and shorts alike."""
+        """Gain of each trip after fees: the amount received less the amount paid, for longs and shorts alike."""
         paid = self.prices + self.fees / self.signed
         return self.total((self.opened - self.signed) * paid, -self.opened * paid)
 
@@ -524,7 +524,7 @@ def _over(values: Values, base: Values) -> Values:
 
 
 def _positive(values: Values) -> bool:
-    """Return whether all are positive numbers, as of most runs, which saves the care for what is not."""
+    """Return whether all are positive numbers, as in most runs, so that special cases can be skipped."""
     return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)
 
 

@@ -19,7 +19,7 @@ from ..strategy import Strategy
 
 
 class Repeatable(Protocol):
-    """What a repeatable function returns. `Results` is one."""
+    """The return type of a repeatable function. `Results` is one."""
 
     @property
     def recipe(self) -> Any:
@@ -57,7 +57,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class PackedRecipe:
-    """A recipe as it was saved, by this version of `python`. It is unpickled, which runs code, only when it is used."""
+    """A recipe that Python version `python` saved. It is unpickled, which runs code, only when it is used."""
 
     packed: bytes
     python: str
@@ -65,7 +65,7 @@ class PackedRecipe:
     def run(self, changes: Mapping[str, Any]) -> Any:
         """Unpack it, and call its function again. Raises ToolkitError in another version of Python.
 
-        Its bytecode is that of the version that saved it. Another one can crash on it, or do something else.
+        Its bytecode is that of the version that saved it. Another version can crash on it, or behave differently.
         """
         import cloudpickle
 
@@ -134,7 +134,7 @@ def _snapshot(value: Any) -> Any:
 
 
 def _checksum(value: Any) -> str:
-    """Return what tells tables of one size and time apart: a hash of their numbers."""
+    """Return a hash of a table's numbers, which distinguishes tables of equal size and times."""
     if isinstance(value, pd.DataFrame | pd.Series):
         value = pd.DataFrame(value).select_dtypes(["number", "bool"]).to_numpy(dtype="float64", na_value=np.nan)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":

@@ -1,4 +1,4 @@
-"""What a report says in words: measures by the names and in the units that people read, and its first screen."""
+"""The words of a report: measures by the names and in the units that people read, and its first screen."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def readable(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return measures by name as people read them. What is no measure stays as it is."""
+    """Return measures by name as people read them. Values that are not measures stay unchanged."""
     known = {name: MEASURES.get(str(name), (str(name), lambda value: value)) for name in values.index}
     found = {known[name][0]: known[name][1](value) for name, value in values.items()}
     return pd.Series(found, dtype="object", name=values.name)

@@ -49,7 +49,7 @@ ORDERS = {
     **{"status": "str", "reason": "str", "updated": TIME},
 }
 """Columns of `Results.orders`. Price is NaN for a market order, trigger_price without a trigger. Reason is that of a
-rejection or cancel, updated the time of the last change."""
+rejection or cancel, and updated the time of the last change."""
 
 FUNDING = {**{"time": TIME, "symbol": "str"}, **dict.fromkeys(("position", "price", "rate", "payment"), "float64")}
 """Columns of `Results.funding`. Payment > 0 was received, < 0 was paid, in USDC."""
@@ -112,7 +112,7 @@ def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.Data
 
 
 class ResultsSource(Protocol):
-    """What a run leaves behind: each frame of `Results` by a method of its name, and the arrays of its measures."""
+    """The data of a run: each frame of `Results` by a method of its name, and the arrays of its measures."""
 
     def equity(self) -> pd.DataFrame: ...
     def positions(self) -> pd.DataFrame: ...
@@ -198,9 +198,9 @@ class Results:
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
-        `changes` are arguments of `backtest`, such as `run.rerun(fees=("0", "0"))`. A live run, or one on a session of
-        your own, is made again as a backtest on the bars that it received. `rerun(data=events)` takes other data. A run
-        that was loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust.
+        `changes` are arguments of `backtest`, such as `run.rerun(fees=("0", "0"))`. A live run, or one on your session,
+        is made again as a backtest on the bars that it received. `rerun(data=events)` takes other data. A run that was
+        loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust.
         Warns where the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing
         was kept.
         """
@@ -211,12 +211,12 @@ class Results:
         return made
 
     def audit(self) -> pd.DataFrame:
-        """Return what may be wrong with the run, one row a check: found (boolean, NA: not known), detail.
+        """Return what may be wrong with the run, one row per check: found (boolean, NA: not known), detail.
 
-        Checks: "rejected" orders. "look-ahead" (the run is made again on data that ends at some of its orders, a peek
-        at less than the latency is not found). "ties" and "queue" (fills with 1 ns more latency, and under each queue
-        model), "gaps" in the data, "volume" (more filled than the bar's), "trials". It makes the run about a dozen
-        times. The repr and the report then show what was found.
+        Checks: "rejected" orders, "look-ahead", "ties" and "queue" (fills with 1 ns more latency, and under each queue
+        model), "gaps" in the data, "volume" (more filled than the bar's), "trials". For "look-ahead" the run is made
+        again on data that ends at some of its orders. A peek at less than the latency is not found. The audit makes
+        the run about a dozen times. The repr and the report then show the findings.
         """
         from .audit import audit
 
@@ -290,7 +290,7 @@ class Results:
         return table
 
     def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
-        """Return the measures as one Series. `toolkit.research.metrics` has their formulas.
+        """Return the measures as a Series. `toolkit.research.metrics` has their formulas.
 
         `period` is the spacing of returns, a span, and `risk_free` a yearly rate as a ratio, as in `metrics.sharpe`.
         """
@@ -312,14 +312,14 @@ class Results:
         return curve.sampled_every(curve.periods_ms(most)).returns
 
     def luck(self, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
-        """Return how likely this result is luck, as one Series. `toolkit.research.luck` has the formulas and sources.
+        """Return how likely this result is luck, as a Series. `toolkit.research.luck` has the formulas and sources.
 
-        sharpe (yearly) and total return with their bootstrap intervals (`confidence`, from `seed`). Observations,
-        period, skew and kurtosis of the sampled returns. probabilistic_sharpe and deflated_sharpe: the probabilities
-        that the true Sharpe ratio is above 0, of one trial and of the best of `trials` (default: all that were run in
-        this project, `toolkit.research.trials`). expected_max_sharpe: what the best of them shows without skill.
-        min_track_record: the time after which this ratio would be above 0 with 95 %, and track_record, the time there
-        was.
+        The Series has sharpe (yearly) and total return, with their bootstrap intervals (`confidence`, from
+        `seed`). Observations, period, skew and kurtosis are those of the sampled returns. The probabilities that the
+        true Sharpe ratio is above 0 are probabilistic_sharpe, of one trial, and deflated_sharpe, of the best of
+        `trials` (default: all of this project, `toolkit.research.trials`). The best of them would show
+        expected_max_sharpe without skill. After min_track_record this ratio would be above 0 with a probability of
+        95 %. The time observed is track_record.
         """
         self.measures()  # so that this run is among the project's measured trials
         return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
@@ -339,10 +339,10 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        path: where to write. Ending in .html: an interactive page that needs no network, with the result and how far to
-            trust it, price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months, costs,
-            round trips and luck. Its figures need Plotly's script, which is written once into the folder, or with
-            `page().save(path, alone=True)` into the page. Ending in .png, .svg or .pdf: the picture. Without one: a
+        path: where to write. Ending in .html: an interactive page that needs no network. It shows the result, how
+            far to trust it, price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months,
+            costs, round trips and luck. Its figures need Plotly's script, which is written once into the folder, or
+            with `page().save(path, alone=True)` into the page. Ending in .png, .svg or .pdf: a picture. Without one: a
             matplotlib Figure with equity, drawdown, exposure, attribution and measures.
         against: runs to compare, in the page (default: none).
         dark: True for dark colours of the picture (default: False).
@@ -392,7 +392,7 @@ class Results:
 
     @classmethod
     def load(cls, folder: str | Path) -> Results:
-        """Read what `save` wrote. Values of params and settings that JSON lacks are read as text.
+        """Read what `save` wrote. Values of params and settings that JSON cannot express are read as text.
 
         Raises InputError for a folder without results, StoredFileError for a file that is missing, damaged, of another
         run or of another version.

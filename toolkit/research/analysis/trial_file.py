@@ -14,7 +14,7 @@ from ...stored import databases
 from ...stored.seals import FileKind
 
 VARIABLE = "TOOLKIT_TRIALS"
-"""Names another file, "off" counts in this process only."""
+"""Names another file. The value "off" counts in this process only."""
 FORMAT = 1
 """Number of the format."""
 SCHEMA = "39e1fd1d3b09ce1b"

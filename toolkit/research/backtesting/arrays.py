@@ -257,7 +257,7 @@ def _notional_units(wanted: Array, closes: Array) -> Array:
 
 
 class _Market(NamedTuple):
-    """What targets are traded at: one row a bar and one column a symbol, `steps` one number a symbol."""
+    """The prices and costs of trades, one row per bar and one column per symbol. `steps` has one number per symbol."""
 
     opens: Array
     closes: Array
@@ -267,7 +267,7 @@ class _Market(NamedTuple):
 
 
 def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: float) -> Array:
-    """Return the positions when each target is a multiple of equity at its close, loops only over changed targets."""
+    """Return the positions when each target is a multiple of equity at its close. Loops only over changed targets."""
     opens, closes, steps, fee, slippage = market
     held, (early, late) = np.zeros_like(wanted), settled.costs(wanted.shape)
     changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))

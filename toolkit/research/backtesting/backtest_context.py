@@ -129,7 +129,7 @@ class BacktestContext(Context):
         return list(self._broker.open_handles.values())
 
     def funding(self, symbol: str) -> FundingRates:
-        """Return the funding rates of the backtest. Of a Series the last rate is what is predicted (0: none left)."""
+        """Return the backtest's funding rates. A Series predicts its last rate. `next_time` is 0 when none is left."""
         state = self._broker.state_of(symbol)
         rate, interval_ms = state.market.funding_rate / RATE, state.product.funding_interval * 1000
         if state.code in self._broker.predicted:

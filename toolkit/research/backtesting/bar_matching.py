@@ -33,10 +33,10 @@ NO_HASH = "0x"
 
 
 class ReceivedBars:
-    """The bars that the strategy has received: `recent` are those that no one has asked for yet.
+    """The bars that the strategy has received. `recent` are those that are not sorted by symbol yet.
 
-    Most bars are never looked back at, so they are sorted by symbol when someone does. Those of a single symbol
-    wait in its own list.
+    Most bars are never read again, so they are sorted only when the strategy reads a history. With a single symbol
+    they wait in its list.
     """
 
     def __init__(self, symbols: Iterable[str]) -> None:
@@ -200,7 +200,7 @@ class BarMatcher(ABC):
         self.now = self.core.state.time
 
     def move_price(self, state: SymbolState, target: int, time: int) -> None:
-        """Move a price to `target` ticks by `time`, stopping wherever something of the account happens on the way."""
+        """Move a price to `target` ticks by `time`, and stop at each order, trigger or liquidation of the account."""
         if self.stale:
             self.update_wake_prices()
         # The first price of a bar is a jump: between two bars no price in between was traded.
@@ -298,7 +298,7 @@ class BarMatcher(ABC):
         return max(1, state.price + side * (self.liquidity.half_spread(state.price) + slip))
 
     def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
-        """Rest the quote of the house that an arriving order can take, if there is one, `withdraw` removes it."""
+        """Rest the quote of the house that an arriving order can take, if there is one. `withdraw` removes it."""
         if order.trigger_price is not None or state.volume_left == 0 or steps <= 0:
             return []
         side = 1 if order.side.startswith("BUY") else -1

@@ -353,7 +353,7 @@ class SimulatedBroker(BarMatcher):
         self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
     def deliver_order_event(self, event: OrderEvent) -> None:
-        """Bring the handle of an order up to date, and call the strategy for a fill or a rejection."""
+        """Update the handle of an order, and call the strategy for a fill or a rejection."""
         state, placed = self.by_code[event.product], self.placed.get(event.client_id)
         if placed is not None:
             if event.reason == "replaced" and self._changed.get(event.client_id):
@@ -421,7 +421,7 @@ class SimulatedBroker(BarMatcher):
             raise
 
     def release(self) -> None:
-        """Let go of the strategy and its context, which refer to this: without cycles a run is freed with its results.
+        """Drop the strategy and its context, which refer to the broker: without cycles a run is freed with its results.
 
         A sweep would otherwise leave all its runs to the garbage collector.
         """

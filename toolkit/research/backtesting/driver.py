@@ -1,10 +1,10 @@
 """Backtest: a strategy on bars, on the venue's own core in simulated time.
 
-Orders go through the venue's rules: checks, margin, matching, fees, triggers, funding, liquidation. What bars don't
-show (the path inside a bar, liquidity, slippage, latency) are models that can be replaced.
+Orders go through the venue's rules: checks, margin, matching, fees, triggers, funding, liquidation. Models that you
+can replace supply what bars don't show: the path inside a bar, liquidity, slippage and latency.
 
-The driver holds the data in its own frame and hands out one bar at a time, once it is complete: a strategy can reach
-no later one.
+The driver holds the data in its own frame and hands out one bar at a time, once it is complete. A strategy can't reach
+a later bar.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .run_source import build_results
 
 Funding = float | pd.Series | pd.DataFrame | Mapping[str, Any] | None
 Feed = tuple[Callable[[float], None], Iterator[float]]
-"""What adds a value to an indicator, and the values to come."""
+"""The function that adds a value to an indicator, and the values to come."""
 
 
 @repeatable
@@ -75,9 +75,9 @@ def backtest(
     leverage: set for every symbol at the start (default: the venue's).
     fees: (maker, taker) rates as ratios (default: the venue's rates and volume tiers).
     funding: "interest" (default: the venue's formula at a premium of 0), a rate for each interval, a Series of rates
-        over UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
-        Recorded rates take the place of "interest". A settlement applies to the position before orders of the same
-        instant, at the price of that instant.
+        over UTC times, or a frame of rates from `data.load`. It may also be a mapping symbol → any of these, or None
+        (no funding). Recorded rates take the place of "interest". A settlement applies to the position before orders of
+        the same instant, at the price of that instant.
     path, liquidity, slippage, latency: see `models`. A number is a slippage ratio, or a latency span ("200ms").
     seed: whole number that makes the random numbers of the models (default: 7).
     warm_up: number of first bars that the strategy receives without trading. The results begin after them (default: 0).

@@ -49,7 +49,7 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
 def settlement_rates(
     symbol: str, series: Bars, funding: Any, interval_ms: int
 ) -> tuple[NDArray[np.int64], list[float]]:
-    """Return the times (Unix ms) and rates of the settlements within a series, `funding` is as in `backtest`."""
+    """Return the times (Unix ms) and rates of the settlements within a series. `funding` is as in `backtest`."""
     first, last = int(series.opened[0]), int(series.closed[-1])
     given = funding.get(symbol) if isinstance(funding, Mapping) else funding
     if given is None:

@@ -33,7 +33,7 @@ FIELDS = {
 def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], MarginTables]:
     """Return ProductMeta rows for the symbols of `bars` (in their order), and the margin tables they name.
 
-    A symbol that the local venue lists is that product. Another one gets the tick of its prices, a step that keeps
+    A symbol that the local venue lists is that product. Another symbol gets the tick of its prices, a step that keeps
     money exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to
     fields. Raises InputError for an unknown field.
     """

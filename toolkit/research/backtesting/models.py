@@ -1,7 +1,7 @@
-"""What a backtest assumes where bars have no data: the path inside a bar, liquidity, slippage, latency.
+"""Models of what bars do not contain: the path inside a bar, liquidity, slippage, latency.
 
-Each is a small value with one or two methods. Any object with the same methods can take its place. Prices in ticks,
-quantities in steps, times in ms. Randomness comes from the run's seed only.
+Each is a small value with one or two methods. Any object with the same methods can take its place. Prices are in ticks,
+quantities in steps and times in ms. Randomness comes from the run's seed only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a backtest leaves behind: the frames of its Results and the arrays of its measures, made when they are read."""
+"""The source of a backtest's Results: their frames and the arrays of their measures, made when they are read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunSource:
         return frame([], tables.TRANSFERS)
 
     def events(self) -> pd.DataFrame:
-        """Return what happened besides."""
+        """Return the other events."""
         return frame([], tables.EVENTS)
 
     def records(self) -> pd.DataFrame:

@@ -74,8 +74,8 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     `symbol` names a frame without a name. `interval` is the length of a bar (default: the most frequent
     spacing).
 
-    Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
-    or outside their bar's high and low, and for an `interval` longer than the bars' spacing.
+    Raises InputError for times that are missing, repeated or not increasing, and for an `interval` longer than the
+    bars' spacing. Prices that are missing, not positive, or outside their bar's high and low also raise it.
     """
     if isinstance(data, Recording):
         interval = interval or "1m"

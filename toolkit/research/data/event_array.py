@@ -22,10 +22,10 @@ MS = 1_000_000
 
 
 class Kind(IntEnum):
-    """What an event is. `price` and `quantity` mean what the comment says."""
+    """The kind of an event. The comments say what `price` and `quantity` mean."""
 
     DEPTH = 1
-    """The new total of a price level, quantity 0 removes it."""
+    """The new total of a price level. Quantity 0 removes it."""
     TRADE = 2
     """A public trade. Side is the taker's."""
     CLEAR = 3
@@ -94,7 +94,7 @@ class EventArray:
         self.tick_size = tick_size or grid_of(array["price"][priced])
         self.step_size = step_size or grid_of(array["quantity"][priced])
         self.cache: dict[Any, Any] = {}
-        """What was computed from the array and would be computed again, such as the books of a backtest."""
+        """Values computed from the array that would be computed again, such as the books of a backtest."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "cache": {}}
@@ -148,7 +148,7 @@ def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
 
 
 def whole_units_of(values: NDArray[np.float64], size: float) -> NDArray[np.int64]:
-    """Return values as whole numbers of ticks or steps. What is no number is 0, what is too large is bounded."""
+    """Return values as whole numbers of ticks or steps. NaN becomes 0, and too large values are bounded."""
     with np.errstate(over="ignore"):
         return np.rint(np.nan_to_num(values / size)).clip(-(2**52), 2**52).astype(np.int64)
 

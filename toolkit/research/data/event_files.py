@@ -23,11 +23,11 @@ PRICES = (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD)
 
 
 class Summary(NamedTuple):
-    """What a run must know of all events before it begins. Times are Unix ns, prices USDC.
+    """Facts about all events that a run needs before it begins. Times are Unix ns, prices USDC.
 
-    `behind` is how far the recorder's clock was behind the exchange's, `late` the share of events with a delay that no
-    feed has (of several files, of the worst). `rates` are the recorded funding rates by time
-    of the exchange, those that repeat the one before left out.
+    `behind` is how far the recorder's clock was behind the exchange's. `late` is the share of events with a delay that
+    no feed has (with several files, that of the worst one). `rates` are the recorded funding rates by time of the
+    exchange, without those that repeat the previous one.
     """
 
     symbol: str

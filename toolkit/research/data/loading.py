@@ -61,20 +61,20 @@ def load(
         their first times). A frame of candles or funding rates of any library that has the Arrow interface is read
         as the table of a file would be.
     format: "binance-usdm" (raw streams, the archives' trades, aggTrades, bookTicker and metrics), "tardis"
-        (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades),
-        "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
-        candles, trades, funding rates), "csv" and "parquet" (candles, rates, metrics, a Parquet file that
-        `Events.save` wrote are events), "recording" (of `record`), None guesses from the contents and prints it.
+        (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades). Other
+        formats are "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON
+        lists: candles, trades, funding rates), "csv", "parquet" (candles, rates, metrics) and "recording" (of
+        `record`). A Parquet file of `Events.save` holds events. None guesses from the contents and prints the format.
     symbol: which product, where there are several. Without it they come as a dict symbol → data (candles of
         several as one frame). It names events that have no name.
     columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
     damaged: "skip" leaves damaged lines out and says so in `notes`.
     progress: True shows a progress bar immediately, False never, None when reading takes long.
 
-    DataFrame of candles: time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
-    (float64), of funding rates: time, symbol, rate. Of metrics: time, symbol, and those of mark, index (USD),
-    open_interest (base units), open_interest_value (USD), premium and ratios that there are. Nothing is repaired or
-    sorted within a file: see `check`.
+    A DataFrame of candles has time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
+    (float64). Funding rates have time, symbol, rate. Metrics have time, symbol and, where known, mark, index (USD),
+    open_interest (base units), open_interest_value (USD), premium and ratios. Nothing is repaired or sorted within a
+    file: see `check`.
 
     Raises InputError, which names file and line and says what was expected there.
     """

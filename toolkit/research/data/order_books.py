@@ -1,7 +1,7 @@
 """Order books made of events: the best prices after each message, and the levels at any of them.
 
-Books in other forms, best prices alone and single orders (level 3), become levels. Of single orders it is known which
-was filled before which. An order's place in time is that of the event that brought it to its price, or raised its
+Books in other forms, best prices alone and single orders (level 3), become levels. Single orders also show which
+was filled before which. An order's place in time is that of the event that moved it to its price, or raised its
 quantity there. A FILL says that an order was traded. The CANCEL or MODIFY that takes the traded quantity away follows.
 A CANCEL of quantity 0, or of all that is left, removes an order.
 """
@@ -88,7 +88,7 @@ class BookUpdates:
     def changes(self) -> tuple[Integers, Integers, Integers, Integers]:
         """Return every change of a level in order: number of its message, side, price and new total.
 
-        What a snapshot leaves out is a change to 0.
+        A level that a snapshot leaves out changes to 0.
         """
         kept = np.ones(len(self.ticks), dtype=bool)
         starts, ends = np.array(self._clears, dtype=np.int64), np.array(self._bids, dtype=np.int64)
@@ -274,7 +274,7 @@ class OrderFills(NamedTuple):
     priority_rows: Integers
     """The row with which the order took its place in the queue."""
     sources: Integers
-    """Of every row of the events with levels: the row of the given events that it comes from."""
+    """For every row of the events with levels, the row of the given events that it comes from."""
 
 
 def has_single_orders(events: EventArray) -> bool:

@@ -28,9 +28,9 @@ COLUMNS = {
 MERGED_NS = 1_000_000_000
 """Findings of one problem within this time of each other become one row."""
 LONGEST_DELAY_NS = 60_000_000_000
-"""A message of a feed that took longer says that a clock was wrong, or stood still."""
+"""A message of a feed that took longer shows that a clock was wrong, or had stopped."""
 LARGEST = 1e15
-"""Prices and quantities above it can't be."""
+"""Prices and quantities above it are impossible."""
 STREAMS = {
     "book": BOOK_KINDS,
     "trades": (Kind.TRADE,),
@@ -61,14 +61,14 @@ class DataProblem(NamedTuple):
 
 
 def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
-    """Return what is wrong with `data`, events or candles, one row a finding, and an empty frame for none.
+    """Return what is wrong with `data`, events or candles, one row per finding, and an empty frame for none.
 
-    Problems of events: "gap" (a book update that does not follow the one before it, a book that begins again, or
-    missing trade ids), "crossed" (a message leaves best bid ≥ best ask), "repeat" (an update or trade that was there
-    before), "backwards" (a time or id that runs back), "silence" (nothing received for longer than the span `silence`),
-    "clock" (events received before they happened), "delay" (books and trades received more than a minute after they
-    happened), "value" (a price or quantity that can't be), "note" (what the reader left out). Of candles: "gap",
-    "repeat", "backwards", "value".
+    A "gap" is a book update that does not follow the one before it, a book that begins again, or missing trade ids. A
+    "crossed" message leaves best bid ≥ best ask. A "repeat" is an update or trade that was there before, "backwards" a
+    time or id that runs back. In a "silence" nothing was received for longer than the span `silence`. A "clock" problem
+    is events received before they happened, a "delay" books and trades received more than a minute after they happened.
+    A "value" is an impossible price or quantity, a "note" what the reader left out. Candles have only "gap", "repeat",
+    "backwards" and "value".
 
     Columns: problem and stream (string), row (int64, the first one), time and until (datetime64[ns, UTC], at
     the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
@@ -174,9 +174,9 @@ def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], restarts: bool) -> Iterator[Wrong]:
-    """Check the chain of a book's update ids. A message counts as one.
+    """Check the chain of a book's update ids. A message counts as one update.
 
-    A snapshot of the whole book begins a new chain. One of limited depth, which was asked for elsewhere, stands outside
+    A snapshot of the whole book begins a new chain. One of limited depth, which was requested elsewhere, is not part
     of it.
     """
     new = np.ones(len(part), dtype=bool)

@@ -4,10 +4,10 @@ A recording is a directory, partitioned for pandas, DuckDB and Dask alike:
 
     channel=trades/product=BTCUSDC/day=2026-01-31/part-…-000001.parquet
 
-A crash of the process loses no received update: each is first written to a journal in the same directory, from which
-parts are written under a temporary name, synced and then renamed. What a crash leaves in the journal becomes parts when
-recording continues, or by `Recording.recover()`. One recorder at a time writes to a directory. Parts and the lines of
-the journal have checksums, and the identity of the market that they are of.
+A crash of the process loses no received update: each is first written to a journal in the same directory. Parts are
+written from it under a temporary name, synced and then renamed. Rows that a crash leaves in the journal become parts
+when recording continues, or by `Recording.recover()`. Only one recorder at a time writes to a directory. Parts and the
+lines of the journal have checksums, and the identity of their market.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ ACCOUNTS = ("fills", "order_history", "closed_positions", "funding", "positions"
 
 
 class Recorder:
-    """A recording in progress. Made by `record`. A context manager, which closes it at the end.
+    """A recording in progress, which `record` returns. As a context manager it closes at the end.
 
-    Attributes: `path`, `live` (the live objects it records), `rows` (rows received so far, by channel), `resumed`
-    (when the recording that it continues received its last row, None for a new one).
+    Attributes: `path`, `live` (the live objects it records), `rows` (rows received so far, by channel). `resumed` is
+    when the recording that it continues received its last row, None for a new one.
     """
 
     def __init__(self, store: Store, live: Sequence[Live], clock: SessionClock) -> None:
@@ -183,8 +183,8 @@ def record(
     session: a session, or an `ExchangeMarket`, which has no candles and no account.
     path: directory to write to. It may hold a recording of the same market, which continues.
     symbols: products to record, one or several.
-    channels: names of its stream (default: trades, order_book, ticker, candles). Of the session's account there are
-        fills, order_history, closed_positions, funding, positions, account.
+    channels: names of its stream (default: trades, order_book, ticker, candles). The session's account has fills,
+        order_history, closed_positions, funding, positions, account.
     depth: levels of each side of order_book (default: 20).
     interval: length of the candles, a span (default: "1m").
     exact: True writes amounts as decimal128(38, 12) (default: False, float64).

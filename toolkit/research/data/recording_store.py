@@ -322,6 +322,6 @@ def _day(time_ms: int) -> str:
 
 
 def parts_of(path: Path, channel: str, product: str) -> list[Path]:
-    """Return the parts of a recording in order of their days and names, "*" stands for any channel or product."""
+    """Return the parts of a recording in order of their days and names. "*" stands for any channel or product."""
     found = path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet")
     return sorted(found, key=lambda part: (part.parent.name, part.name))

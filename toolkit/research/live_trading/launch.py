@@ -119,8 +119,8 @@ def live(
         It leaves positions and orders of others on the account alone.
     adopt: True keeps the open orders of a continued run (`ctx.orders()`), False cancels those that may open (default:
         True).
-    max_bar_age: span after which the orders of `on_bar` are refused because its bar closed too long ago, as after a
-        sleep of the computer (default: one interval, or one poll, and 3 s).
+    max_bar_age: span after the close of a bar in which `on_bar` may send orders (default: the longer of
+        interval and poll, plus 3 s). Later orders are refused, as after a sleep of the computer.
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
     ends it like that and returns the Results. An error of the strategy ends it like that and is raised.

@@ -1,4 +1,4 @@
-"""What a run with a name keeps in a file, so that it continues after a crash: its orders, its fills, and its lease."""
+"""The file from which a run with a name continues after a crash: its orders, its fills, and its lease."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _COUNTED = 30
 """Bits of a client id that count orders. The 22 above stand for the run. Ids made of a nonce stay below bit 52."""
 _EPOCH_S = 1_700_000_000
 _folders: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Folders of the venues in this process, nothing of them outlives it."""
+"""Folders of the venues in this process. Nothing of them outlives it."""
 
 
 class OwnFill(msgspec.Struct, frozen=True):
-    """A fill, before the strategy receives it, `time` in Unix ms."""
+    """A fill, before the strategy receives it. `time` is in Unix ms."""
 
     id: str
     time: int

@@ -1,4 +1,4 @@
-"""What a run knows of its account: positions, orders and wallet as last read from the session, and its Results."""
+"""The state of a run's account: positions, orders and wallet as last read from the session, and its Results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def unix_ms(time: Any) -> int:
 
 
 class RunState:
-    """The account of a run, brought up to date by queries. Amounts in USDC, times in Unix ms.
+    """The account of a run, updated by queries. Amounts are in USDC, times in Unix ms.
 
     Attributes:
         session, symbols, mode, dry_run: as given.
@@ -110,7 +110,7 @@ class RunState:
         self.earlier: dict[str, set[str]] = {}
         self.fees = 0.0
         self._seen: dict[str, dict[str, int]] = {}
-        """Rows that were read, by table, id → time, as far as a further read may show them again."""
+        """Rows that were read and that another read may return again: table → id → time."""
         self._newest_ms = dict.fromkeys(("orders", "fills", "funding_payments", "ledger"), 0)
         """Times of the last order change, fill and payment that were read."""
         self._read_from_ms = 0
@@ -153,7 +153,7 @@ class RunState:
         self._settle_unknown()
 
     def _settle_unknown(self) -> None:
-        """Ask what became of orders without an answer: of their requests first, then of the orders."""
+        """Query the outcome of orders without an answer: first that of their requests, then that of the orders."""
         unknown = {placed.cl_ord_id: placed for placed in self.placed if placed.state == "UNKNOWN"}
         if not unknown:
             return
@@ -174,7 +174,7 @@ class RunState:
             self.journal.append(self.now(), ended={placed.cl_ord_id: filled})
 
     def cancel_open(self, symbol: str) -> None:
-        """Cancel the open orders of a symbol. Of a run with a name only its own."""
+        """Cancel the open orders of a symbol. A run with a name cancels only its orders."""
         if self.journal is None:
             self.session.cancel_all(symbol)
         else:
@@ -296,7 +296,7 @@ class RunState:
         return found
 
     def read_orders(self) -> None:
-        """Read open orders and fills, and bring handles and positions up to date."""
+        """Read open orders and fills, and update handles and positions."""
         if any(not placed.done for placed in self.placed):
             self._settle_unknown()
             rows = self._read_order_states()
@@ -429,7 +429,7 @@ def _fill_of(row: Any, buys: bool) -> Fill:
 
 
 def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
-    """Return a row of info.funding_payments(). What it paid gives the price, without a rate it is `price`."""
+    """Return a row of info.funding_payments(). Its amount gives the price. Without a rate the price is `price`."""
     size = float(row.size) * (1 if row.side in ("LONG", "BUY") else -1)
     rate, paid = float(row.funding_rate), float(row.amount)
     price = abs(paid / (size * rate)) if size and rate else price
@@ -437,7 +437,7 @@ def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
 
 
 def order_table(table: pd.DataFrame, placed: pd.Series[Any], reasons: Mapping[int, str]) -> pd.DataFrame:
-    """Return session.orders() in the columns of ORDERS, oldest first, `placed`: order id → time of its first event."""
+    """Return session.orders() in the columns of ORDERS, oldest first. `placed`: order id → time of its first event."""
     table = table.sort_values("order_id").reset_index(drop=True)
     ids, columns = table["order_id"].tolist(), (table["order_id"], table["created"], table["time"])
     first = [placed.get(key, time) if pd.isna(made) else made for key, made, time in zip(*columns, strict=True)]

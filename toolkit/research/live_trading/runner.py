@@ -218,7 +218,7 @@ class Runner:
         state.sample(state.started_ms)
 
     def _resume(self, journal: RunJournal) -> None:
-        """Continue where the run of this name stopped, and print what became of its orders and positions."""
+        """Continue where the run of this name stopped, and print the state of its orders and positions."""
         state, begun = self.state, journal.begun
         params = {name: str(value) for name, value in self.strategy.params.items()}
         if begun is None:
@@ -277,7 +277,7 @@ class Runner:
         return max(self.poll / (self.session.clock.speed or 1), min(self.poll, SHORTEST_POLL))
 
     def _tick(self) -> None:
-        """Call the strategy's timer when it is due, after what the feed has brought."""
+        """Deliver the feed and then call the strategy's timer, when it is due."""
         state = self.state
         now = self.ctx.now = state.now()
         if now < self._timer_due_ms:

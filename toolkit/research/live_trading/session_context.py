@@ -1,4 +1,4 @@
-"""What a strategy acts through in paper and live runs: orders go to a session, within the limits."""
+"""The context of paper and live runs: orders go to a session, within the limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PAUSE_MS = 10_000
 """How long nothing that may open is sent after a rate limit or a disabled action."""
 PAUSING = (RateLimited, ActionDisabled)
 ENDING = (SignatureRejected, AddressBanned, LocationNotSupported)
-"""What does not pass without the user: the agent is not approved, or the venue does not serve the account."""
+"""Errors that remain until the user acts: the agent is not approved, or the venue does not serve the account."""
 
 
 class FeedQueue:

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s", duration: Span | None = None) -> None:
     """Watch a run with a name, and cancel its orders that may open a position while it does not renew its lease.
 
-    Start it in a process of its own. A run renews its lease, a file in the folder TOOLKIT_STATE, with each poll that
-    the venue answers. Where that folder is shared, another computer can watch: that helps when the first one fails or
+    Start it in a separate process. A run renews its lease, a file in the folder TOOLKIT_STATE, with each poll that
+    the venue answers. If that folder is shared, another computer can watch, which helps when the first one fails or
     sleeps. Exits stay: reduce-only orders, take-profits, stops, and orders that close a leg in hedge mode.
 
     session: a session of the run's account with an agent key, such as
         `toolkit.connect("testnet", wallet=toolkit.Wallet.from_env())`.
     run: the name of the run, as in `live(…, run="grid-btc")`.
-    after: how long the lease may stand without a renewal.
-    every: time between two looks. Each look also cancels what arrived since the one before.
-    duration: how long to watch, None is until it is interrupted.
+    after: how long the lease may remain without a renewal.
+    every: time between two checks. Each check also cancels orders that arrived since the previous one.
+    duration: how long to watch (None: until you interrupt it).
 
-    Each cancellation is printed. An error of the venue is printed, and the next look tries again. Raises InputError for
-    a name or a span that is none, and WalletError when the session's agent may not trade for its account.
+    Each cancellation is printed. An error of the venue is printed, and the next check tries again. Raises InputError
+    for an invalid name or span, and WalletError when the session's agent may not trade for its account.
     """
     check_agent(session)
     watcher, pause = Watcher(session, run, after=after), _seconds(every, "every")

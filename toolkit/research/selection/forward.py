@@ -26,8 +26,8 @@ from .sweeps import progress_bar
 class WalkForward:
     """The out-of-sample results of a walk-forward run.
 
-    Attributes: `frame` (one row a split: test_from, test_until, the chosen parameters, `trained` (the score on the
-    training part), pbo of that training, and the measures of the test), `runs` (Results of each test).
+    Attributes: `frame` (one row per split: test_from, test_until, the chosen parameters, `trained`, pbo of that
+    training, and the measures of the test), `runs` (Results of each test). `trained` is the score on the training part.
     """
 
     frame: pd.DataFrame

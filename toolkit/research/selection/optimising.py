@@ -47,10 +47,10 @@ class Params(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Optimisation:
-    """What an optimisation found.
+    """The result of an optimisation.
 
-    Attributes: `table` (one row a point, as of `sweep`), `names` (of the parameters), `maximise`, `scores` (what was
-    maximised, float64, NaN for a failed point), `returns` (one row a period, one column a point), `params` (of each).
+    Attributes: `table` (one row per point, as of `sweep`), `names` (of the parameters), `params` (of each), `maximise`,
+    `returns` (one row per period, one column per point). `scores` has the maximised values (float64, NaN: failed).
     """
 
     table: pd.DataFrame
@@ -85,10 +85,10 @@ class Optimisation:
         return overfitting(self.returns)
 
     def summary(self, *, confidence: float = 0.9) -> pd.Series[Any]:
-        """Return the best point and how far to trust it, as one Series.
+        """Return the best point and how far to trust it, as a Series.
 
-        The best parameters, `score` (what was maximised), points and failed (counts), pbo (probability of backtest
-        overfitting), and what `Results.luck` says of the best run: among others trials (all of this project),
+        It has the best parameters, `score` (the maximised value), points and failed (counts) and pbo (probability of
+        backtest overfitting). `Results.luck` of the best run adds, among others, trials (all of this project),
         deflated_sharpe, sharpe_low, sharpe_high, min_track_record, track_record.
         """
         found = {
@@ -143,8 +143,8 @@ def optimise(
     maximise: a measure of `metrics()` (default: "sharpe"), or a function of all of them. "-volatility" minimises.
         Drawdowns are below 0, so that "max_drawdown" finds the smallest.
     constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
-    method: "grid" (default) tries all of the space, "random" `points` of it. "bayes" chooses `points` by Optuna's
-        tree-structured Parzen estimator from those before (extra `optimise`, as many as there are workers).
+    method: "grid" (default) tries all of the space, "random" `points` of it. With "bayes", Optuna's tree-structured
+        Parzen estimator (extra `optimise`) chooses `points` from those before, as many at a time as there are workers.
     points: number of points of "random" and "bayes" (default: 100).
     seed: whole number that makes the draws of both (default: 7).
     workers, client, results, progress, options: as in `sweep`: processes or a Dask cluster, resumed from the file, with

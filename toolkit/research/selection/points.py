@@ -144,7 +144,7 @@ def plain_value(value: Any) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    """Return a value as it was before `plain_value`."""
+    """Return the value from which `plain_value` made this one."""
     if not isinstance(value, dict):
         return value
     kind, kept = next(iter(value.items()))
@@ -175,7 +175,7 @@ class RecordFile:
 
 
 def pack(task: Any, data: Any, options: Mapping[str, Any]) -> bytes:
-    """Return task, data and options as bytes, classes and functions of a notebook travel by value."""
+    """Return task, data and options as bytes. Classes and functions of a notebook travel by value."""
     packed: bytes = cloudpickle.dumps((task, data, dict(options)))
     return packed
 
@@ -274,8 +274,8 @@ START_COST, KEPT_COST = 4.0, 0.5
 IDLE = 60.0
 """Seconds for which processes are kept for the next work."""
 _kept: dict[tuple[int, str], _Processes] = {}
-"""The processes that were kept, by their number and the code of their task: a module that has changed since a process
-imported it would run as it was."""
+"""The processes that were kept, by their number and the code of their task. If a module has changed, a process that
+imported it before would run the old code."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_kept.clear)  # they answer the parent only
 

@@ -56,9 +56,9 @@ def sweep(
 
     Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
     its row and its error. The traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
-    Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options. A hash of the
-    task's code, with what it refers to and the versions of Python and this toolkit, counts too: points of other code
-    are run again, and a line says so.
+    Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options, and by a hash
+    of the task's code. The hash includes what the code refers to, and the versions of Python and this toolkit. Points
+    of other code are run again, and a line says so.
     """
     data = to_pandas(data) if is_strategy(task) else data
     points = make_points(task, combinations_of(grid), data, seeds, options)
@@ -76,7 +76,7 @@ def sweep(
 def evaluate(
     points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Record]], store: RecordFile, bar: Any
 ) -> list[Record]:
-    """Run the points that `store` does not know, keep and count all of them. Return their records in order."""
+    """Run the points that `store` does not know, and keep and count them all. Return their records in order."""
     found: dict[str, Record] = {}
     for point in points:
         record = store.known.get(point.key)

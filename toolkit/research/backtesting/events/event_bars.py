@@ -23,7 +23,7 @@ PLACES = 9
 
 
 class EventBars:
-    """The bars of a run on events, `interval_ms` is 0 where the strategy takes none and no `interval` is given.
+    """The bars of a run on events. `interval_ms` is 0 where the strategy takes none and no `interval` is given.
 
     They are received with the last of their trades, or `feed_ns` after they close.
     """
@@ -57,7 +57,7 @@ class EventBars:
             broker.schedule(max(closed * MS, last_ns), "bars", together)
 
     def deliver(self, broker: EventBroker, bars: Sequence[Bar]) -> None:
-        """Hand over the bars of a closing time, all are in the histories before the strategy sees the first."""
+        """Hand over the bars of a closing time. All are in the histories before the strategy sees the first."""
         ctx, strategy = broker.ctx, broker.strategy
         for bar in bars:
             self._latest[bar.symbol] = bar

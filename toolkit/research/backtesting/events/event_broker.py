@@ -29,15 +29,15 @@ Happening = tuple[int, int, int, str, Any]
 """Something that takes place at a time: (Unix ns, turn, number, kind, payload). Numbers order those of one turn."""
 TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "event": 2, "funding": 2, "bars": 4,
          "timer": 5}  # fmt: skip
-"""The order of what takes place at one instant, after the recorded trades and settlements: marks of the exchange,
-requests that reach it, answers that reach the strategy, the feed (FEED_TURN), bars, timers."""
+"""The order of happenings at one instant, after the recorded trades and settlements: marks of the exchange, requests at
+the exchange, answers at the strategy, the feed (FEED_TURN), bars, timers."""
 FEED_TURN = 3
 LOOK_AHEAD_NS = 3_000 * MS
 """How far ahead fills are looked for: the recording does not react, so one look serves many steps."""
 
 
 class Impact:
-    """What was taken from recorded levels. Half of what is missing is back after `half_life_ns` (None: no impact)."""
+    """Quantities taken from recorded levels. Half of what is missing is back after `half_life_ns` (None: no impact)."""
 
     def __init__(self, half_life_ns: int | None) -> None:
         self._half_life_ns = half_life_ns
@@ -68,9 +68,9 @@ class Impact:
 class EventBroker(SimulatedBroker):
     """One account on the core in front of recorded markets: the recorded book and trades are its counterparty.
 
-    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `now_ns` of the
-    exchange and `local_ns` of the strategy, `happenings` (heap of what is on its way), `known_steps` (code → signed
-    position as the strategy knows it).
+    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `happenings`
+    (heap of what is scheduled), `known_steps` (code → signed position as the strategy knows it). `now_ns` is the time
+    at the exchange, and `local_ns` the time at the strategy.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class EventBroker(SimulatedBroker):
         market.mark, market.oracle, market.last = state.price, index or state.price, last or state.price
 
     def _offer(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
-        """Quote the recorded levels that an order of `side` for `steps` can reach, `withdraw` removes them."""
+        """Quote the recorded levels that an order of `side` for `steps` can reach. `withdraw` removes them."""
         quotes: list[VenueOrder] = []
         recorded = self.markets[state.code]
         rank, depth = recorded.rank_at(self.now_ns), 2
@@ -159,7 +159,7 @@ class EventBroker(SimulatedBroker):
         return self._offer(state, side, steps)
 
     def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
-        """Remove quotes. What they traded is gone from the recorded book for a while, where there is impact."""
+        """Remove quotes. With impact, the quantity they traded is missing from the recorded book for a while."""
         for quote in quotes:
             if quote.filled:
                 self.impact.take(quote.product, quote.side, quote.price, quote.filled, self.now_ns)
@@ -189,7 +189,7 @@ class EventBroker(SimulatedBroker):
         self.join_queues()
 
     def advance_ns(self, time_ns: int) -> None:
-        """Bring the core to a time."""
+        """Advance the core to a time."""
         self.now_ns = time_ns
         self.advance_to(time_ns // MS)
 

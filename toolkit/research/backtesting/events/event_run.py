@@ -40,7 +40,7 @@ EXACT = "exact"
 POINTS = 10_000
 """Most rows of the equity curve."""
 MOST_TOO_LATE = 0.01
-"""Share of events that may be received too late, as after a feed that stood still for a while."""
+"""Share of events that may be received too late, as after a feed that stopped for a while."""
 CHUNK = 65_536
 """Messages of the feed that are made ready at a time."""
 Message = tuple[int, int, int, int, int, int]
@@ -56,10 +56,10 @@ class EventSettings(TypedDict, total=False):
     feed_latency: str | float | None
     """Delay of books and trades (a span like "10ms"), in place of the recorded one."""
     queue: str | QueueModel
-    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model. Of
-    events of single orders "exact"."""
+    """The queue ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model.
+    Events of single orders also allow "exact"."""
     partial_fills: bool
-    """Fill of an order what the trades have reached, not the whole of it, default False."""
+    """Fill only the part of an order that the trades have reached, not all of it (default: False)."""
     impact: str | float | bool | None
     """Time in which half of what we took from the recorded book is back (True: "10s"). None: it is never missing."""
 
@@ -92,13 +92,12 @@ def backtest_events(
 
     The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
     recorded delay. A strategy with `on_bar` or `on_bars` receives bars of the trades, of `interval` ("1m"), once their
-    last trade has reached it. Those without trades are flat. A request takes the first part of `latency`, its answer
-    the second: a pair of spans like "10ms", one of these for both ways, a frame of measured requests (sent, arrived,
-    answered), which is interpolated, "feed" (the recorded delay of the feed each way), or a Latency model. Prices for
-    margin, liquidation and funding are the recorded mark and index, else the mid, each 3 s. Mids value the equity
-    curve.
+    last trade has reached it. Bars without trades are flat. `latency` is a pair of spans like "10ms", for a
+    request and its answer, or one span for both ways. It may also be "feed" (the recorded delay of the feed each way)
+    or a Latency model. A frame of measured requests (sent, arrived, answered) is interpolated. Prices for margin,
+    liquidation and funding are the recorded mark and index, else the mid, every 3 s. Mids value the equity curve.
 
-    Raises InputError as `backtest`.
+    Raises InputError as `backtest` does.
     """
     wanted = as_strategy(strategy)
     _check_queue(queue, data)
@@ -339,7 +338,7 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events | EventFiles
 
 
 def _check_delays(symbol: str, summary: Summary) -> None:
-    """Raise InputError for recorded delays that can't be."""
+    """Raise InputError for recorded delays that are impossible."""
     if (share := summary.late) > MOST_TOO_LATE:
         text = f"{symbol}: {share:.0%} of the events were received more than a minute after they happened"
         text += ', so the recorder\'s clock was wrong; give feed_latency="10ms", or what your feed takes'

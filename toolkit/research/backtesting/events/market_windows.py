@@ -1,7 +1,7 @@
 """A recorded market in windows of time: one file after another, each beginning with what the one before left.
 
 A window has the events from the first of its file to the first of the next one, by the clock of the exchange and by the
-strategy's. What a file has beyond that, because it was still on its way, is carried over.
+strategy's. Later events of a file, which were still on their way, belong to the next window.
 """
 
 from __future__ import annotations

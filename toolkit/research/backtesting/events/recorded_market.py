@@ -44,8 +44,8 @@ class HistoricalMarket:
 
     Every message of the book and every trade has a rank: its place in the order in which the exchange processed them.
 
-    Attributes: `updates`, `feed` (the book by the exchange's clock, and as the strategy receives it), `times` (Unix ns
-    of every rank), `first_ns`, `last_ns` (of the first and last event, on either clock).
+    Attributes: `updates` (the book by the exchange's clock), `feed` (the book as the strategy receives it), `times`
+    (Unix ns of every rank). `first_ns` and `last_ns` are the times of the first and last event, on either clock.
     """
 
     queue: QueueModel | None
@@ -54,7 +54,7 @@ class HistoricalMarket:
     feed_cursor: BookCursor
 
     def __init__(self, events: EventArray, received: Integers | EventArray, fills: OrderFills | None = None) -> None:
-        """`received` is when each event reaches the strategy. Or the events that do so, by their local times."""
+        """`received` is when each event reaches the strategy, or the events that do so by their local times."""
         array = events.array
         self.events = events
         self.updates = BookUpdates(events, array["exchange_ns"])
@@ -98,7 +98,7 @@ class HistoricalMarket:
         return whole_units_of(array["price"][rows], tick), whole_units_of(array["quantity"][rows], step)
 
     def for_run(self, queue: QueueModel | None) -> HistoricalMarket:
-        """Return the market at its beginning, for one run. What was computed is shared between runs."""
+        """Return the market at its beginning, for one run. Runs share its computed arrays."""
         made = copy(self)
         made.queue = queue
         made.cursor, made.feed_cursor = BookCursor(self.updates), BookCursor(self.feed)
@@ -152,7 +152,7 @@ class HistoricalMarket:
         return self._message_ranks[int(known[0]) if len(known) else -1] if self._message_ranks else -1
 
     def marks_at(self, rank: int) -> tuple[int, int]:
-        """Return mark and index price in ticks at a rank: as recorded, without that the mid, and 0 for the index."""
+        """Return mark and index price in ticks at a rank: as recorded, else the mid, and 0 for the index."""
         time, found = self.times[rank] if rank >= 0 else 0, []
         for times, prices in self._marks:
             number = bisect_right(times, time)
@@ -223,9 +223,9 @@ class HistoricalMarket:
         resting.message, resting.looked_ns = self.messages_until(rank), -1
 
     def _next_exact(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
-        """Look on as `next_fill`, where the orders are known.
+        """Search like `next_fill`, where the recorded orders are known.
 
-        What a recorded order behind ours was traded, ours would have been first.
+        If a recorded order behind ours was traded, ours would have been filled first.
         """
         found = self._first_touch(resting, until), resting.leaves
         side, price = resting.side, resting.price
@@ -245,10 +245,10 @@ class HistoricalMarket:
         return found if found[0] <= until else None
 
     def next_fill(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
-        """Look on up to a rank for what fills an order. Return (rank, steps), None when nothing does.
+        """Search up to a rank for the event that fills an order. Return (rank, steps), or None without one.
 
-        An order is filled when a trade goes through its price, when trades at its price have used up what is ahead of
-        it, and when the other side's best price reaches it.
+        An order is filled when a trade goes through its price or the other side's best price reaches it. It is also
+        filled when trades at its price have used up the queue ahead of it.
         """
         if self.queue is None:
             return self._next_exact(resting, until, partial)

@@ -35,9 +35,9 @@ class RequestLatency(NamedTuple):
 def request_latency(given: Any, events: Events | EventFiles, random: Random) -> RequestLatency:
     """Return the latency that a setting describes.
 
-    `given` is a pair (order there, answer back) of spans like "10ms", one of these, for both ways, a Latency
-    model. A DataFrame of measured requests with the columns sent, arrived and answered (times), which is interpolated,
-    "feed", for the recorded delay of the feed each way, or None, for no time at all.
+    `given` is a pair (order there, answer back) of spans like "10ms", one span for both ways, or a Latency model. It
+    may also be "feed" for the recorded delay of the feed each way, or None for no latency. A DataFrame of measured
+    requests with the columns sent, arrived and answered (times) is interpolated.
     """
     if isinstance(given, str) and given == "feed":
         if isinstance(events, EventFiles):
@@ -66,9 +66,9 @@ def request_latency(given: Any, events: Events | EventFiles, random: Random) -> 
 
 
 def _interpolated(times_ns: Times, delays_ns: Times) -> Callable[[int], int]:
-    """Return delays between measured ones, by the time at which they begin, before the first and after the last, those.
+    """Return the function that interpolates measured delays by their start, constant outside of the measured times.
 
-    The change since the last point is cut to whole ns, as hftbacktest does.
+    It truncates the change since the last point to whole ns, as hftbacktest does.
     """
     rows = np.argsort(times_ns, kind="stable")
     times, delays = times_ns[rows].tolist(), delays_ns[rows].tolist()

@@ -1,8 +1,8 @@
-"""Binance USD-M futures: raw WebSocket streams, one message a line, as a rule after the local time of receipt.
+"""Binance USD-M futures: raw WebSocket streams, one message per line, usually after the local time of receipt.
 
-Messages are read in both forms, bare and combined (`{"stream": …, "data": …}`), one or a list of them: depthUpdate
+Messages may be bare or combined (`{"stream": …, "data": …}`), one or a list of them. The reader takes depthUpdate
 (changes, or the best 5, 10 or 20 levels), trade, aggTrade, bookTicker, markPriceUpdate, and order books of the REST
-interface. The spot market's are read as well. Source: "Websocket Market Streams" of the exchange's documentation.
+interface, also of the spot market. Source: "Websocket Market Streams" of the exchange's documentation.
 """
 
 from __future__ import annotations

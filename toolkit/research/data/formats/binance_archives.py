@@ -36,7 +36,7 @@ TABLES = {
     "aggregated trades": (AGGREGATED, {**AGGREGATED, **SPOT}),
     "best prices": (QUOTES,),
 }
-"""What a file holds → its columns in order with their patterns, of the futures' and of the spot market's files."""
+"""Content of a file → its columns in order with their patterns, for files of futures and of the spot market."""
 HEADERS = {"id": "trades", "agg_trade_id": "aggregated trades", "update_id": "best prices"}
 """First column of a file with a header line → what the file holds."""
 TYPES = {WHOLE: "int64", NUMBER: "float64", FLAG: "bool_", TIME: "int64"}
@@ -130,7 +130,7 @@ def _trades(table: Table) -> NDArray[Any]:
 
 
 def _quotes(table: Table) -> NDArray[Any]:
-    """Return two events a row, the bid first, the exchange sent it at `sent`."""
+    """Return two events a row, the bid first. The exchange sent the row at `sent`."""
     made = from_columns({"kind": Kind.QUOTE}, 2 * len(table["id"]))
     for first, side, name in ((0, 1, "bid"), (1, -1, "ask")):
         rows = made[first::2]

@@ -41,7 +41,7 @@ class TradeMessage(msgspec.Struct, gc=False):
 
 
 class Prices(msgspec.Struct, gc=False):
-    """What is read of a ticker, whose updates have the members that changed."""
+    """The members of a ticker that are read. An update has only those that changed."""
 
     symbol: str
     markPrice: Number = ""

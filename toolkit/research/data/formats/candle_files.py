@@ -1,7 +1,7 @@
 """Candles, funding rates and market metrics: CSV, Parquet, and the files of freqtrade, as DataFrames.
 
 Columns are found by their usual names, or stated. Source: freqtrade's documentation, "Data Downloading" (columns
-date, open, high, low, close, volume, of a funding file, open is the rate), and the headers of exchanges' archives.
+date, open, high, low, close, volume, where open is the rate of a funding file), and the headers of exchanges' archives.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def read_parquet(source: TextFile) -> dict[str, Any]:
 
 
 def read_frame(table: pd.DataFrame, path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Return the candles or funding rates of a table, `path` says in errors where it comes from."""
+    """Return the candles or funding rates of a table. In errors, `path` says where it comes from."""
     table = _times_as_column(table)
     found = guess(path, list(table.columns), columns)
     made: dict[str, Any] = {}

@@ -28,11 +28,11 @@ KINDS = {
 UNREADABLE = (
     *DAMAGE, ValueError, TypeError, KeyError, IndexError, SyntaxError, MemoryError, struct.error, tokenize.TokenError
 )  # fmt: skip
-"""What NumPy raises for a damaged archive."""
+"""Errors that NumPy raises for a damaged archive."""
 
 
 def read(source: TextFile) -> dict[str, Events]:
-    """Return the events of a file. Rows that stand twice, once for each clock, become one event again."""
+    """Return the events of a file. An event with two rows, one for each clock, becomes one event again."""
     path = source.path
     rows = _array(path)
     flags, fields = _fields(path, rows)

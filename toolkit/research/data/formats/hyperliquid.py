@@ -55,7 +55,7 @@ class TradeData(msgspec.Struct, gc=False):
 
 
 class Context(msgspec.Struct, gc=False):
-    """What is read of an asset context."""
+    """The members of an asset context that are read."""
 
     markPx: Number = None
     oraclePx: Number = None
@@ -79,7 +79,7 @@ class ChannelMessage(msgspec.Struct, gc=False):
 
 
 class HyperliquidReader(MessageReader):
-    """Reads the messages of a file, `local_ns` stands before a message or around it."""
+    """Reads the messages of a file. The local time precedes a message, or is in an object around it."""
 
     exchange = "hyperliquid"
     expected = (

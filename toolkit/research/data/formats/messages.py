@@ -82,7 +82,7 @@ class MessageReader(ABC):
 
     exchange = ""
     expected = ""
-    """What a line should have been, in the error of a damaged one."""
+    """The description of a correct line, for the error of a damaged one."""
 
     def __init__(self, source: TextFile) -> None:
         self.source = source

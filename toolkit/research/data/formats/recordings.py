@@ -20,8 +20,8 @@ from .text_files import TextFile
 def read(source: TextFile) -> dict[str, Events]:
     """Return the events of a recording by symbol: its order books, trades, and the prices of its ticker.
 
-    What a crash left in the journal is written first. Each interruption of a feed that the recording knows of stands in
-    the notes. Raises InputError for a directory without market data, and for a damaged part.
+    Rows that a crash left in the journal are written first. The notes have each interruption of a feed that the
+    recording knows of. Raises InputError for a directory without market data, and for a damaged part.
     """
     path, recording, left = source.path, Recording(source.path), list[str]()
     if (path / JOURNAL).exists():

@@ -33,7 +33,7 @@ SHOWN = 80
 CHUNK = 1 << 20
 BOM = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, OSError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-"""What reading a damaged, cut off or encrypted compressed file raises."""
+"""Errors of reading a compressed file that is damaged, cut off or encrypted."""
 DELIMITERS = (",", ";", "\t", "|")
 COMMENT = re.compile(rb"\s*(#|//|https?:)")
 A_TIME = "a time, as ISO text or a number since 1970"
@@ -89,7 +89,7 @@ class TextFile:
             yield number, rest
 
     def read(self) -> bytes:
-        """Return the whole text, decompressed. Of a damaged file that may be skipped, its lines up to there."""
+        """Return the whole text, decompressed. If damage may be skipped, return the lines before it."""
         text = b"".join(self._parts())
         whole = text.rfind(b"\n") + 1
         self._note_cut(cut=0 < whole < len(text) and not self._broken)
@@ -191,7 +191,7 @@ OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
 
 
 def first_line(source: TextFile) -> tuple[bytes, int]:
-    """Return the first line that is no comment, and its number, nothing and 0 for an empty file."""
+    """Return the first line that is no comment, and its number (nothing and 0 for an empty file)."""
     for number, line in source.lines():
         if not COMMENT.match(line):
             return line, number
