@@ -12,6 +12,7 @@ import contextlib
 import io
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +72,16 @@ def name_of(page: Path) -> str:
 
 
 @pytest.fixture
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Give a page its folder, its state and its count of trials."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "state"))
     len(luck.trials)  # opens those of this process where they belong, before the variable changes
     monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials.sqlite"))
-    monkeypatch.setattr(luck.trials, "__dict__", vars(luck.Trials()))  # which many modules have imported
+    monkeypatch.setattr(luck.trials, "_opened", None)
+    yield
+    if luck.trials._opened is not None:
+        luck.trials._opened[2].close()
 
 
 @pytest.mark.usefixtures("alone")

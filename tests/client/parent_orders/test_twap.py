@@ -275,7 +275,7 @@ def test_a_claimed_child_counts_as_filled_until_its_request_has_expired(
     with toolkit.connect(venue=venue, intents=ledger) as again:
         parent = again.parent_orders.get(id)
         child = parent.plan.children[-1]
-        assert child.expires_ms == venue.host.now_ms() + session._delivery.expiry_ms
+        assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
         venue.advance(f"{child.expires_ms - venue.host.now_ms()}ms")
         assert parent.cancel().plan.children[-1].filled is None
         venue.advance("1ms")

@@ -13,6 +13,7 @@ import math
 import os
 import sqlite3
 import statistics
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -238,15 +239,20 @@ class Trials:
         # A forked process must not use the connection of its parent.
         if self._opened is None or self._opened[0] != os.getpid():
             path = self.path
-            self._opened = (os.getpid(), path, open_trials(path))
+            self._keep(path, open_trials(path))
+        assert self._opened is not None
         return self._opened[2]
+
+    def _keep(self, path: Path | None, connection: sqlite3.Connection) -> None:
+        weakref.finalize(self, connection.close)  # since CPython 3.13 one that is dropped open is warned of
+        self._opened = os.getpid(), path, connection
 
     def _run(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
             return self._file().execute(statement, values).fetchall()
         except sqlite3.Error as error:  # a full disk, a file that was damaged or taken away meanwhile
-            self._opened = (os.getpid(), self.path, in_memory(self.path, error))
-            return self._opened[2].execute(statement, values).fetchall()
+            self._keep(self.path, in_memory(self.path, error))
+            return self._file().execute(statement, values).fetchall()
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:
         """Count a run. One with a key that is known counts once."""
