@@ -51,6 +51,17 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _ENTRY = r"^(?: {{4}})?(?:[*\w]+, )*\**{name}(?:, [*\w]+)*(?: \([^)]*\))?: "
 
 
+def resolved(name: str) -> Any:
+    """Return the object of a name of the reference."""
+    module, _, last = name.rpartition(".")
+    try:
+        holder: Any = importlib.import_module(module)
+    except ImportError:
+        outer, _, kind = module.rpartition(".")
+        holder = getattr(importlib.import_module(outer), kind)
+    return getattr(holder, last)
+
+
 @dataclass(frozen=True)
 class Documented:
     """A public object of the reference: its page, its name, and the class that a method was found on."""
@@ -60,13 +71,7 @@ class Documented:
 
     @cached_property
     def value(self) -> Any:
-        module, _, last = self.name.rpartition(".")
-        try:
-            holder: Any = importlib.import_module(module)
-        except ImportError:
-            outer, _, kind = module.rpartition(".")
-            holder = getattr(importlib.import_module(outer), kind)
-        return getattr(holder, last)
+        return resolved(self.name)
 
     @cached_property
     def doc(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests import reference
 from toolkit import errors, research, widgets
 from toolkit.__main__ import COMMANDS
 from toolkit.client.orders.exchange import Exchange
@@ -46,23 +47,12 @@ def pages() -> Iterator[Any]:
     sys.path.remove(str(DOCS))
 
 
-def resolved(name: str) -> Any:
-    """Return the object of a name of the reference."""
-    module, _, last = name.rpartition(".")
-    try:
-        holder: Any = importlib.import_module(module)
-    except ImportError:
-        outer, _, kind = module.rpartition(".")
-        holder = getattr(importlib.import_module(outer), kind)
-    return getattr(holder, last)
-
-
 def test_every_public_name_has_a_page_and_a_docstring(pages: Any) -> None:
     listed = {name for page in pages.reference() for name in (*page.objects, *page.classes)}
     assert {f"toolkit.client.reads.info.Info.{name}" for name in ENDPOINTS} <= listed
     assert {"toolkit.session.connect", "toolkit.session.Session.klines", "toolkit.margin.liquidation_price"} <= listed
-    shown = {id(resolved(name)) for name in listed}
-    assert [name for name in listed if not resolved(name).__doc__] == []
+    shown = {id(reference.resolved(name)) for name in listed}
+    assert [name for name in listed if not reference.resolved(name).__doc__] == []
     modules = [one for one in vars(toolkit).values() if isinstance(one, ModuleType) and one.__name__ not in BACKSTAGE]
     for module in [toolkit, research, widgets, *(one for one in modules if one.__name__.startswith("toolkit."))]:
         for name in getattr(module, "__all__", ()):

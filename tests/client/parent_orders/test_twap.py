@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -147,15 +148,22 @@ def test_cancelled_it_places_nothing_more(session: Session, venue: LocalVenue) -
         parent.resume()
 
 
-def test_cancelled_while_an_answer_is_missing_its_fill_is_counted_once_it_is_known(
-    session: Session, venue: LocalVenue
-) -> None:
-    parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+@contextmanager
+def unanswered(venue: LocalVenue) -> Iterator[None]:
+    """Lose the answers to orders, and all that could say how they ended."""
     with (
         venue.control.add_fault("lose-answer", action="placeOrder", count=None),
         venue.control.add_fault("status", path="/info/order/*", count=None),
         venue.control.add_fault("status", path="/info/explore/*", count=None),
     ):
+        yield
+
+
+def test_cancelled_while_an_answer_is_missing_its_fill_is_counted_once_it_is_known(
+    session: Session, venue: LocalVenue
+) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    with unanswered(venue):
         venue.advance("1m")
         assert parent.cancel().status == "CANCELED"
         assert (parent.plan.done, parent.filled) == (2, Decimal("0.009"))
@@ -166,11 +174,7 @@ def test_cancelled_while_an_answer_is_missing_its_fill_is_counted_once_it_is_kno
 
 def test_it_has_not_finished_before_the_fill_of_its_last_child_is_known(session: Session, venue: LocalVenue) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.02", "1m", slices=2)
-    with (
-        venue.control.add_fault("lose-answer", action="placeOrder", count=None),
-        venue.control.add_fault("status", path="/info/order/*", count=None),
-        venue.control.add_fault("status", path="/info/explore/*", count=None),
-    ):
+    with unanswered(venue):
         venue.advance("1m")
         assert (parent.plan.done, parent.status, parent.filled) == (2, "RUNNING", Decimal("0.01"))
     venue.advance("2s")  # it asks again then

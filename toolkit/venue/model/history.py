@@ -359,7 +359,7 @@ class History(msgspec.Struct, forbid_unknown_fields=True):
     closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
     liquidations: Log[LiquidationStep] = msgspec.field(default_factory=Log)
     equity: dict[str, list[EquityPoint]] = {}
-    """Account → its equity samples. See `risk.equity_samples`."""
+    """Account → its equity samples. See `risk.equity_curve`."""
     trades: dict[int, list[PublicTrade]] = {}
     """By product code."""
     candles: dict[int, list[Candle]] = {}
