@@ -30,7 +30,7 @@ class Named(Strategy):
     def checked(self) -> Named:
         """Return itself. Raises InputError for an unknown rule, and for numbers out of bounds."""
         if self.rule not in RULES:
-            what = f"rule {self.rule!r} is not known; there are {', '.join(RULES)}"
+            what = f"rule {self.rule!r} is not known. There are {', '.join(RULES)}"
             raise InputError(what, field="rule", rule="known", nearest=tuple(RULES))
         if not 1 <= self.fast < self.slow <= 500:
             what = f"fast {self.fast} and slow {self.slow} must be 1 <= fast < slow <= 500 bars"
