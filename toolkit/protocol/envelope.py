@@ -204,7 +204,7 @@ def _word(given: Mapping[str, Any], name: str) -> bytes:
     text = given.get(name)
     raw = word_bytes(text) if type(text) is str else None
     if raw is None:
-        said = f"got {shown(text)}" if name in given else "it is missing"
+        said = f"got {shown(text)}" if name in given else "and it is missing"
         _refuse(f"signature.{name}", f"must be 32 bytes as 0x and 64 hex digits, {said}", text, "32-byte hex")
     return raw
 
@@ -212,7 +212,7 @@ def _word(given: Mapping[str, Any], name: str) -> bytes:
 def _recovery_value(given: Mapping[str, Any]) -> int:
     value = given.get("v")
     if type(value) is not int or value not in (27, 28):
-        said = f"got {shown(value)}" if "v" in given else "it is missing"
+        said = f"got {shown(value)}" if "v" in given else "and it is missing"
         _refuse("signature.v", f"must be 27 or 28, {said}", value, "27 or 28", ("27", "28"))
     return value
 

@@ -75,7 +75,7 @@ class TrailingStop:
         if (float(price) - self.stop) * self._sign <= 0:
             return
         if bar is not None and size and (ctx.price(self.symbol) - float(price)) * self._sign <= 0:
-            # The close is beyond the stop that the extreme has moved: the venue would refuse it as met already.
+            # The close is beyond the stop that the extreme has moved: the venue would refuse it as already reached.
             self.cancel()
             ctx.close_position(self.symbol)
             return

@@ -192,7 +192,7 @@ CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
 
 _CHANNELS = """
 orderBook symbol depth: levels book; also symbolCode symbol block depth timestamp;
-    conflate; typed; sequenced; silence 15000 — Best levels of a product's book, best first, as text `[price, quantity]`.
+    conflate; typed; sequenced; silence 15000 — Best levels of a product's book, best first, as texts `[price, size]`.
 candle symbol interval: keyed; identity timestamp; conflate; silence 120000
     — The current candle. A snapshot also has the previous candles in `recent` [L].
 trades symbol: append trades; also symbol; typed; sequenced; silence 120000

@@ -47,7 +47,7 @@ class Problem:
         """Return the problem with the labels of its buttons."""
         message = self.message
         # The buttons show the values that pass, so the message need not repeat them.
-        for ending in ("; nearest ", "; at most "):
+        for ending in (". The nearest ", "; at most "):
             message = message.rpartition(ending)[0] or message if self.choices else message
         shown = {"field": self.field, "rule": self.rule, "message": message, "missing": self.missing}
         return {**shown, "choices": list(self.nearest)}
