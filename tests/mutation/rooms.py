@@ -75,6 +75,21 @@ ROOMS: dict[str, Room] = {
     "venue/simulation": Room(
         ["toolkit/venue/simulation"], ["tests/venue/simulation", "tests/venue/lab/test_control.py"]
     ),
+    # What a command does in a process of its own isn't reached by a mistake that is planted in this one.
+    "cli": Room(
+        ["toolkit/__main__.py", "toolkit/cli", "toolkit/cli/mcp"],
+        [
+            "tests/cli/test_arguments.py",
+            "tests/cli/test_doctor_findings.py",
+            "tests/cli/test_serving.py",
+            "tests/cli/test_tables_and_files.py",
+            "tests/cli/test_doctor.py",
+            "tests/cli/test_quickstart.py",
+            "tests/cli/test_sign_verify.py",
+            "tests/cli/mcp/test_command.py",
+            "tests/cli/mcp/test_server.py",
+        ],
+    ),
     # What runs in processes and sandboxes of its own isn't reached by a mistake that is planted in this one.
     "classroom": Room(
         ["toolkit/classroom"],
