@@ -411,6 +411,18 @@ def test_findings_are_a_list_and_the_steps_are_numbered(
     ]
 
 
+def test_findings_and_steps_are_60_wide_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(doctor, "_look", lambda args: iter([Finding("a", "warn", "x " * 60, "y " * 60)]))
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    widths = [[len(line) for line in lines if mark in line] for mark in ("x x", "y y")]
+    assert widths == [[60, 60, 60], [59, 60, 60]] or [max(each) for each in widths] == [60, 60]
+    assert max(map(len, lines[-2:])) <= 60
+
+
 @pytest.mark.parametrize("reached", [True, False])
 def test_the_feed_and_a_capture_follow_only_where_the_venue_was_reached(
     reached: bool, monkeypatch: pytest.MonkeyPatch

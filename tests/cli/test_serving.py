@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -88,6 +89,17 @@ def test_it_prints_addresses_and_accounts_and_then_ready(
         "chainId 421614, source b, dexChain Testnet\n"
         f"\nDevelopment accounts (mnemonic: {development.MNEMONIC})\n{accounts_of(count, balance, keys)}\n\nready\n"
     )
+
+
+@pytest.mark.parametrize("words", [["venue", *QUIET], ["class", "--port", "0", "--no-market", "--students", "1"]])
+def test_a_program_that_reads_through_a_pipe_sees_ready_while_it_is_served(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, encoding="utf-8"))
+    seen: list[bytes] = []
+    served(words[1:], lambda: seen.append(pipe.getvalue()), venue if words[0] == "venue" else classes)
+    assert seen[0].endswith(b"ready\n")
 
 
 def test_nothing_is_called_ready_after_a_signal_came(capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +269,7 @@ def test_a_venue_that_follows_has_no_clock_of_its_own(wrong: list[str]) -> None:
 
 
 def test_a_venue_follows_the_products_of_another_one_and_prints_the_state_of_its_feed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[Any] = []
 
@@ -267,6 +279,8 @@ def test_a_venue_follows_the_products_of_another_one_and_prints_the_state_of_its
 
     monkeypatch.setattr("toolkit.following.follow", follow)
     monkeypatch.setattr(venue, "open_session", lambda url: f"session of {url}")
+    pipe = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, encoding="utf-8"))
     args = build_parser("venue").parse_args(["venue", "--follow", "u", "--symbols", "A", "--when-stale", "continue"])
     made = venue._venue(args, "words")
     [(session, given)] = seen
@@ -275,8 +289,9 @@ def test_a_venue_follows_the_products_of_another_one_and_prints_the_state_of_its
         "symbols": ["A"], "when_stale": "continue", "balance": "10000", "settle_delay": "0ms", "journal": None,
         "sync": "full", "recover": False, "wire": "published", "mnemonic": "words", "idle": "simulate", "accounts": 10,
     }  # fmt: skip
+    assert pipe.getvalue() == b"following u: BTCUSDC, ETHUSDC\n"
     made.following.on_change("lost")  # type: ignore[union-attr]
-    assert capsys.readouterr().out == "following u: BTCUSDC, ETHUSDC\nfeed of u: lost\n"
+    assert pipe.getvalue() == b"following u: BTCUSDC, ETHUSDC\nfeed of u: lost\n"
 
 
 @pytest.mark.parametrize("place", ["testnet", "http://127.0.0.1:9"])

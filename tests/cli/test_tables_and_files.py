@@ -247,6 +247,7 @@ def test_a_page_has_the_cells_and_nothing_that_runs_or_loads(
     cell = nbformat.v4.new_code_cell("1 + 1", outputs=[
         nbformat.v4.new_output("display_data", {VIEW: {"model_id": "panel"}, "text/plain": "Panel()"}),
         nbformat.v4.new_output("stream", text="printed"),
+        nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=3),
     ])  # fmt: skip
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text), cell])
     notebook.metadata["widgets"] = {STATE: {"state": STATES}}
@@ -263,5 +264,5 @@ def test_a_page_has_the_cells_and_nothing_that_runs_or_loads(
     assert html.endswith("\n</body></html>\n")
     for words in ("<p>last</p>", "printed", "<b>bold</b>", "data-not-loaded="):
         assert words in html
-    for words in ("alert(1)", "onclick", "<link", "src=", "Panel()", "In\xa0[", "<script"):
+    for words in ("alert(1)", "onclick", "<link", "src=", "Panel()", "In\xa0[", "[3]", "<script"):
         assert words not in html

@@ -87,6 +87,7 @@ ROOMS: dict[str, Room] = {
             "tests/cli/test_quickstart.py",
             "tests/cli/test_sign_verify.py",
             "tests/cli/mcp/test_command.py",
+            "tests/cli/mcp/test_tools.py",
             "tests/cli/mcp/test_server.py",
         ],
     ),

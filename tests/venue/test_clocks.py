@@ -86,7 +86,7 @@ def test_a_bare_number_is_refused_with_both_readings_everywhere_alike(session: t
     field = name.split()[0]
     assert str(caught.value).startswith(field)
     assert caught.value.field == field
-    assert 'could be 1800 s or 1800 ms; write "30m" or "1800ms"' in str(caught.value)
+    assert 'could be 1800 s or 1800 ms. Write "30m" or "1800ms"' in str(caught.value)
     assert caught.value.nearest == ("30m", "1800ms")
 
 

@@ -237,8 +237,8 @@ def test_each_item_of_a_batch_has_its_own_outcome(floor: Floor) -> None:
     assert [result["clOrdId"] for result in results] == ["1", "2", "1"]
     assert [result["txCode"] == 0 for result in results] == [True, False, False]
     assert answer.message == (
-        "2 of 3 orders refused: orders[1]: price 59000.05 is not a multiple of tickSize 0.1;"
-        f" nearest 59000.0 or 59000.1; orders[2]: clOrdId 1 is in use by the open order {results[0]['ordId']}"
+        "2 of 3 orders refused: orders[1]: price 59000.05 is not a multiple of tickSize 0.1. "
+        f"The nearest is 59000.0 or 59000.1; orders[2]: clOrdId 1 is in use by the open order {results[0]['ordId']}"
     )
     assert floor.status(int(results[0]["ordId"])) == "NEW", "the accepted one stands"
     assert floor.status(int(results[1]["ordId"])) == "REJECTED"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import copysign
 from typing import Any
 
 from ...errors import InputError
@@ -49,4 +50,4 @@ class Named(Strategy):
         fast, slow = (average.update(bar.close) for average in self._averages)
         self._closes = [*self._closes[-self.slow :], bar.close]
         if len(self._closes) > self.slow and (side := RULES[self.rule](fast, slow, self._closes)):
-            ctx.target_share(bar.symbol, self.share if side > 0 else -self.share, tolerance=self.share / 5)
+            ctx.target_share(bar.symbol, copysign(self.share, side), tolerance=self.share / 5)
