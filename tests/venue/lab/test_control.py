@@ -107,7 +107,7 @@ def test_wrong_scripts_are_explained(venue: LocalVenue) -> None:
         venue.control.script_oracle(1, [("2m", "60000.05")])
     with pytest.raises(VenueError, match="above 0"):
         venue.control.script_oracle(1, [("2m", "0")])
-    with pytest.raises(InputError, match="there are BTCUSDC, ETHUSDC"):
+    with pytest.raises(InputError, match="There are BTCUSDC, ETHUSDC"):
         venue.control.script_oracle("DOGEUSDC", {})
 
 

@@ -367,3 +367,20 @@ def test_what_a_vault_costs_and_the_least_of_it_are_published() -> None:
     assert (vault_leaders.CREATION_FEE, vault_leaders.CREATION_MINIMUM) == (100 * MICRO, 100 * MICRO)
     assert (vault_leaders.MOST_VAULTS, vault_leaders.MOST_SUB_VAULTS) == (5, 10)
     assert (vaults.LP_LOCK, vaults.LEADER_SHARE, vaults.SAMPLE_EVERY) == (4 * DAY, 10, HOUR)
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+@pytest.mark.parametrize("beyond", [0, 1])
+@pytest.mark.parametrize("joins", [True, False])
+def test_the_book_may_differ_from_the_mark_by_exactly_one_per_cent_above_and_five_below(
+    side: str, beyond: int, joins: bool
+) -> None:
+    """Of 110,000 USDC with 10 BTC, 110 of price are 1 % and 550 are 5 %."""
+    play, sign = Told(), 1 if side == "BUY" else -1
+    play.trade_of_vault(side, "10", 60_000)
+    play.fund(f"{(110_000 * MICRO - vaults.value(play.core, play.record)) / MICRO:.6f}", play.vault)
+    away = sign * 110 if joins else -sign * 550
+    play.placed("zoe", side, "10", f"{60_000 + away + beyond * (sign if joins else -sign) / 10:.1f}")
+    kind = {"type": "vaultDeposit", "amount": "1000"} if joins else {"type": "vaultWithdraw", "share": "1000"}
+    answer = play.act("joe" if joins else "lea", vault=play.vault, **kind, **USDC)
+    assert ((answer.data or {})["txCode"] == TxCode.VAULT_BOOK_AWAY) is bool(beyond), answer.message

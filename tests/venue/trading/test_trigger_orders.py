@@ -406,7 +406,7 @@ def test_hedge_mode_uses_the_closing_sides() -> None:
     floor = Floor(ADA)
     floor.order(BOB, "SELL 0.005 at 60000.0")
     floor.order(ADA, "BUY 0.005 at 60000.0")
-    assert "use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
+    assert "Use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
     order = floor.order(ADA, "SELL_CLOSE_HEDGE 0 SL when 59000 slip 0.05")
     floor.order(CYD, "BUY 0.010 at 58500.0")
     floor.trade("59000.0")

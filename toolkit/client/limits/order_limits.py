@@ -95,8 +95,6 @@ class OrderLimits:
         opens = [item for item in _items(intent) if not reduces(item)]
         number, sent, now = next(self._numbers), 0, 0
         try:
-            if opens:
-                self.check_running(intent.action)
             if self.limits is not None and _items(intent) and not self.stopped:
                 now = yield Now()
                 orders = yield from self._orders(opens)
