@@ -49,7 +49,7 @@ def test_a_rule_without_arguments_says_that_it_takes_nothing() -> None:
         """A control's rule."""
 
     check_types(bare, {})
-    with pytest.raises(InputError, match="there is no argument `x`. It takes nothing"):
+    with pytest.raises(InputError, match=r"there is no argument `x`\. It takes nothing"):
         check_types(bare, {"x": 1})
 
 

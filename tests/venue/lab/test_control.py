@@ -334,7 +334,7 @@ def test_only_addresses_are_addresses_and_mixed_letters_must_be_eip_55(venue: Lo
         control.ban,
         control.unban,
     ):
-        with pytest.raises(InputError, match="address 'hello' is not an address. An address is 0x and 40 hex digits"):
+        with pytest.raises(InputError, match=r"address 'hello' is not an address\. An address is 0x and 40 hex digits"):
             call("hello")
         with pytest.raises(InputError, match="break the EIP-55 checksum") as caught:
             call(broken)

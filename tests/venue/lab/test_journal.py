@@ -300,7 +300,7 @@ def test_a_second_venue_on_the_same_file_is_refused_and_harms_nothing(tmp_path: 
 
 
 def test_wrong_settings_and_places_are_explained(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="sync 'never' is not known. Use full or os"):
+    with pytest.raises(InputError, match=r"sync 'never' is not known\. Use full or os"):
         made(tmp_path / "j", sync="never")
     with pytest.raises(VenueError, match="there is no journal"):
         made(tmp_path)

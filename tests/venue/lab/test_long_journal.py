@@ -132,7 +132,7 @@ def test_damage_behind_the_dump_ends_all_writing_once_it_is_found(tmp_path: Path
         answer = signer.do(venue, withdrawal("2"))
         assert answer["code"] == 503
         assert "was altered" in answer["message"]
-        assert "Nothing was done" in answer["message"]
+        assert "nothing was done" in answer["message"]
 
 
 @pytest.mark.parametrize("where", ["entries SET body = x'00' WHERE n = 61", "entries SET body = x'00' WHERE n = 0"])

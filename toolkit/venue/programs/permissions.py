@@ -159,8 +159,8 @@ def _check_bytes(note: str) -> str:
     """Return what to check where nothing is known of a signer. `note` says what a right signature is for."""
     return (
         "The signed bytes may differ from the sent ones (action, nonce, expiryAfter, vaultAddress). Or they are signed "
-        f"for another chain or domain (here: chainId {LOCAL.chain.chain_id}, {note}). Or the wallet was never approved. "
-        "Check the bytes with `toolkit verify --env local`, and the approvals with GET /info/account/agent"
+        f"for another chain or domain (here: chainId {LOCAL.chain.chain_id}, {note}). Or the wallet was never "
+        "approved. Check the bytes with `toolkit verify --env local`, and the approvals with GET /info/account/agent"
     )
 
 
