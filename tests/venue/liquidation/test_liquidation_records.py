@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from random import Random
 
 import pytest
 
 from tests.venue.liquidation.test_liquidation import opened
 from tests.venue.play import BTC, ETH, MICRO, Play
 from toolkit.venue.engine.changes import AccountChanged
-from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
+from toolkit.venue.liquidation import takeover
+from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg, open_legs
 from toolkit.venue.model.constants import CROSS, ISOLATED, LIQUIDATING, NORMAL, RATE
 from toolkit.venue.model.history import LiquidationStep
 from toolkit.venue.model.state import Liquidation
@@ -334,3 +336,171 @@ def test_without_slices_the_vault_keeps_what_it_took(side: int) -> None:
     play.oracle(60_000 - side * 2_500)
     assert "unwind" not in play.core.state.schedule
     assert steps(play, "ann")[0].where == "LP_VAULT"
+
+
+@SIDES
+def test_what_the_counterparties_do_not_pay_is_recorded_once_with_the_first_of_them(side: int) -> None:
+    """Both lose in ETH what they gain in BTC, so that INSURANCE pays all that 3,000 USDC do not."""
+    play, (buy, sell) = Play(lp_capital=0, lp_slice=0), ("BUY", "SELL")[::side]
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(3_036, "ann")
+    play.fund(1_000_000, "bob", "cyd", "zed")
+    for name in ("bob", "cyd"):
+        play.placed(name, sell, "0.5", 60_000)
+        play.placed(name, buy, "10", 3_000, ETH)
+        play.placed("zed", sell, "10", 3_000, ETH)
+    play.placed("ann", buy, "1", 60_000)
+    play.control("pause", product=BTC)
+    play.oracle(60_000 - side * 12_000)
+    play.oracle(3_000 - side * 1_000, ETH)
+    play.control("resume", product=BTC)
+    found = steps(play, "ann")
+    assert [(step.where, step.quantity, play.name(step.counterpart)) for step in found] == [
+        ("ADL", 500, "bob"),
+        ("ADL", 500, "cyd"),
+    ]
+    assert [step.paid for step in found] == [9_000 * MICRO, 0]
+    assert play.balance("ann") == 0
+    assert play.core.state.accounts[ledger.INSURANCE].balance == -9_000 * MICRO
+
+
+@SIDES
+def test_an_order_of_the_vault_stays_where_it_is_while_its_product_is_paused(side: int) -> None:
+    play = Play()
+    opened(play, side)
+    play.oracle(60_000 - side * 2_500)
+    play.advance(60_000)
+    [order] = play.core.state.accounts[LP_VAULT].orders.values()
+    price = order.price
+    play.control("pause", product=BTC)
+    play.oracle(60_000 - side * 2_400)
+    assert (order.price, play.core.state.markets[BTC].mark != price) == (price, True)
+    play.control("resume", product=BTC)
+    assert order.price == play.core.state.markets[BTC].mark != price
+    events = len(play.core.state.history.order_events.of(LP_VAULT))
+    play.oracle(60_000 - side * 2_400)
+    assert len(play.core.state.history.order_events.of(LP_VAULT)) == events, "at the mark it need not move"
+
+
+@pytest.mark.parametrize(("less", "where"), [(0, "LP_VAULT"), (2_500, "BOOK")])
+def test_a_leg_that_could_be_given_away_is_the_vaults_and_one_that_may_cost_a_tick_the_books(
+    less: int, where: str
+) -> None:
+    """0.25 ETH at 2,500 are 625 USDC: with that much equity, while BTC is paused, its bankruptcy price is 0."""
+    play = Play(lp_slice=0)
+    opened(play, 1)
+    play.oracle(2_500, ETH)
+    play.fund(50, "ann")
+    play.placed("bob", "SELL", "0.25", 2_500, ETH)
+    play.placed("ann", "BUY", "0.25", 2_500, ETH)
+    play.placed("bob", "BUY", "1", 2_400, ETH)
+    play.control("pause", product=BTC)
+    equity = account_margin.cross_margin(play.core, play.account("ann")).equity
+    play.fund(f"{((625_000_000 - less - equity) % 100_000) / MICRO:.6f}", "ann")
+    equity = account_margin.cross_margin(play.core, play.account("ann")).equity
+    play.oracle(60_000 - Decimal(equity - 625_000_000 + less) / MICRO)
+    assert [(step.product, step.where) for step in steps(play, "ann")] == [(ETH, where)]
+
+
+@SIDES
+@pytest.mark.parametrize("kind", ["user", "market"])
+@pytest.mark.parametrize("since", [False, True])
+def test_a_counterparty_pays_from_its_gain_of_the_gap_or_from_its_profit_if_that_may_be_another(
+    side: int, kind: str, since: bool
+) -> None:
+    """Bob lost 3,000 before the gap of 6,000. Where he traded since, or is of the market, 3,000 are his gain."""
+    play, (buy, sell) = Play(lp_capital=0, lp_slice=0), ("BUY", "SELL")[::side]
+    play.oracle(60_000 - side * 3_000)
+    play.fund(1_000_000, "bob", "zed")
+    play.placed("bob", sell, "1", 60_000 - side * 3_000)
+    play.placed("zed", buy, "1", 60_000 - side * 3_000)
+    opened(play, side)
+    play.account("bob").kind = kind
+    bob = play.account("bob").positions[BTC]
+    play.advance(1)
+    play.control("pause", product=BTC)
+    play.oracle(60_000 - side * 6_000)
+    group = MarginGroup(play.account("ann"), 0)
+    assert group.key in play.core.state.liquidations
+    bob.traded = play.core.state.liquidations[group.key].started - (0 if since else 1)
+    own = 9_000 if since or kind == "market" else 12_000  # of 2 BTC, the other half opened at the mark before
+    for quantity in (2_000, 1_000, 1):
+        paid = takeover._gain(play.core, group, play.account("bob"), BTC, -side, quantity)
+        assert paid == own * MICRO * quantity // 2_000
+    assert [leg.side for leg in open_legs([bob])] == [-side]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_vault_takes_the_most_steps_that_stay_within_its_limit_after_their_deficit(seed: int, side: int) -> None:
+    """Counted step by step: notional in all at most five times the equity that is left, which pays each deficit."""
+    random, play = Random(seed), Play(lp_capital=2_000 * MICRO, lp_slice=0)
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(1_000_000, "zoe")
+    vault = play.core.state.accounts[LP_VAULT]
+    unit = 60_000 * MICRO // 1_000
+    for _ in range(12):
+        way, quantity = random.choice(["BUY", "SELL"]), random.randrange(1, 60)
+        code, price, step = random.choice([(BTC, 60_000, 1), (ETH, 3_000, 20)])
+        play.placed("zoe", "SELL" if way == "BUY" else "BUY", f"{quantity * step / 1_000:.3f}", price, code)
+        play.order(LP_VAULT, way, f"{quantity * step / 1_000:.3f}", price, code)
+        play.act("zoe", type="cancelAll", symbolCode=code, conditionalOrder=False)
+        deficit = random.choice([0, 0, 1_000, 7 * MICRO, 900 * MICRO])
+        equity = account_margin.cross_margin(play.core, vault).equity
+        own = side * (vault.positions[BTC].long.size - vault.positions[BTC].short.size)
+        eth = vault.positions.get(ETH)
+        others = 0 if eth is None else (eth.long.size + eth.short.size) * 3_000 * MICRO // 1_000
+        most = 0
+        while (
+            others + (own + most + 1) * unit <= 5 * (equity - (most + 1) * deficit) and (most + 1) * deficit <= equity
+        ):
+            most += 1
+        room = takeover._vault_room(play.core, vault, BTC, side, unit, deficit)
+        assert max(0, room) == most, (own, others, equity, deficit)
+    vault_equity = account_margin.cross_margin(play.core, vault).equity
+    assert play.withdraw(LP_VAULT, "1").code in (0, 40230)
+    ledger.withdraw(play.core, vault, vault_equity)
+    assert takeover._vault_room(play.core, vault, BTC, side, unit, 0) <= 0
+
+
+@SIDES
+@pytest.mark.parametrize("equity", [0, 1])
+def test_between_two_slices_a_group_without_equity_is_closed_immediately(side: int, equity: int) -> None:
+    play = Play(lp_slice=0)
+    opened(play, side, quantity="10")
+    play.fund(5_000_000, "zoe")
+    play.placed("zoe", "BUY" if side > 0 else "SELL", "2", 60_000 - side * 2_900)
+    play.oracle(60_000 - side * 2_900)
+    assert [step.quantity for step in steps(play, "ann")] == [2_000]
+    have = account_margin.cross_margin(play.core, play.account("ann")).equity
+    play.fund(f"{((equity - have) % 800_000) / MICRO:.6f}", "ann")
+    have = account_margin.cross_margin(play.core, play.account("ann")).equity
+    mark = play.core.state.markets[BTC].mark
+    play.oracle(Decimal(mark - side * ((have - equity) // 800_000)) / 10)
+    assert len(steps(play, "ann")) == (1 if equity else 2)
+    if equity:
+        assert account_margin.cross_margin(play.core, play.account("ann")).equity == equity
+        play.advance(30_000)
+        assert len(steps(play, "ann")) > 1
+
+
+@SIDES
+def test_counterparties_are_deleveraged_in_the_published_order_on_both_sides(side: int) -> None:
+    """Scores grow with leverage: a2 is first with all of its 10, then a5 with 10 of its 20."""
+    play, (buy, sell) = Play(lp_capital=0), ("BUY", "SELL")[::side]
+    play.oracle(3_000, ETH)
+    play.fund(1_000_000, "other")
+    for name, size, stake in (("a1", 10, 6_000), ("a2", 10, 2_000), ("a3", 20, 40_000), ("a4", 30, 15_000),
+                              ("a5", 20, 8_000), ("a6", 10, 9_000)):  # fmt: skip
+        play.fund(stake + size, name)
+        play.placed("other", sell, size, 3_000, ETH)
+        play.placed(name, buy, size, 3_000, ETH)
+    play.fund(4_000, "weak")
+    play.placed("other", buy, "20", 3_000, ETH)
+    play.placed("weak", sell, "20", 3_000, ETH)
+    play.oracle(3_000 + side * 180, ETH)
+    found = [(play.name(step.counterpart), step.quantity) for step in steps(play, "weak")]
+    assert found == [("a2", 10_000), ("a5", 10_000)]
+    assert play.balance("weak") >= 0
