@@ -449,13 +449,11 @@ def test_the_vault_takes_the_most_steps_that_stay_within_its_limit_after_their_d
         play.act("zoe", type="cancelAll", symbolCode=code, conditionalOrder=False)
         deficit = random.choice([0, 0, 1_000, 7 * MICRO, 900 * MICRO])
         equity = account_margin.cross_margin(play.core, vault).equity
-        own = side * (vault.positions[BTC].long.size - vault.positions[BTC].short.size)
-        eth = vault.positions.get(ETH)
+        btc, eth = vault.positions.get(BTC), vault.positions.get(ETH)
+        own = 0 if btc is None else side * (btc.long.size - btc.short.size)
         others = 0 if eth is None else (eth.long.size + eth.short.size) * 3_000 * MICRO // 1_000
         most = 0
-        while (
-            others + (own + most + 1) * unit <= 5 * (equity - (most + 1) * deficit) and (most + 1) * deficit <= equity
-        ):
+        while (left := equity - (most + 1) * deficit) >= 0 and others + (own + most + 1) * unit <= 5 * left:
             most += 1
         room = takeover._vault_room(play.core, vault, BTC, side, unit, deficit)
         assert max(0, room) == most, (own, others, equity, deficit)
