@@ -162,7 +162,7 @@ def test_only_long_advances_have_a_bar_in_minutes(
 
 
 class Tape:
-    """Batches by time; each change names its batch."""
+    """Batches by time. Each change names its batch."""
 
     def __init__(self, times: list[int], price: int, book: bool = True) -> None:
         self.times, self.price, self._book = times, price, book

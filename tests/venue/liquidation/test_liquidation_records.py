@@ -44,12 +44,12 @@ def test_each_step_of_the_ladder_is_recorded_whole(side: int, isolated: bool) ->
     records = play.core.state.history.ledger.of(LP_VAULT)
     [fee] = [record for record in records if record.kind == ledger.LIQUIDATION_FEE]
     if side > 0:
-        # 34,310 USDC for 0.6 and a fee of 20.586; 0.173 of 57,500 are below 10,000, 0.4 of them cost half a percent of
-        # their maintenance margin; 288.792281 over 0.227 are 1,272.2 a BTC
+        # 34,310 USDC for 0.6 and a fee of 20.586. 0.173 of 57,500 are below 10,000, 0.4 of them cost half a percent of
+        # their maintenance margin. 288.792281 over 0.227 are 1,272.2 a BTC
         expected = [(600, 571_833, 500_000_000), (173, 575_000, 289_414_000), (227, 562_278, 288_792_281)]
         assert (fee.paid, fee.received) == (621_719, 621_718)
     else:
-        # 37,690 USDC for 0.6 and a fee of 22.614; 0.16 of 62,500 are 10,000; 286.761 over 0.24 are 1,194.8
+        # 37,690 USDC for 0.6 and a fee of 22.614. 0.16 of 62,500 are 10,000. 286.761 over 0.24 are 1,194.8
         expected = [(600, 628_166, 500_000_000), (160, 625_000, 287_386_000), (240, 636_948, 286_761_000)]
         assert (fee.paid, fee.received) == (625_000, 625_000)
     wheres = ("BOOK", ""), ("LP_VAULT", LP_VAULT), ("ADL", play.address("bob"))
@@ -147,7 +147,7 @@ def test_an_account_is_under_liquidation_until_its_last_margin_group_has_recover
 def test_a_liquidation_takes_exactly_the_orders_that_could_open_a_position_of_its_margin(
     side: int, isolated: bool
 ) -> None:
-    """A cross group also loses orders in isolated products, whose margin comes from its balance; reducing and waiting
+    """A cross group also loses orders in isolated products, whose margin comes from its balance. Reducing and waiting
     orders stay, and an order that would close more than the position goes."""
     play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
     play.oracle(60_000)
@@ -194,7 +194,7 @@ def test_a_liquidation_takes_exactly_the_orders_that_could_open_a_position_of_it
 @SIDES
 @MODES
 def test_a_band_is_as_wide_as_the_margin_between_equity_and_maintenance_allows(side: int, isolated: bool) -> None:
-    """The slack of a group is shared evenly by its products; a tick costs the value of a tick of all steps, and 2.5 %
+    """The slack of a group is shared evenly by its products. A tick costs the value of a tick of all steps, and 2.5 %
     more, the steepest maintenance rate. Two micro-USDC stay in reserve."""
     play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
     play.oracle(60_000)
@@ -209,7 +209,7 @@ def test_a_band_is_as_wide_as_the_margin_between_equity_and_maintenance_allows(s
     play.placed("ann", buy, "10", 3_000, ETH)
     play.oracle(60_000 + side)
     bands = {code: play.core.risk_index.bands[code][play.address("ann")] for code in (BTC, ETH)}
-    # 10,000 less the taker fees of 36 and 18, and 1 of profit; maintenance is 1.25 % of 60,001 (59,999) and of 30,000
+    # 10,000 less the taker fees of 36 and 18, and 1 of profit. Maintenance is 1.25 % of 60,001 (59,999) and of 30,000
     btc_maintenance, eth_maintenance = 750_000_000 + side * 12_500, 375_000_000
     equity = 9_947_000_000
     if isolated:

@@ -338,7 +338,7 @@ def test_a_builder_order_that_its_authorisation_refuses_leaves_an_event_for_each
 
 @pytest.fixture
 def invited() -> Play:
-    """Ann invited bob, who invited cyd; dan has no inviter. Each has 1,000,000 USDC."""
+    """Ann invited bob, who invited cyd. Dan has no inviter. Each has 1,000,000 USDC."""
     play = Play(price_interval=DAY)
     play.oracle(60_000)
     play.fund(1_000_000, "ann", "bob", "cyd", "dan")
@@ -425,7 +425,7 @@ def test_only_codes_of_people_invite_and_each_account_is_bound_once(invited: Pla
     assert code == referrals.code_of(play.address("ann").upper().replace("0X", "0x"))
     check(bind("dan", code))
     assert play.core.state.referrals.codes[code] == play.address("ann")
-    assert (play.core.state.accounts[REFERRALS].kind) == "venue"
+    assert play.core.state.accounts[REFERRALS].kind == "venue"
 
 
 def test_the_rate_of_a_day_is_kept_until_the_next_day_or_invitee(invited: Play) -> None:

@@ -50,7 +50,7 @@ class Told(Led):
         return address
 
     def led(self, kind: str, vault: str = "", **fields: object) -> Outcome:
-        """Act as lea for a vault; it must be accepted."""
+        """Act as lea for a vault. It must be accepted."""
         outcome = self.do("lea", vault or self.vault, type=kind, **fields)
         assert outcome.code == 0, outcome.message
         return outcome
@@ -88,7 +88,7 @@ def test_every_movement_of_a_vaults_cash_is_recorded_with_its_parties_and_the_va
     ]
     answer = play.leave("joe", "500")
     assert (answer.data["vault"], answer.data["amount"]) == (play.checksummed, "885")
-    # 900 at a cost of 750 are a gain of 150, of which the leader gets a tenth; what was set aside pays first
+    # 900 at a cost of 750 are a gain of 150, of which the leader gets a tenth. What was set aside pays first
     assert play.rows() == [
         ("VAULT_REBALANCE", "reserves", "vault", 900, 0, "vault"),
         ("VAULT_WITHDRAW", "vault", "joe", 885, 0, "vault"),
@@ -315,11 +315,11 @@ def test_cash_moves_only_within_an_open_family_that_the_signer_leads(play: Told)
     for (source, target), reason in wrong.items():
         move = {"from": source, "to": target, "amount": "1", **USDC}
         assert play.act("lea", type="vaultRebalance", **move).data["txCode"] == reason, reason
-    for currency in ("vaultRebalance", "vaultPreWithdraw", "vaultCreate"):
+    for kind in ("vaultRebalance", "vaultPreWithdraw", "vaultCreate"):
         fields = {"from": play.vault, "to": open_child, "name": "x", "description": "", "amount": "100"}
-        vault = play.vault if currency == "vaultPreWithdraw" else None
-        answer = (play.do("lea", vault, type=currency, **fields, currencyCode=2) if vault
-                  else play.act("lea", type=currency, **fields, currencyCode=2))  # fmt: skip
+        vault = play.vault if kind == "vaultPreWithdraw" else None
+        answer = (play.do("lea", vault, type=kind, **fields, currencyCode=2) if vault
+                  else play.act("lea", type=kind, **fields, currencyCode=2))  # fmt: skip
         assert answer.data["txCode"] == TxCode.UNKNOWN_CURRENCY
     for kind in ("vaultDeposit", "vaultWithdraw"):
         fields = {"vault": play.vault, "amount": "1", "share": "1"}
