@@ -228,3 +228,8 @@ def test_a_limit_is_a_number_above_0(value: Any) -> None:
 
 def test_a_number_is_taken_as_it_is_written() -> None:
     assert (exact(0.1), exact(Decimal("0.1")), exact(3)) == (Decimal("0.1"), Decimal("0.1"), 3)
+
+
+def test_of_an_absurd_quantity_the_largest_that_passes_is_still_found() -> None:
+    with pytest.raises(LimitReached, match=r"(?i)at most 0\.050 passes"):
+        check(Limits(max_position=0.05), Order(BTC, "BUY", "9" * 30), {BTC: Book(STEP)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,11 +13,11 @@ import pytest
 import toolkit
 from tests.client.limits.test_stopping import BTC, ETH, table
 from toolkit import Limits, orders
-from toolkit.client.io.flow import Sleep
+from toolkit.client.io.flow import RandomFloat, Sleep
 from toolkit.client.limits.losses import DAY_MS, Base
 from toolkit.client.limits.stopping import ROUNDS
 from toolkit.client.orders.intents import IntentState
-from toolkit.errors import LimitReached, ToolkitError
+from toolkit.errors import LimitReached, OutcomeUnknown, TimedOut, ToolkitError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -261,27 +261,69 @@ def test_each_loss_limit_alone_is_checked(venue: LocalVenue, limit: str) -> None
 # the report
 
 
-def sleeps(s: Session) -> list[float]:
-    """Return a list that gets the seconds of every wait between two looks."""
+def sleeps(s: Session, draw: float = 1.0, then: Callable[[int], object] = lambda number: None) -> list[float]:
+    """Return a list that gets the seconds of every wait between two looks. After each, `then` is called."""
     found: list[float] = []
     perform = s._driver._perform
 
     def watch(request: Any) -> Any:
+        if isinstance(request, RandomFloat):
+            return draw
         if isinstance(request, Sleep):
             found.append(request.seconds)
+            then(len(found))
         return perform(request)
 
     s._driver._perform = watch
     return found
 
 
-@pytest.mark.parametrize(("opened", "waits"), [(0, 0), (1, 1)])
-def test_a_stop_waits_only_while_something_is_open(s: Session, opened: int, waits: int) -> None:
+@pytest.mark.parametrize("draw", [0.0, 1.0])
+@pytest.mark.parametrize("opened", [0, 1])
+def test_a_stop_waits_only_while_something_is_open_and_not_in_step_with_others(
+    s: Session, opened: int, draw: float
+) -> None:
     for _ in range(opened):
         s.buy(BTC, "0.01", price="60000")
-    found = sleeps(s)
+    found = sleeps(s, draw)
     s.stop_all()
-    assert len(found) == waits
+    assert found == [s._delivery.retry.wait(0, 0.5 + draw / 2)] * opened
+
+
+def test_a_request_that_arrives_late_is_waited_for_and_its_order_cancelled(s: Session) -> None:
+    """At first nothing is open. The request is on its way until the third look."""
+    send, held = s._driver._send, list[Any]()
+
+    def hold(request: Any) -> Any:
+        if request.method == "POST":
+            held.append(request)
+            raise TimedOut("on its way for long")
+        return send(request)
+
+    s._driver._send = hold
+    with pytest.raises(OutcomeUnknown):
+        s.buy(BTC, "0.01", price="60000")
+    s._driver._send = send
+    found = sleeps(s, then=lambda number: send(held[0]) if number == 2 else None)
+    assert table(s.stop_all()) == [("order", BTC, "BUY", 0.01, "CANCELED")]
+    assert len(found) >= 3
+    assert s.orders(open=True).empty
+
+
+def test_a_second_look_finds_what_another_device_has_placed_since_the_first(venue: LocalVenue, s: Session) -> None:
+    with toolkit.connect(venue=venue) as other:
+        send, looks = s._driver._send, list[str]()
+
+        def place(request: Any) -> Any:
+            answer = send(request)
+            if "/order/" in request.path and not looks:
+                looks.append(request.path)
+                other.buy(BTC, "0.01", price="60000")
+            return answer
+
+        s._driver._send = place
+        assert table(s.stop_all()) == [("order", BTC, "BUY", 0.01, "CANCELED")]
+        assert other.orders(open=True).empty
 
 
 @SIDES
