@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import toolkit
 from tests.client.limits.test_stopping import BTC, ETH, table
 from toolkit import Limits, orders
 from toolkit.client.io.flow import RandomFloat, Sleep
+from toolkit.client.limits import order_limits, stopping
 from toolkit.client.limits.losses import DAY_MS, Base
 from toolkit.client.limits.stopping import ROUNDS
 from toolkit.client.orders.intents import IntentState
@@ -436,3 +438,107 @@ def test_a_parent_order_is_reported_with_what_it_leaves_and_why_it_could_not_be_
         assert first[:4] + first[5:] == ["parent order", "", "", "", "UNKNOWN", "disk full"]
     [row] = [one for one in s.stop_all().to_dict("records") if one["kind"] == "parent order"]
     assert (row["outcome"], row["message"]) == ("ENDED", "1 of 10 child orders were placed")
+
+
+def test_runs_are_reported_by_name_and_symbols_with_what_is_left_or_why_they_did_not_end(s: Session) -> None:
+    def failing() -> None:
+        raise ToolkitError("no thread")
+
+    class Run:
+        symbols, still_open = (BTC, ETH), ("order 5",)
+
+        def __init__(self, name: str, kill: Callable[[], None]) -> None:
+            self.strategy, self.kill = SimpleNamespace(name=name), kill
+
+    runs: list[Any] = [Run("Quoter", lambda: None), Run("Taker", failing)]
+    s._runs.update(runs)
+    found = s.stop_all().sort_values("id")
+    assert found[["kind", "id", "symbol", "side", "outcome", "message"]].to_numpy().tolist() == [
+        ["run", "Quoter", f"{BTC}, {ETH}", "", "ENDED", "order 5"],
+        ["run", "Taker", f"{BTC}, {ETH}", "", "UNKNOWN", "no thread"],
+    ]
+
+
+def test_where_the_account_can_not_be_found_its_orders_and_positions_are_unknown(
+    s: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: Any) -> Any:
+        raise TimedOut("no answer")
+
+    monkeypatch.setattr(type(s), "_account", lost)
+    [row] = s.stop_all(flatten=True).to_dict("records")
+    assert (row["kind"], row["outcome"]) == ("order", "UNKNOWN")
+    assert row["message"].startswith("orders and positions can't be read: no answer")
+
+
+@SIDES
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+def test_a_large_position_is_closed_in_parts_of_the_largest_order(
+    venue: LocalVenue, side: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with toolkit.connect(venue=venue) as s:
+        venue.control.set_position_mode(str(s.account), mode)
+        s.place(orders.order(BTC, side, "0.05"))
+        product = s.product(BTC)
+        monkeypatch.setattr(type(product), "max_order_quantity", property(lambda _: Decimal("0.02")))
+        found = s.stop_all(flatten=True)
+        assert table(found) == [("position", BTC, "LONG" if side == "BUY" else "SHORT", 0.05, "CLOSED")]
+        assert [float(one) for one in s.fills(BTC, exact=True)["quantity"]] == [0.05, 0.02, 0.02, 0.01]
+
+
+def test_the_switch_gives_the_reason_of_before_and_changes_only_what_was_expected(s: Session) -> None:
+    limits, ledger = s._limits, s._delivery.ledger
+    assert limits.switch("one") == ""
+    assert limits.switch("two", expected="other") == limits.switch("one") == "one"
+    assert limits.stopped == "one"
+    assert limits.switch("two", expected="one") == "one"
+    assert (limits.stopped, limits.switch("", expected="two")) == ("two", "two")
+    assert (limits.stopped, limits._key("stop") in ledger.notes()) == ("", False)
+    note, refused = type(ledger).note, [True]
+
+    def busy(*args: Any) -> bool:
+        return False if refused and refused.pop() else note(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(ledger), "note", busy)
+        assert limits.switch("three") == ""
+    assert limits.stopped == "three", "another program had changed the ledger meanwhile"
+
+
+def test_whose_orders_an_action_places_and_which_one_a_replacement_names(s: Session) -> None:
+    s.buy(BTC, "0.01", price="60000")
+    sent = next(one for one in s._delivery.ledger.all() if one.action == "placeOrder")
+    first, second = {"ordQty": "1"}, {"ordQty": "2"}
+    for action, payload, items in (
+        ("placeOrder", {"orders": [first, second]}, [first, second]),
+        ("placeBuilderOrder", {"order": first}, [first]),
+        ("replaceOrder", first, [first]),
+        ("cancelOrder", {"orders": [first]}, []),
+    ):
+        assert order_limits._items(replace(sent, action=action, payload=payload)) == items
+    vault, mine = "0x" + "AB" * 20, str(s.account).lower()
+    assert order_limits._owned_by(sent) == mine
+    assert order_limits._owned_by(replace(sent, vault_address=vault)) == vault.lower()
+    assert order_limits._owned_by(replace(sent, payload={"builder": "0x1"})) == sent.signer.lower() != mine
+    row = {"ordId": 5, "clOrdId": "7"}
+    for replaced, named in (
+        ({"ordId": "5", "clOrdId": "8"}, True),
+        ({"ordId": "6", "clOrdId": "7"}, False),
+        ({"clOrdId": "7"}, True),
+        ({"ordId": 0, "clOrdId": "8"}, False),
+        ({}, False),
+    ):
+        assert order_limits._names(replaced, row) is named
+
+
+def test_each_step_of_a_stop_may_take_twice_the_time_of_a_request(s: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    within = stopping.within
+
+    def spy(step: Any, seconds: float) -> Any:
+        given.append(seconds)
+        return within(step, seconds)
+
+    monkeypatch.setattr(stopping, "within", spy)
+    s.stop_all()
+    assert given == [2 * s._delivery.retry.total] * 2
