@@ -380,6 +380,16 @@ def test_a_close_waits_for_the_slice_that_is_being_placed(
     assert runner._thread is None
 
 
+def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(fast: tuple[LocalVenue, Session]) -> None:
+    _, session = fast
+    session.twap("BTCUSDC", "BUY", "0.01", "900h", slices=10)
+    thread = session._parents._thread
+    assert thread is not None
+    assert thread.is_alive()
+    session.close()
+    assert not thread.is_alive()
+
+
 def test_a_session_may_be_closed_by_its_own_slice(
     fast: tuple[LocalVenue, Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
