@@ -73,7 +73,19 @@ ROOMS: dict[str, Room] = {
         ],
     ),
     "venue/simulation": Room(
-        ["toolkit/venue/simulation"], ["tests/venue/simulation", "tests/venue/lab/test_control.py"]
+        ["toolkit/venue/simulation"],
+        [
+            "tests/venue/simulation/test_drawn.py",
+            "tests/venue/simulation/test_same_commands.py",
+            "tests/venue/simulation/test_interventions.py",
+            "tests/venue/simulation/test_one_market.py",
+            "tests/venue/simulation/test_participants.py",
+            "tests/venue/simulation/test_past.py",
+            "tests/venue/simulation/test_queues.py",
+            "tests/venue/simulation/test_recorded.py",
+            "tests/venue/simulation/test_unwatched.py",
+            "tests/venue/lab/test_control.py",
+        ],
     ),
     # What runs in processes and sandboxes of its own isn't reached by a mistake that is planted in this one.
     "classroom": Room(
