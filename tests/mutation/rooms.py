@@ -152,9 +152,7 @@ ROOMS: dict[str, Room] = {
         ],
     ),
     "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"]),
-    "venue/feed": Room(
-        ["toolkit/venue/feed"], ["tests/venue/feed", "tests/client/stream", "tests/venue/api/test_gateway.py"]
-    ),
+    "venue/feed": Room(["toolkit/venue/feed"], ["tests/venue/feed"]),
     "venue/lab": Room(
         ["toolkit/venue/lab"],
         [
