@@ -93,7 +93,7 @@ ROOMS: dict[str, Room] = {
         ["tests/classroom/test_room.py", "tests/classroom/test_lesson.py", "tests/classroom/test_feedback.py"],
         ["grading.py", "jail.py", "notebook_worker.py"],
     ),
-    "learn": Room(["toolkit/learn"], ["tests/learn"]),
+    "learn": Room(["toolkit/learn"], ["tests/learn/test_questions.py", "tests/learn/test_checking.py"]),
     "exchanges": Room(["toolkit/exchanges", "toolkit/following.py"], ["tests/exchanges", "tests/test_following.py"]),
     "gym": Room(["toolkit/gym"], ["tests/gym"]),
     "widgets/order_ticket": Room(["toolkit/widgets/order_ticket"], ["tests/widgets/order_ticket"]),
