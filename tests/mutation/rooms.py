@@ -151,7 +151,18 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
         ],
     ),
-    "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"]),
+    "venue/served": Room(
+        ["toolkit/venue/served"],
+        [
+            "tests/venue/served/test_application.py",
+            "tests/venue/served/test_bounds.py",
+            "tests/venue/served/test_boundary.py",
+            "tests/venue/served/test_floods.py",
+            "tests/venue/served/test_lanes.py",
+            "tests/venue/served/test_routes.py",
+            "tests/venue/served/test_server.py",
+        ],
+    ),
     "venue/feed": Room(["toolkit/venue/feed"], ["tests/venue/feed"]),
     "venue/lab": Room(
         ["toolkit/venue/lab"],
