@@ -466,6 +466,7 @@ def test_a_wrong_number_learns_what_it_would_be_right_for(answer: Any, text: str
 def test_a_number_is_no_answer_where_a_text_or_a_truth_without_number_is_asked_for(answer: Any) -> None:
     assert off("n", Question("", truth=lambda: "five"), answer, {}).startswith(shown(answer))
     assert off("n", Question("", truth=lambda: " Five"), "fIVE ", {}) == ""
+    assert off("n", Question("", truth=lambda: "five"), "six", {}) == "six is not it"
     assert off("n", Question("", truth=lambda: None), "5 apples", {}) == "5 apples is not it"
 
 

@@ -72,7 +72,7 @@ def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> st
         return ""
     number = as_number(answer)
     if number is None:
-        wanted = "" if truth is None or as_number(truth) is None else ". The answer must be a number"
+        wanted = "" if as_number(truth) is None else ". The answer must be a number"
         return f"{shown(answer)} is not it{wanted}"
     return next((said for said, other in _variants(number) if accepts(other)), f"{shown(answer)} is not it")
 

@@ -311,3 +311,16 @@ def test_settlements_before_genesis_are_whole_intervals_of_which_all_premiums_ar
     assert list(past.settlements(known, every, day, day + every)) == [day, day + every]
     assert list(past.settlements(known, every, day + 1, day + every - 1)) == []
     assert list(past.settlements(known, every, day + every, day)) == []
+
+
+@pytest.mark.parametrize("end", [GENESIS_TIME - 24 * HOUR, GENESIS_TIME, GENESIS_TIME + MINUTE])
+@pytest.mark.parametrize("hours", [1, 4])
+def test_whole_hours_are_answered_from_kept_hours(end: int, hours: int) -> None:
+    known = past.Past(order_flow.source_of(Market(), end, hours, "BTCUSDC"), GENESIS_TIME + 2 * MINUTE, 600_000, 100)
+    start = GENESIS_TIME - 48 * HOUR
+    before = past._hours.cache_info().misses
+    assert list(past.candles(known, start, end + 1, hours * HOUR))
+    assert past._hours.cache_info().misses == before, "the window ends within an hour"
+    bars = list(past.candles(known, start, end if end < GENESIS_TIME else end + 9 * HOUR, hours * HOUR))
+    assert past._hours.cache_info().misses > before
+    assert [bar.start for bar in bars][:2] == [start, start + hours * HOUR]
