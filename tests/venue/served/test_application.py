@@ -340,8 +340,9 @@ def test_a_feed_carries_texts_until_the_client_ends_it(venue: LocalVenue, made: 
     assert not venue.host.feed.open_connections, "its place is given back"
 
 
+@pytest.mark.parametrize(("reason", "told"), [("é" * 100, "é" * 60), ("a" * 121, "a" * 120), ("short", "short")])
 def test_a_feed_that_the_venue_ends_is_closed_with_its_code_and_a_reason_of_at_most_120_bytes(
-    venue: LocalVenue, made: Callable[..., Application]
+    venue: LocalVenue, made: Callable[..., Application], reason: str, told: str
 ) -> None:
     found: list[dict[str, Any]] = []
 
@@ -354,7 +355,7 @@ def test_a_feed_that_the_venue_ends_is_closed_with_its_code_and_a_reason_of_at_m
                 return messages.pop(0)
             [connection] = venue.host.feed.open_connections
             connection.put("last words")
-            connection.close("é" * 100, 1013)
+            connection.close(reason, 1013)
             await never.wait()
 
         async def send(message: Any) -> None:
@@ -365,4 +366,54 @@ def test_a_feed_that_the_venue_ends_is_closed_with_its_code_and_a_reason_of_at_m
     asyncio.run(run())
     assert [each["type"] for each in found] == ["websocket.accept", "websocket.send", "websocket.close"]
     assert found[1]["text"] == "last words"
-    assert (found[2]["code"], found[2]["reason"]) == (1013, "é" * 60)
+    assert (found[2]["code"], found[2]["reason"]) == (1013, told)
+
+
+def test_a_client_that_reads_nothing_is_left_soon_after_its_feed_was_ended(
+    venue: LocalVenue, made: Callable[..., Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "GOODBYE", 0.05)
+    stuck: list[str] = []
+
+    async def run() -> None:
+        never, begun = asyncio.Event(), asyncio.Event()
+        messages = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": '{"method":"ping"}'}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop(0)
+            await begun.wait()
+            [connection] = venue.host.feed.open_connections
+            connection.close("too slow", 1013)
+            await never.wait()
+
+        async def send(message: Any) -> None:
+            stuck.append(message["type"])
+            if message["type"] != "websocket.accept":
+                begun.set()
+                await never.wait()
+
+        await asyncio.wait_for(made()(feed(), receive, send), 20)
+
+    asyncio.run(run())
+    assert stuck == ["websocket.accept", "websocket.send", "websocket.close"]
+    assert not venue.host.feed.open_connections
+
+
+def test_each_kind_of_request_has_its_threads_and_an_address_its_places(made: Callable[..., Application]) -> None:
+    app = made()
+    lanes = {
+        lane._name: (len(lane._threads), lane._group, [other._name for other in lane._way])
+        for lane in (app._orders, app._large, app._queries, app._slow, app._controls)
+    }
+    assert lanes == {
+        "orders": (1, 256, []),
+        "large-orders": (1, 1, ["orders", "queries"]),
+        "queries": (3, 1, []),
+        "slow-queries": (1, 1, ["orders", "queries"]),
+        "controls": (2, 1, []),
+    }
+    assert [each._count for each in (app._places, app._large_bodies, app._long_answers)] == [8, 4, 4]
+    assert (LARGE, READY_MS, application.KNOWN) == (65_536, 5_000, 4_096)
+    app.stop()
+    assert not any(thread.is_alive() for lane in (app._orders, app._controls) for thread in lane._threads)

@@ -15,10 +15,11 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from tests.venue.served.flooding import frame
 from toolkit.errors import InputError
 from toolkit.venue.api.gateway import MAX_BODY
 from toolkit.venue.served import server
-from toolkit.venue.served.bounded_feed import BURST_SECONDS, Share
+from toolkit.venue.served.bounded_feed import BURST_SECONDS, MAX_PARTS, BoundedFeed, Share
 from toolkit.venue.served.bounded_http import MAX_HEAD, MAX_HEADERS, PIECE, QUIET_SECONDS, BoundedHttp
 
 HEAD = b"GET /x HTTP/1.1\r\nhost: h\r\n"
@@ -320,6 +321,111 @@ def test_a_body_that_goes_on_after_its_refusal_ends_the_connection_at_four_times
             await asyncio.sleep(0)
         assert each._dropped == size
         assert wire.closed == bool(beyond)
+
+    run(test)
+
+
+async def listening(scope: Any, receive: Any, send: Any) -> None:
+    """Take a feed, and send each text that came back."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": message["text"]})
+
+
+async def opened_feed() -> tuple[BoundedFeed, Wire]:
+    config = uvicorn.Config(listening, lifespan="off", log_config=None, access_log=False, ws_ping_interval=None)
+    config.load()
+    made = BoundedFeed(config=config, server_state=ServerState(), app_state={}, _loop=asyncio.get_running_loop())
+    wire = Wire("10.0.0.1")
+    made.connection_made(wire)
+    lines = (
+        "upgrade: websocket",
+        "connection: upgrade",
+        "sec-websocket-version: 13",
+        f"sec-websocket-key: {'A' * 22}==",
+    )
+    made.data_received(HEAD + "\r\n".join(lines).encode() + b"\r\n\r\n")
+    await turns()
+    assert wire.written.startswith(b"HTTP/1.1 101 ")
+    wire.written = b""
+    return made, wire
+
+
+@pytest.mark.parametrize("parts", [MAX_PARTS, MAX_PARTS + 1])
+def test_a_message_has_at_most_64_parts(parts: int) -> None:
+    async def test() -> None:
+        feed, wire = await opened_feed()
+        feed.data_received(frame(1, b"a", last=False))
+        for _ in range(parts - 2):
+            feed.data_received(frame(0, b"a", last=False))
+        assert not wire.closed
+        feed.data_received(frame(0, b"b"))
+        await turns()
+        assert wire.closed == (parts > MAX_PARTS)
+        text = b"a message has at most 64 parts" if wire.closed else b"a" * (parts - 1) + b"b"
+        assert wire.written.endswith(text)
+
+    run(test)
+
+
+def test_a_feed_is_read_a_piece_in_each_turn_while_reading_rests() -> None:
+    async def test() -> None:
+        feed, wire = await opened_feed()
+        pings = frame(9, b"x" * 100) * 40
+        feed._share = Share(1e9)  # its time is tested alone
+        feed.data_received(pings)
+        left = []
+        while feed._unread:
+            left.append(len(pings) - len(feed._unread))
+            assert wire.paused
+            await asyncio.sleep(0)
+        assert left == [1_024 * (at + 1) for at in range(len(left))]
+        assert len(left) == len(pings) // 1_024
+        assert not wire.paused
+        assert wire.written.count(b"x" * 100) == 40
+
+    run(test)
+
+
+def test_a_feed_that_took_more_than_its_share_is_read_again_after_its_rest() -> None:
+    async def test() -> None:
+        feed, wire = await opened_feed()
+        loop = asyncio.get_running_loop()
+        later: list[float] = []
+        loop.call_later = lambda seconds, *rest: later.append(seconds)  # type: ignore[assignment,method-assign]
+        feed._share = Share(0.0)
+        feed._share._spent = 3.0
+        feed._share._counted_at = loop.time()
+        feed.data_received(frame(9, b"one"))
+        assert later[0] > 50  # 3 s at 0.03 of the time
+        assert wire.paused
+        feed.data_received(frame(9, b"two"))
+        await turns()
+        assert b"one" in wire.written
+        assert b"two" not in wire.written
+        assert len(later) == 1
+        feed._read()
+        assert b"two" in wire.written
+
+    run(test)
+
+
+def test_a_feed_is_not_read_while_its_client_reads_nothing() -> None:
+    async def test() -> None:
+        feed, wire = await opened_feed()
+        feed.pause_writing()
+        feed.data_received(frame(9, b"one"))
+        assert wire.paused
+        assert feed._unread
+        feed.resume_writing()
+        await turns()
+        assert not feed._unread
+        assert not wire.paused
+        wire.close()
+        feed.data_received(frame(9, b"two"))
+        assert not feed._unread
+        assert b"two" not in wire.written
 
     run(test)
 
