@@ -73,7 +73,22 @@ ROOMS: dict[str, Room] = {
         ],
     ),
     "venue/simulation": Room(
-        ["toolkit/venue/simulation"], ["tests/venue/simulation", "tests/venue/lab/test_control.py"]
+        ["toolkit/venue/simulation"],
+        [
+            "tests/venue/simulation/test_drawn.py",
+            "tests/venue/simulation/test_same_commands.py",
+            "tests/venue/simulation/test_same_recording.py",
+            "tests/venue/simulation/test_controls.py",
+            "tests/venue/simulation/test_replay.py",
+            "tests/venue/simulation/test_interventions.py",
+            "tests/venue/simulation/test_one_market.py",
+            "tests/venue/simulation/test_participants.py",
+            "tests/venue/simulation/test_past.py",
+            "tests/venue/simulation/test_queues.py",
+            "tests/venue/simulation/test_recorded.py",
+            "tests/venue/simulation/test_unwatched.py",
+            "tests/venue/lab/test_control.py",
+        ],
     ),
     # What a command does in a process of its own isn't reached by a mistake that is planted in this one.
     "cli": Room(
@@ -97,7 +112,7 @@ ROOMS: dict[str, Room] = {
         ["tests/classroom/test_room.py", "tests/classroom/test_lesson.py", "tests/classroom/test_feedback.py"],
         ["grading.py", "jail.py", "notebook_worker.py"],
     ),
-    "learn": Room(["toolkit/learn"], ["tests/learn"]),
+    "learn": Room(["toolkit/learn"], ["tests/learn/test_questions.py", "tests/learn/test_checking.py"]),
     "exchanges": Room(["toolkit/exchanges", "toolkit/following.py"], ["tests/exchanges", "tests/test_following.py"]),
     "gym": Room(["toolkit/gym"], ["tests/gym"]),
     "widgets/order_ticket": Room(["toolkit/widgets/order_ticket"], ["tests/widgets/order_ticket"]),
@@ -155,10 +170,19 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
         ],
     ),
-    "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"]),
-    "venue/feed": Room(
-        ["toolkit/venue/feed"], ["tests/venue/feed", "tests/client/stream", "tests/venue/api/test_gateway.py"]
+    "venue/served": Room(
+        ["toolkit/venue/served"],
+        [
+            "tests/venue/served/test_application.py",
+            "tests/venue/served/test_bounds.py",
+            "tests/venue/served/test_boundary.py",
+            "tests/venue/served/test_floods.py",
+            "tests/venue/served/test_lanes.py",
+            "tests/venue/served/test_routes.py",
+            "tests/venue/served/test_server.py",
+        ],
     ),
+    "venue/feed": Room(["toolkit/venue/feed"], ["tests/venue/feed"]),
     "venue/lab": Room(
         ["toolkit/venue/lab"],
         [
