@@ -290,11 +290,11 @@ class AppendState(ChannelState):
         Without an overlap the known items stay if the recent ones happened later (a hole). Otherwise the venue's
         history has changed (a revert, another venue) and the known items that contradict it are removed.
         """
-        recent = self._items(data)
+        dropped, recent = self.dropped, self._items(data)
         known = self._overlap(recent)
         if recent and not known:
             known = self._rewind(recent)
-        elif not recent and not merge:
+        elif not recent and not merge and self.dropped == dropped:
             self.items.clear()
         self.items.extend(recent[known:])
         return recent[known:]
@@ -345,12 +345,12 @@ class AppendState(ChannelState):
 
     def _rewind(self, recent: list[Record]) -> int:
         """Remove the known items that `recent` contradicts. Return how many of `recent` are still known."""
-        if self.items and self._follows(recent[0]):
-            self.holes += 1
-            return 0
-        while self.items and self.items[-1] != recent[0]:
+        while self.items and self.items[-1] != recent[0] and not self._follows(recent[0]):
             self.items.pop()
-        return 1 if self.items else 0
+        if self.items and self.items[-1] == recent[0]:
+            return 1
+        self.add_hole()
+        return 0
 
     def _follows(self, item: Record) -> bool:
         """Return whether an item happened after every known item."""
@@ -431,7 +431,7 @@ class FeedRow(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
+            raise AttributeError(f"there is no {name!r}. There are {', '.join(self)}") from None
 
 
 def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:

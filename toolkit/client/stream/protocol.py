@@ -239,10 +239,9 @@ class FeedProtocol(TopicUpdates):
                 topic.received_ms = now_ms
                 self._damage(topic, None, now_ms)
                 return
+            self._set_live(topic, now_ms, sequenced=False)
         topic.damaged = topic.damaged and data is None
-        self._set_live(topic, now_ms, sequenced=topic.sequence > 0 and not topic.channel.opens_with_snapshot)
-        if topic.state != "live" or unknown:
-            topic.reason = "; ".join(part for part in (UNSEQUENCED if topic.state != "live" else "", unknown) if part)
+        topic.reason = ", and ".join(filter(None, (UNSEQUENCED if topic.state != "live" else "", unknown)))
         topic.received_ms = now_ms if data is not None else topic.received_ms
         self._events.append(FeedEvent(topic, "snapshot", topic.state, items, topic.sequence))
 

@@ -229,7 +229,7 @@ class TopicUpdates:
         if self.fills_history:
             topic.fill_due_ms, self.needs_shell = now_ms, True
         elif not topic.reason.endswith("not known"):
-            topic.reason = "; ".join(part for part in (topic.reason, "earlier records are not known") if part)
+            topic.reason = ", and ".join(filter(None, (topic.reason, "earlier records are not known")))
 
     def _check(self, topic: Topic, now_ms: int) -> None:
         """Do what is due for one topic: a retry, a late snapshot, silence."""
