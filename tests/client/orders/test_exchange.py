@@ -409,7 +409,7 @@ def test_a_bracket_is_placed_alone() -> None:
     order = orders.buy("BTCUSDC", "0.01", "60000")
     bracket = orders.bracket(order, stop_loss=50_000)
     for given in ([order, bracket], [bracket, bracket]):
-        with pytest.raises(InputError, match="place it alone"):
+        with pytest.raises(InputError, match="Place it alone"):
             session(fake).place(given)
     assert session(fake).place([bracket])
     assert session(fake).place([order, order])

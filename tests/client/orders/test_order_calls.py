@@ -309,7 +309,7 @@ def test_a_slow_venue_uses_up_the_time_of_a_wait(calls: OrderCalls) -> None:
 def test_a_request_without_orders_is_waited_for_by_its_state(calls: OrderCalls) -> None:
     done = calls.bind(made(results=(), items=0, action="setLeverage", intent=""))
     assert wait(calls, done, "accepted", 1.0, []) == ([], None)
-    with pytest.raises(InputError, match="use accepted, open, untriggered, filled, cancelled, ") as caught:
+    with pytest.raises(InputError, match="Use accepted, open, untriggered, filled, cancelled, ") as caught:
         next(calls.wait(done, "done", 1.0))
     assert {"accepted", "untriggered", "cancelled", "ended"} < set(caught.value.nearest)
 

@@ -151,7 +151,7 @@ def test_a_bracket_waits_for_its_entry(alice: toolkit.Session, bob: toolkit.Sess
     assert len(receipt.results) == 3
     bob.sell("BTCUSDC", "0.01", price="60000")
     assert size(alice) == Decimal("0.01")
-    with pytest.raises(errors.InputError, match="place it alone"):
+    with pytest.raises(errors.InputError, match="Place it alone"):
         alice.place([orders.buy("BTCUSDC", "0.01", sl="57000"), orders.buy("BTCUSDC", "0.01", "60000")])
     with pytest.raises(errors.InputError, match="no order to place"):
         alice.place([])
