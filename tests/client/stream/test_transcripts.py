@@ -2,7 +2,7 @@
 
 `transcripts.txt` has one scenario in each paragraph. Below each step the indented lines name all that changed: the
 topic's events, state, reason and counts, what is sent, what is read from the Info API, why the connection must close,
-and when the shell has to act next. A count without a number is 0 again. Times are in milliseconds and begin at 1000.
+and when the shell has to act next. Times are in milliseconds and begin at 1000.
 The random number of the back-off is 0, so that each pause is half of its bound. "?" is a row that can't be read.
 
 A transcript that differs is a change that users of the feed see. Read it line by line before you write it down.
@@ -71,26 +71,32 @@ def contents(kind: str, items: list[str], fields: dict[str, Any]) -> dict[str, A
     return {**whose, wire.CHANNELS[kind].key: rows[0] if kind == "ticker" else rows}
 
 
+UNSEEN = {"sequence": 0, "gaps": 0, "duplicates": 0, "resyncs": 0, "attempts": 0, "holes": 0, "left out": 0}
+UNSEEN |= {"damaged": False, "received": None, "has data": False, "reconnects": 0}
+"""What is not written at first, because each topic and client begins with it. Other things begin with ""."""
+
+
 def observed(topic: Topic) -> dict[str, Any]:
-    """Return what a topic shows, by the words of the transcript. Whatever is "" or None at first is not written."""
+    """Return what a topic shows, by the words of the transcript."""
     name = {"trades": "filledPx", "userFilled": "execId", "ticker": "p", "aopState": "currency", "allTickers": "s"}
     name |= {"orderBook": "price", "candle": "timestamp", "userEvent": "eventType"}
-    kept = [str(one[name[topic.channel.type]]) for one in topic.data.records()]
     return {
         "": f"{topic.state} ({topic.reason})",
-        "sequence": topic.sequence or "",
-        **{one: getattr(topic, one) or "" for one in ("gaps", "duplicates", "resyncs", "attempts")},
-        "holes": getattr(topic.data, "holes", "") or "",
-        "left out": topic.data.dropped or "",
-        "damaged": "yes" if topic.damaged else "",
+        **{one: getattr(topic, one) for one in ("sequence", "gaps", "duplicates", "resyncs", "attempts")},
+        "holes": getattr(topic.data, "holes", 0),
+        "left out": topic.data.dropped,
+        "damaged": topic.damaged,
         "received": topic.received_ms,
-        "keeps": " ".join(kept),
+        "has data": topic.has_data,
+        "keeps": " ".join(str(one[name[topic.channel.type]]) for one in topic.data.records()),
+        "misses": " ".join(f"{record}.{field}" for (record, field), said in topic.data.noticed.items() if not said),
     }
 
 
 def shown(event: FeedEvent) -> str:
-    """Return an event as the transcript has it."""
-    return f"event {event.kind} {event.state}" + ("" if event.kind == "state" else f" {len(event.items)}")
+    """Return an event as the transcript has it: its kind, the state, the number of items, sequence and time."""
+    time = "" if event.timestamp_ms is None else f" time {event.timestamp_ms}"
+    return f"event {event.kind} {event.state} {len(event.items)} at {event.sequence}{time}"
 
 
 def sent(text: str) -> str:
@@ -135,8 +141,8 @@ class Script:
         )
 
     def _changed(self, kind: str, name: str, value: Any) -> list[str]:
-        before, self.seen[kind, name] = self.seen.get((kind, name), ""), value
-        return [f"{name} {value}".strip()] if before != value and (before or value or value == 0) else []
+        before, self.seen[kind, name] = self.seen.get((kind, name), UNSEEN.get(name, "")), value
+        return [f"{name} {value}".strip()] if before != value else []
 
     def _receive(self, text: str) -> None:
         self.client.received(text, self.now)

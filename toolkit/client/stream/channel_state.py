@@ -99,10 +99,10 @@ class ChannelState(ABC):
 
         `merge` is True when the client requested the snapshot, after a break for instance: known items remain valid.
         """
-        return self.increment(data)
+        return self.increment(data, sequenced=True)
 
     @abstractmethod
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Apply one increment. Return the items that are new or changed.
 
         `sequenced` is False for a message without a sequence, which may be a repeated one.
@@ -161,7 +161,7 @@ class BookState(ChannelState):
             raise FeedError("a crossed book")
         return [data["book"]]
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         self._set_data(data)
         self.book.apply(*_levels(data["book"]))
         return [data["book"]]
@@ -188,7 +188,7 @@ class LatestState(ChannelState):
         super().__init__(channel, fields)
         self.value: Record = {}
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         self.data = {name: value for name, value in data.items() if name not in (*_ENVELOPE, self.channel.key)}
         dropped, items = self.dropped, self._items(data)
         if not items and self.dropped == dropped and (self.channel.key or self.value):
@@ -218,7 +218,7 @@ class KeyedState(ChannelState):
         self.items = fresh
         return new
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         items = self._items(data)
         for item in items:
             self.items[self._key(item)] = item
@@ -247,9 +247,9 @@ class AccountState(ChannelState):
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         self.parts = {part: {} for part in AOP_KEYS}
-        return self.increment(data)
+        return self.increment(data, sequenced=True)
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Replace the items of this message. Remove closed orders and empty positions."""
         aop: dict[str, list[Record]] = {}
         for part in AOP_KEYS:
@@ -299,7 +299,7 @@ class AppendState(ChannelState):
         self.items.extend(recent[known:])
         return recent[known:]
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         items = self._items(data)
         if not sequenced and items:
             latest = list(islice(reversed(self.items), RECENT))
@@ -371,7 +371,9 @@ def _levels(book: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
 
 def _plain(value: Any) -> str:
     """Return a number of an order book as plain text."""
-    found = None if isinstance(value, bool) else door.amount(value)
+    found = None
+    with contextlib.suppress(ValueError):
+        found = None if isinstance(value, bool) else door.amount(value)
     if found is None:
         raise ValueError(f"{value!r} in an order book is not a plain decimal number")
     return value if isinstance(value, str) else format(found, "f")
