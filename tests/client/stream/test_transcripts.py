@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.client.rows import whole
+from toolkit.client.stream.channel_state import AccountState
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import FeedEvent, Settings, Topic
 from toolkit.protocol.reads import feed as wire
@@ -72,14 +73,26 @@ def contents(kind: str, items: list[str], fields: dict[str, Any]) -> dict[str, A
 
 
 UNSEEN = {"sequence": 0, "gaps": 0, "duplicates": 0, "resyncs": 0, "attempts": 0, "holes": 0, "left out": 0}
-UNSEEN |= {"damaged": False, "received": None, "has data": False, "reconnects": 0}
+UNSEEN |= {"damaged": False, "received": None, "has data": False, "reconnects": 0, "connect_at_ms": None}
 """What is not written at first, because each topic and client begins with it. Other things begin with ""."""
 
 
 def observed(topic: Topic) -> dict[str, Any]:
     """Return what a topic shows, by the words of the transcript."""
-    name = {"trades": "filledPx", "userFilled": "execId", "ticker": "p", "aopState": "currency", "allTickers": "s"}
-    name |= {"orderBook": "price", "candle": "timestamp", "userEvent": "eventType"}
+    name = {
+        "trades": "transactionTime",
+        "userFilled": "execId",
+        "ticker": "p",
+        "aopState": "currency",
+        "allTickers": "s",
+    }
+    name |= {"orderBook": "price", "candle": "timestamp", "userEvent": "eventType", "blockHeight": "blockHeight"}
+    kind, data = topic.channel.type, topic.data
+    if isinstance(data, AccountState):
+        kept = [f"{part}/{key[-1]}" for part, held in data.parts.items() for key in held]
+    else:
+        kept = [repr(one[name[kind]]) for one in data.records()]
+    said = [f"{record}.{field}{'!' * bool(text)}" for (record, field), text in data.noticed.items()]
     return {
         "": f"{topic.state} ({topic.reason})",
         **{one: getattr(topic, one) for one in ("sequence", "gaps", "duplicates", "resyncs", "attempts")},
@@ -88,8 +101,10 @@ def observed(topic: Topic) -> dict[str, Any]:
         "damaged": topic.damaged,
         "received": topic.received_ms,
         "has data": topic.has_data,
-        "keeps": " ".join(str(one[name[topic.channel.type]]) for one in topic.data.records()),
-        "misses": " ".join(f"{record}.{field}" for (record, field), said in topic.data.noticed.items() if not said),
+        "keeps": " ".join(kept),
+        "members": " ".join(f"{name}={value}" for name, value in data.data.items() if name not in ("symbol", "depth")),
+        "warns": " ".join(said),
+        "error": "" if topic.error is None else topic.error.code,
     }
 
 
@@ -108,10 +123,10 @@ def sent(text: str) -> str:
 class Script:
     """Plays a scenario and writes down what changed."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, history: bool = True, **settings: Any) -> None:
         random: Any = SimpleNamespace(random=lambda: 0.0)
         self.client = FeedProtocol(Settings(**{**SETTINGS, **settings}), random)
-        self.client.fills_history = True
+        self.client.fills_history = history
         self.now = 1_000
         self.topics: dict[str, Topic] = {}
         self.seen: dict[str, Any] = {}
@@ -132,7 +147,7 @@ class Script:
         said += [f"reads {topic.subject.partition('.0x')[0]}" for topic in self.client.take_fills(self.now)]
         said += ["wakes"] if self.client.needs_shell else []
         self.client.needs_shell = False
-        for name in ("phase", "reason", "reconnects", "must_close"):
+        for name in ("phase", "reason", "reconnects", "must_close", "connect_at_ms"):
             said += self._changed("", name, getattr(self.client, name))
         said += self._changed("", "due", self.client.deadline())
         lines += [", ".join(said)] if said else []
@@ -158,9 +173,15 @@ class Script:
     def unsubscribe(self, kind: str) -> None:
         self.client.unsubscribe(self.topics[kind], self.now)
 
-    def open(self) -> None:
+    def connecting(self) -> None:
         self.client.connecting()
+
+    def opened(self) -> None:
         self.client.opened(self.now)
+
+    def open(self) -> None:
+        self.connecting()
+        self.opened()
 
     def lost(self) -> None:
         self.client.lost(self.now, "reset")
@@ -189,7 +210,10 @@ class Script:
 
     def filled(self, kind: str, *items: str) -> None:
         topic = self.topics[kind]
-        self.client.filled(topic, contents(kind, list(items), topic.fields), self.now)
+        data = contents(kind, list(items), topic.fields)
+        for row in data.get("userFills", ()):
+            row["role"] = "TAKER"  # the Info API has other fields than the feed
+        self.client.filled(topic, data, self.now)
 
     def failed(self, kind: str, *words: str) -> None:
         self.client.filled(self.topics[kind], None, self.now, " ".join(words))
