@@ -67,7 +67,9 @@ ROOMS: dict[str, Room] = {
         ["toolkit/research/backtesting"],
         [
             "tests/research/backtesting/test_backtest.py",
+            "tests/research/backtesting/test_known_runs.py",
             "tests/research/backtesting/test_vectorised.py",
+            "tests/research/backtesting/test_vectorised_frames.py",
             "tests/research/backtesting/events/test_single_orders.py",
             "tests/research/test_context.py",
         ],
