@@ -158,8 +158,6 @@ def optimise(
         kind = type(method).__name__
         raise InputError(f"method is {method!r}, but must be grid, random or bayes", field="method", value=kind)
     total = len(grid := list(allowed.grid())) if method == "grid" else points
-    if not total:
-        raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     if method == "bayes" and client is None:
         workers = workers or 0  # each point waits for those before: more workers only when they are asked for
     data = to_pandas(data) if is_strategy(strategy) else data
@@ -174,6 +172,8 @@ def optimise(
             _bayes(search, allowed, maximise, points, seed, together)
         else:
             search.evaluate(grid if method == "grid" else allowed.random(points, seed))
+    if not search.points:
+        raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     table = table_of(search.points, search.records, False).drop(columns="returns", errors="ignore")
     returns = _aligned([record["values"].get("returns") for record in search.records])
     scores = np.array([score(record, maximise) for record in search.records])
