@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.research.analysis.test_report_contents import EQUITY, HOURS, MARKS, A, B, ms, small_run
+from tests.research.analysis.small import EQUITY, HOURS, MARKS, A, B, ms, small_run
 from toolkit.errors import InputError, StoredFileError
 from toolkit.research import Results, trials, vectorised
 from toolkit.research.analysis import recipes, report_text
