@@ -6,6 +6,8 @@ All numbers come from whole ones and from `random.Random`, so that the same run 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -14,10 +16,14 @@ from toolkit import orders
 from toolkit.errors import ActionRejected
 from toolkit.research import Results, Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
+from toolkit.research.backtesting.bar_matching import BarMatcher
+from toolkit.research.backtesting.broker import SimulatedBroker
+from toolkit.research.backtesting.driver import _BarRun
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.context import Context
 from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar, BookSnapshot
+from toolkit.venue.engine.core import Core
 
 BTC, AAA = "BTCUSDC", "AAA"
 
@@ -188,7 +194,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"capital": 130, "leverage": 40, "path": ExtremeOrder("high"), "fees": ("0", "0.0002")},
     ),
     "little money, two symbols": (lambda seed: two(seed, wild=500), {"capital": 700, "leverage": 20, "funding": 0.001}),
-    "gaps, another interval, own fees and rates": (
+    "gaps, own fees and rates": (
         lambda seed: {
             BTC: whole_bars(seed, 80, 600_000, holes=0.2),
             AAA: whole_bars(seed + 9, 20, 2_000, "4h", per=100),
@@ -209,15 +215,55 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
             "seed": 3,
         },
     ),
-    "an order that waits for its market": (
+    "orders wait for a price": (
         lambda seed: {BTC: whole_bars(seed, 60, 600_000), AAA: whole_bars(seed, 60, 2_000, holes=0.5, per=100)},
         {"latency": FixedLatency(3_000_000), "liquidity": BarLiquidity(0.0, 0.5, True)},
     ),
 }
 
 
-def story_of(name: str, seed: int) -> tuple[list[str], Results]:
-    """Return what the strategy of a case saw and did, then all rows of its results without texts, and the results."""
+class Work:
+    """Counts what a run does, because most of it is left out where nothing can happen: see `bar_matching`."""
+
+    COUNTED = (
+        (_BarRun, "_walk"),
+        (BarMatcher, "_match_at"),
+        (BarMatcher, "update_wake_prices"),
+        (BarMatcher, "keeps_margin"),
+        (Core, "run_hooks"),
+        (SimulatedBroker, "_fill_market_order"),
+    )
+    """Walked bars, visited prices, renewed wake prices, bars with several positions, hooks, market orders filled."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys((name for _, name in self.COUNTED), 0)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what is called in the block, of `keeps_margin` and market orders only what is true."""
+        kept = [(owner, name, getattr(owner, name)) for owner, name in self.COUNTED]
+        for owner, name, method in kept:
+            setattr(owner, name, self._counted(name, method))
+        try:
+            yield
+        finally:
+            for owner, name, method in kept:
+                setattr(owner, name, method)
+
+    def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*args: Any) -> Any:
+            found = method(*args)
+            self.counts[name] += found is None or bool(found)
+            return found
+
+        return count
+
+
+def story_of(name: str, seed: int) -> tuple[list[str], Results, tuple[int, ...]]:
+    """Return the story of a case, its results, and the counts of its work.
+
+    The story is what the strategy saw and did, and then all rows of the results without texts.
+    """
     made, options = CASES[name]
     told: list[Everything] = []
 
@@ -226,7 +272,9 @@ def story_of(name: str, seed: int) -> tuple[list[str], Results]:
             told.append(self)
             super().on_start(ctx)
 
-    run = backtest(Kept(seed, 0.4), made(seed), **options)
+    work = Work()
+    with work.counting():
+        run = backtest(Kept(seed, 0.4), made(seed), **options)
     lines = list(told[0].story)
     for part in ("fills", "orders", "funding", "transfers", "events", "equity", "positions", "marks", "records"):
         table = getattr(run, part).drop(columns=["reason", "text"], errors="ignore").reset_index()
@@ -234,4 +282,4 @@ def story_of(name: str, seed: int) -> tuple[list[str], Results]:
     measured = run.measures()
     exact = ("equity_start", "equity_end", "profit", "fills", "round_trips", "turnover", "time_in_market", "fees")
     lines.append(f"measures {shown([f'{measured[one]:.6g}' for one in (*exact, 'funding', 'leverage_max')])}")
-    return lines, run
+    return lines, run, tuple(work.counts.values())

@@ -260,6 +260,30 @@ def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(("workers", "batches"), [(None, [1] * 7), (1, [1] * 7), (3, [3, 3, 1])])
+def test_bayes_asks_for_as_many_points_at_a_time_as_there_are_workers(
+    monkeypatch: pytest.MonkeyPatch, workers: int | None, batches: list[int]
+) -> None:
+    """The points run in this process here; what is asked of the processes is noted."""
+    asked, sizes, real, evaluate = list[Any](), list[int](), optimising.runner, optimising.evaluate
+
+    def runner(task: Any, data: Any, options: Any, workers: int | None, client: Any) -> Any:
+        asked.append(workers)
+        return real(task, data, options, 0, client)
+
+    def noted(points_: Any, *more: Any) -> Any:
+        sizes.append(len(points_))
+        return evaluate(points_, *more)
+
+    monkeypatch.setattr(optimising, "runner", runner)
+    monkeypatch.setattr(optimising, "evaluate", noted)
+    options: dict[str, Any] = {"maximise": "value", "workers": workers, "progress": False}
+    found = optimise(lambda a: -float(a), {"a": (1, 10**6)}, method="bayes", points=7, **options)
+    assert (asked, sizes, len(found.table)) == ([workers or 0], batches, 7)
+    optimise(lambda a: float(a), {"a": [1]}, **options)
+    assert asked[1:] == [workers], "a grid leaves it to the sweep"
+
+
 def a_record(status: str = "ok", **values: Any) -> dict[str, Any]:
     return {"status": status, "values": {name: points.plain_value(value) for name, value in values.items()}}
 
@@ -418,6 +442,14 @@ def test_a_point_is_another_with_other_parameters_seeds_data_or_options() -> Non
     ]  # fmt: skip
     assert len({key for [key] in [one, *others]}) == 1 + len(others)
     assert keys({"a": 1, "b": 2}) == keys({"b": 2, "a": 1})
+    words = {"x": "'x'", None: "None", (1, "a"): "(1, 'a')", 2.5: "2.5", True: "True"}
+    assert {value: sweeps._word(value) for value in words} == words
+    assert sweeps._word([1, [2]]) == "[1, [2]]"
+    assert sweeps._word({"b": [1], 3: None}) == '{"3": "None", "b": "[1]"}'
+    held = np.array([1.0])
+    assert sweeps._word([held, 1]) == f"list(ndarray {fingerprint(held)}, 1)"
+    assert sweeps._word(pd.Timedelta("1s")) == repr(pd.Timedelta("1s"))
+    assert sweeps._word(max_of).startswith("function ")
     assert [point.seed for point in sweeps.make_points(max_of, [{"a": 1}], None, [3, 4], {})] == [3, 4]
     assert [point.returns for point in sweeps.make_points(max_of, [{}], None, None, {}, returns=True)] == [True]
 
@@ -456,27 +488,29 @@ def made(body: str) -> Any:
 SAME = "def task(a, b=1, *, c=2):\n    return [a + b for _ in {1, 2}]\n"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "def task(a, b=1, *, c=2):\n    return [a - b for _ in {1, 2}]\n",
-        "def task(a, b=2, *, c=2):\n    return [a + b for _ in {1, 2}]\n",
-        "def task(a, b=1, *, c=3):\n    return [a + b for _ in {1, 2}]\n",
-        "def task(a, b=1, *, d=2):\n    return [a + b for _ in {1, 2}]\n",
-        "def task(a, b=1, *, c=2):\n    return [a + b for _ in {1, 3}]\n",
-        "def task(a, b=1, *, c=2):\n    return [a + LIMIT for _ in {1, 2}]\n",
-        "class task:\n    x = 1\n",
-        "class task:\n    x = 2\n",
-        "class task:\n    def __call__(self): return 1\n",
-        "class task:\n    def __call__(self): return 2\n",
-        "class task(int):\n    x = 1\n",
-        "from functools import partial\ntask = partial(max, 1)\n",
-        "from functools import partial\ntask = partial(max, 2)\n",
-        "from functools import partial\ntask = partial(max, key=abs)\n",
-    ],
-)
-def test_the_hash_of_code_differs_with_what_the_code_does(body: str) -> None:
-    assert code_of(made(body)) == code_of(made(body)) != code_of(made(SAME))
+BODIES = [
+    SAME,
+    "def task(a, b=1, *, c=2):\n    return [a - b for _ in {1, 2}]\n",
+    "def task(a, b=2, *, c=2):\n    return [a + b for _ in {1, 2}]\n",
+    "def task(a, b=1, *, c=3):\n    return [a + b for _ in {1, 2}]\n",
+    "def task(a, b=1, *, d=2):\n    return [a + b for _ in {1, 2}]\n",
+    "def task(a, b=1, *, c=2):\n    return [a + b for _ in {1, 3}]\n",
+    "def task(a, b=1, *, c=2):\n    return [a + LIMIT for _ in {1, 2}]\n",
+    "class task:\n    x = 1\n",
+    "class task:\n    x = 2\n",
+    "class task:\n    def __call__(self): return 1\n",
+    "class task:\n    def __call__(self): return 2\n",
+    "class task(int):\n    x = 1\n",
+    "from functools import partial\ntask = partial(max, 1)\n",
+    "from functools import partial\ntask = partial(max, 2)\n",
+    "from functools import partial\ntask = partial(max, key=abs)\n",
+]
+
+
+def test_the_hash_of_code_differs_with_what_the_code_does() -> None:
+    hashes = [code_of(made(body)) for body in BODIES]
+    assert len(set(hashes)) == len(BODIES)
+    assert hashes == [code_of(made(body)) for body in BODIES]
 
 
 def test_the_hash_of_code_follows_closures_but_not_what_a_task_changes() -> None:
