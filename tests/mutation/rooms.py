@@ -67,7 +67,12 @@ ROOMS: dict[str, Room] = {
         ["toolkit/research/backtesting"],
         [
             "tests/research/backtesting/test_backtest.py",
+            "tests/research/backtesting/test_known_runs.py",
             "tests/research/backtesting/test_vectorised.py",
+            "tests/research/backtesting/test_vectorised_frames.py",
+            "tests/research/backtesting/test_listing_and_funding.py",
+            "tests/research/backtesting/test_market_order_limits.py",
+            "tests/research/backtesting/test_quiet.py",
             "tests/research/backtesting/events/test_single_orders.py",
             "tests/research/test_context.py",
         ],
