@@ -78,7 +78,16 @@ ROOMS: dict[str, Room] = {
     # What runs in processes and sandboxes of its own isn't reached by a mistake that is planted in this one.
     "classroom": Room(
         ["toolkit/classroom"],
-        ["tests/classroom/test_room.py", "tests/classroom/test_lesson.py", "tests/classroom/test_feedback.py"],
+        [
+            "tests/classroom/test_marking.py",
+            "tests/classroom/test_teaching.py",
+            "tests/classroom/test_class_results.py",
+            "tests/classroom/test_joining.py",
+            "tests/classroom/test_roster.py",
+            "tests/classroom/test_feedback.py",
+            "tests/classroom/test_room.py",
+            "tests/classroom/test_lesson.py",
+        ],
         ["grading.py", "jail.py", "notebook_worker.py"],
     ),
     "learn": Room(["toolkit/learn"], ["tests/learn"]),
