@@ -10,11 +10,9 @@ import pytest
 from msgspec import Struct, structs
 
 import toolkit
-from toolkit import orders
-from toolkit.errors import InputError, ToolkitError
 from toolkit.limits import Limits
 from toolkit.research import Strategy, live
-from toolkit.research.account_data import Fill, FundingFee, FundingRates
+from toolkit.research.account_data import Fill, FundingFee
 from toolkit.research.market_data import Bar
 from toolkit.venue.local import LocalVenue
 
