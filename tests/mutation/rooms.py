@@ -62,7 +62,9 @@ ROOMS: dict[str, Room] = {
     "research/analysis": Room(
         ["toolkit/research/analysis"], ["tests/research/analysis", "tests/research/backtesting/test_vectorised.py"]
     ),
-    "research/data": Room(["toolkit/research/data"], ["tests/research/data"]),
+    "research/data": Room(
+        ["toolkit/research/data"], ["tests/research/data", "tests/research/backtesting/events/test_event_files.py"]
+    ),
     "research/backtesting": Room(
         ["toolkit/research/backtesting"],
         [
