@@ -98,9 +98,9 @@ def product(market: dict[str, Any], mode: int = readings.TICK_SIZE, name: str | 
 
 def test_a_product_takes_the_finer_tick_and_step_of_contracts_in_base_units() -> None:
     own = product({})
-    fine = product({"precision": {"price": 0.05, "amount": 0.5}, "contract": True, "contractSize": 0.0001})
+    fine = product({"precision": {"price": 0.1, "amount": 0.5}, "contract": True, "contractSize": 0.0001})
     assert (own.symbol, own.tick_size, own.step_size) == ("BTCUSDC", Decimal("0.1"), Decimal("0.001"))
-    assert (fine.tick_size, fine.step_size) == (Decimal("0.05"), Decimal("0.00005"))
+    assert (fine.tick_size, fine.step_size) == (Decimal("0.1"), Decimal("0.00005"))
     assert product({"precision": None}).tick_size == own.tick_size
     assert product({}, name="ETHUSDC").symbol == "ETHUSDC"
     with pytest.raises(InputError, match="as_symbol 'DOGE' is not a product of the local venue, which lists BTCUSDC"):
@@ -158,6 +158,9 @@ def test_candles_and_rates_without_bounds_are_those_up_to_now(monkeypatch: pytes
         async def fetch_funding_rate_history(self, *named: Any) -> list[Any]:
             asked.append(named)
             return []
+
+        async def watch_order_book(self, symbol: str) -> Any:
+            return {}
 
         async def close(self) -> None:
             asked.append(("closed",))
