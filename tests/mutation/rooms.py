@@ -62,7 +62,9 @@ ROOMS: dict[str, Room] = {
     "research/analysis": Room(
         ["toolkit/research/analysis"], ["tests/research/analysis", "tests/research/backtesting/test_vectorised.py"]
     ),
-    "research/data": Room(["toolkit/research/data"], ["tests/research/data"]),
+    "research/data": Room(
+        ["toolkit/research/data"], ["tests/research/data", "tests/research/backtesting/events/test_event_files.py"]
+    ),
     "research/backtesting": Room(
         ["toolkit/research/backtesting"],
         [
@@ -114,7 +116,16 @@ ROOMS: dict[str, Room] = {
     # What runs in processes and sandboxes of its own isn't reached by a mistake that is planted in this one.
     "classroom": Room(
         ["toolkit/classroom"],
-        ["tests/classroom/test_room.py", "tests/classroom/test_lesson.py", "tests/classroom/test_feedback.py"],
+        [
+            "tests/classroom/test_marking.py",
+            "tests/classroom/test_teaching.py",
+            "tests/classroom/test_class_results.py",
+            "tests/classroom/test_joining.py",
+            "tests/classroom/test_roster.py",
+            "tests/classroom/test_feedback.py",
+            "tests/classroom/test_room.py",
+            "tests/classroom/test_lesson.py",
+        ],
         ["grading.py", "jail.py", "notebook_worker.py"],
     ),
     "learn": Room(["toolkit/learn"], ["tests/learn/test_questions.py", "tests/learn/test_checking.py"]),
