@@ -35,7 +35,11 @@ WITH_EXAMPLES = (
     "parent-orders", "report", "context",
 )  # fmt: skip
 """Pages whose functions and methods each have an example."""
-INTERNAL = re.compile(r"\.Async\w+\.\w+$|\.Limits\.check_\w+$|\.(?:keep_recipe|audited_in_short|has_ended|assess|ask)$")
+INTERNAL = re.compile(
+    r"""\.Async\w+\.\w+$ | Limits\.check_\w+$ | Trials\.(?:measured|together)$ | Twap\.(?:child|due)$ | Events\.tape$
+    | \.(?:keep_recipe|audited_in_short|has_ended|assess|ask)$""",
+    re.VERBOSE,
+)
 """What the toolkit calls, and the awaited twins of documented methods. `ask` waits for a person."""
 MADE = (SessionPart, Live, Enum, Info, Exchange)
 """Classes of which no caller makes an object."""

@@ -43,7 +43,7 @@ def _cells(row: Measurement) -> list[str]:
 
 def text_of(rows: Sequence[Sequence[str]]) -> str:
     """Return a table as a page has it."""
-    head, *body = ["| " + " | ".join(row).replace("  ", " ") + " |\n" for row in rows]
+    head, *body = ["| " + " | ".join(row) + " |\n" for row in rows]
     return "".join([head, "|" + "---|" * len(rows[0]) + "\n", *body])
 
 

@@ -59,10 +59,7 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One broken `rule`. `field` is the wire name, `value` is as given, `limit` is what the rule allows.
-
-    `message` says all of it in a sentence.
-    """
+    """One broken `rule` of a `field` (wire name): the `value` as given, the `limit`, and all of it in a `message`."""
 
     rule: str
     field: str
@@ -271,9 +268,9 @@ def _read_names(
 
 
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:
-    """Return the failure of an order in `product` that is worth less than minOrderValue.
+    """Return the failure of an order in `product`: its `left_steps` are worth too little at `price_ticks`.
 
-    The value is that of `left_steps` at `price_ticks`. `filled_steps` are filled already.
+    The order was for `filled_steps` more.
     """
     value = plain_text(Decimal(price_ticks * left_steps * product.unit) / MICRO)
     price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)

@@ -294,10 +294,7 @@ def adl_order(
 
 @exactly
 def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
-    """Return the rows `tiers` of a margin table.
-
-    Raises InputError unless floors grow from 0 and ratios lie in [0, 1).
-    """
+    """Return the rows `tiers` of a table. Raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
     given = read_rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
     rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:

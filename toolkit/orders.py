@@ -633,5 +633,5 @@ def _id(value: int | str | None, name: str) -> int | None:
 
 
 add_examples(globals(), "orders")
-for _kind in (Shape, Order, Bracket, Twap):
+for _kind in (Shape, Order, Bracket):
     add_examples(_kind, _kind.__name__)

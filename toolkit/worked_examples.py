@@ -78,28 +78,22 @@ prepare: session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000")
 stop: _ = session.limits.stop("lost the feed") ; session.limits.stopped → 'lost the feed'
 resume: _ = session.limits.stop("lost the feed") ; session.limits.resume() ; session.limits.stopped → ''
 [ParentOrderFlows]
-twap: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; _ = session.venue.advance("10m") ;
-    made.status, made.filled → ('FINISHED', Decimal('0.050'))
+twap: {twap} ; _ = session.venue.advance("10m") ; parent.status, parent.filled → ('FINISHED', Decimal('0.050'))
 [ParentOrderPartFlows]
-get: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; session.parent_orders.get(made.id).status
-    → 'RUNNING'
+get: {twap} ; session.parent_orders.get(parent.id).status → 'RUNNING'
 start_twap: made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ;
     first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01")) ;
     session.parent_orders.start_twap(made, first).describe()
     → 'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
 [PermissionFlows]
 revoke: session.permissions.revoke("toolkit").status → 'ACCEPTED'
-allow_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
-    session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status → 'ACCEPTED'
-end_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
-    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
-    session.permissions.end_builder().status → 'ACCEPTED'
+allow_builder: {builder} ; session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status
+    → 'ACCEPTED'
+end_builder: {allowed} ; session.permissions.end_builder().status → 'ACCEPTED'
 [BuilderFlows]
 register: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
 traders: _ = toolkit.Builder(session).register("builders") ; len(toolkit.Builder(session).traders()) → 0
-place: {other} ; _ = toolkit.Builder(other).register("builders") ;
-    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
-    toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
+place: {allowed} ; toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
 [ProductFlows]
 margin_tables: session.products.margin_tables().loc[1, "max_leverage"].tolist() → [40.0, 20.0]
 currencies: session.products.currencies().index.tolist() → ['USDC']
@@ -421,17 +415,11 @@ frame: {events} ; events.frame()[["kind", "price"]].tail(2).values.tolist() → 
 arrow: {events} ; events.arrow().column_names[:4] → ['exchange_time', 'local_time', 'kind', 'side']
 save: {events} ; events.save("events.parquet") ; len(data.load("events.parquet", format="parquet")) == len(events)
     → True
-tape: {events} ; product = session.product("BTCUSDC") ; len(events.tape(product.tick_size, product.step_size).times)
-    → 22
 bars: {events} ; events.bars("1m")[["open", "close"]].values.tolist() → [[62595.1, 62611.9], [62577.7, 62655.6]]
 [Trials]
 add: {tried} ; len(research.trials) → 2
-measured: {tried} ; research.trials.measured(lambda: "one", 2.5) ; research.trials.frame()["sharpe"].tolist()
-    → [2.5, 0.5]
 paused: research.trials.clear() ; with research.trials.paused(): ‖ _ = research.backtest(Cross(fast=4), bars) ;
     len(research.trials) → 0
-together: research.trials.clear() ; with research.trials.together(): ‖ for number in range(3): ‖
-        research.trials.add(str(number)) ; len(research.trials) → 3
 variance: {tried} ; research.trials.variance() → 0.5
 frame: {tried} ; research.trials.frame().values.tolist() → [['one', 1.5], ['other', 0.5]]
 clear: research.trials.clear() ; len(research.trials) → 0
@@ -449,11 +437,6 @@ to_item: orders.market("BTCUSDC", "BUY", "0.01").to_item(session.product("BTCUSD
 to_items: len(orders.market("BTCUSDC", "BUY", "0.01").to_items(session.product("BTCUSDC"))) → 1
 [Bracket]
 to_items: {bracket} ; [item["ordSide"] for item in made.to_items(session.product("BTCUSDC"))] → ['BUY', 'SELL']
-[Twap]
-child: made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ;
-    made.child(made.due(session.product("BTCUSDC"), 1)) → <Order BUY 0.010 BTCUSDC at market>
-due: made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; made.due(session.product("BTCUSDC"), 2)
-    → Decimal('0.020')
 [Theme]
 with_colours: plots.LIGHT.with_colours(up="navy", down="orange").up → 'navy'
 swapped: plots.LIGHT.swapped().up == plots.LIGHT.down → True

@@ -67,9 +67,7 @@ def class_room(
 
 
 class Room(AbstractContextManager["Room"]):
-    """A class that is served.
-
-    Made by `class_room`. It has the methods of the teacher, such as `freeze()`, `jump(…)` and `reset("Ann")`.
+    """A class that is served, with the methods of the teacher: `freeze()`, `jump(…)`. Made by `class_room`.
 
     Attributes: `base_url`, `board_url` (the leaderboard's page), `teacher_url` and `control_token` (secret).
     """
@@ -86,10 +84,7 @@ class Room(AbstractContextManager["Room"]):
         return {each.name: f"{self.base_url}{JOIN_PATH}{each.code}" for each in self.lesson.roster.students}
 
     def join(self, student: str, **options: Any) -> Session:
-        """Return the session of a `student`, by name or number, as `toolkit.join` with `**options`.
-
-        It closes with the class.
-        """
+        """Return the session of a `student` (name or number), with `**options` of `join`. It closes with the class."""
         link = self.links[self.lesson.roster.named(student).name]
         return self._stack.enter_context(join(link, **options))
 

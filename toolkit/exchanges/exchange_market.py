@@ -164,10 +164,7 @@ class ExchangeMarket:
         return self._view("trades", symbol, self._client.watch_trades, read)
 
     def ticker(self, symbol: str) -> View:
-        """Return mark and index price of `symbol`, where the exchange sends them.
-
-        Else the venue's follow from its book.
-        """
+        """Return mark and index price of `symbol`, if the exchange sends them. The venue computes missing ones."""
         client = self._client
 
         def read(got: Any, whole: bool) -> Reading:
@@ -220,10 +217,7 @@ class ExchangeMarket:
         return frames.from_rows(KLINE, rows)[list(KLINE.columns)].set_index("time")
 
     def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
-        """Return past funding rates from `start` to `end`, in the frame of `session.info.funding_rate_history`.
-
-        Prices are missing.
-        """
+        """Return funding rates from `start` to `end` as `session.info.funding_rate_history` does, without prices."""
         hours = 8 * 3_600_000  # only says where the default of `start` is
         pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
         rows = [readings.funding_row(entry, self._product.code) for entry in pages]

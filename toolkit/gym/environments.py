@@ -51,10 +51,7 @@ class TradingEnv(Floor, gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin an episode, and return the first observation and `info`. `seed` makes it another one.
-
-        `options` may have a "snapshot" to continue from, or the "start" of the episode.
-        """
+        """Begin an episode, drawn by `seed`, and return its first observation and `info`. `options`: see the class."""
         super().reset(seed=seed)
         [result] = self.begin(self.np_random, options)
         return result.observation, result.info
@@ -88,7 +85,7 @@ class TradersEnv(Floor, ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begin an episode, and return each trader's first observation and `info`. `seed` and `options` as there."""
+        """Begin an episode, drawn by `seed`, and return each trader's observation and `info`. `options`: see there."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         results = dict(zip(self.possible_agents, self.begin(self._random, options), strict=True))

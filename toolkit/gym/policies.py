@@ -114,7 +114,6 @@ class PolicyStrategy(Strategy):
         return copy(self)
 
     def on_start(self, ctx: Context) -> None:
-        """Begin without a past."""
         product = ctx.product(self.symbol)
         self._observer, self._size = Observer(self.depth), float(product.step_size)
         self._most_steps = round(float(self.max_position) / self._size)

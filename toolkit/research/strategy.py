@@ -174,7 +174,6 @@ class FunctionStrategy(Strategy):
 
     @property
     def name(self) -> str:
-        """Name in results and reports."""
         return self._name
 
     @property

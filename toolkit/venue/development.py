@@ -70,9 +70,7 @@ def agents(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount
 
 
 def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
-    """Return the first masters of a `mnemonic` that are among `accounts` (addresses in lower case).
-
-    It ends at the first that is not.
+    """Return the first masters of a `mnemonic` among `accounts` (in lower case), up to the first that is not.
 
     A journal may have others than those that a command line asks for.
     """

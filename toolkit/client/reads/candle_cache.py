@@ -32,10 +32,7 @@ _KIND = FileKind("candle cache", 2, "the candles are read from the venue again, 
 
 
 class CandleCache:
-    """A `directory` of closed candles.
-
-    `scope` is the identity of the market, so that markets can share the directory.
-    """
+    """A `directory` of closed candles, that markets can share: `scope` is the identity of this one."""
 
     def __init__(self, directory: str | os.PathLike[str], scope: str = "") -> None:
         need("pyarrow")
@@ -79,10 +76,7 @@ class CandleCache:
         return frames.empty(KLINE), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
-        """Replace the file of `symbol` and `interval` by `candles`, complete in the ranges `covered`.
-
-        Where it can't be written, a DataWarning says so.
-        """
+        """Replace the file of `symbol` and `interval` by `candles`, complete in `covered`, or warn with DataWarning."""
         import pyarrow as pa
 
         plain = candles[list(KLINE.columns)].reset_index(drop=True)

@@ -126,10 +126,7 @@ def _ladder(product: Product, levels: list[tuple[Decimal, Decimal]], deepest: De
 
 
 class Trades(_MarketPanel):
-    """The live public trades of the product `symbol`, for a `session`, newest first.
-
-    `frame()` returns them as a DataFrame.
-    """
+    """The live public trades of `symbol` for a `session`, newest first. `frame()` returns them as a DataFrame."""
 
     _esm = module("base_panel/common.js", "panels/trades.js")
 
