@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "measured"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 TABLE = re.compile(r"(?:<!-- measured: ([\w-]+) -->\n\n)?((?:^\|.*\n)+)", re.MULTILINE)
-MEASURED = re.compile(r"\d ×( \||,)|\d times \||\d orders/s|\d s, [\d,]+ MB|\| Fills here \||\| Measured \|")
+MEASURED = re.compile(r"\d ×( \||,)|\d times \||\d orders/s|\d s, [\d,]+ MB|\| (Fills here|Measured|ratio|Cases) \|")
 """What only tables of measurements have."""
 
 
