@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InputError
 from ..products import Amount, Product, decimal_text
+from ..worked_examples import add_examples
 from .account_data import FundingRates, OrderHandle
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
@@ -429,6 +430,9 @@ class Context(ABC):
     def stop(self, reason: str = "the strategy asked") -> None:
         """End the run, for a `reason`, after the current callback: nothing more is sent, and `on_stop` is called."""
         self.stopped = reason
+
+
+add_examples(Context, "Context")
 
 
 def whole_steps(quantity: Amount, step: float) -> int:
