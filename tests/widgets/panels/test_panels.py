@@ -255,7 +255,7 @@ def test_panels_on_a_running_clock_follow_by_themselves() -> None:
 def test_the_snapshot_is_plain_escaped_and_stable(panel: Panel) -> None:
     data, _ = panel._repr_mimebundle_()
     assert "<script" not in data["text/html"]
-    assert "snapshot; run the cell" in data["text/html"]
+    assert "snapshot. Run the cell" in data["text/html"]
     assert " at 0x" not in data["text/plain"]
     assert data["text/plain"] == repr(panel)
     assert str(panel)

@@ -193,7 +193,7 @@ function vitality(heart) {
   if (now - last >= GONE_MS) {
     return ["no kernel", `No kernel since ${lastTime.toLocaleTimeString("en-GB")}: what is shown is as of ${time}. Run the cell again.`];
   }
-  if (busy) return ["busy", "The kernel is busy with a cell; buttons wait until it is done."];
+  if (busy) return ["busy", "The kernel is busy with a cell. Buttons wait until it is done."];
   if (silenceOf(heart) >= QUIET_MS) {
     const who = now - last >= QUIET_MS ? "kernel" : "venue";
     return ["quiet", `Nothing has come from the ${who} for more than ${QUIET_MS / 1000} s: prices may be out of date, and nothing can be signed.`];

@@ -260,7 +260,7 @@ class Panel(anywidget.AnyWidget):
 
     def _refuse_late(self, seconds: int) -> None:
         """Refuse a press that was meant for what the page showed long ago."""
-        message = f"a press reached the kernel {seconds} s after its deadline, so nothing was signed; press again"
+        message = f"a press reached the kernel {seconds} s after its deadline, so nothing was signed. Press again"
         raise LimitReached(message, limit="late")
 
     def stop(self) -> None:

@@ -154,7 +154,7 @@ class Blotter(PositionPanel):
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
         shown = size_text(row)
         if size is not None and size != shown:
-            message = f"the position in {symbol} is {shown} now, not {size}; check it and try again"
+            message = f"the position in {symbol} is {shown} now, not {size}. Check it and try again"
             raise InputError(message, field="size", value=size)
         hedge = row["position_mode"] == "HEDGE"
         orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
@@ -228,7 +228,7 @@ class Blotter(PositionPanel):
 
     def _sign_and_send(self, request: Any, notice: str) -> Receipt:
         if self.lock:
-            raise LimitReached(f"locked: {self.lock}; nothing was signed", limit="stale")
+            raise LimitReached(f"nothing was signed, because the panel is locked: {self.lock}", limit="stale")
         prepared = self._session.intents.prepare(request)
         receipt = self._session.intents.send(prepared, confirmed=True)
         self.notice, self.problem = notice, ""
@@ -329,7 +329,7 @@ class Blotter(PositionPanel):
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
         held = ", ".join(f"{size_text(one)} {one['symbol']}" for one in positions) or "no positions"
-        return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
+        return (f"{self._subject}: {held}, {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
 
     def _snapshot(self) -> str:
         positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}

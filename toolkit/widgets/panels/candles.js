@@ -113,7 +113,7 @@ function render({ model, el }) {
       }
       lastDrawn = performance.now();
       drawing.draw(view, model.get("history") || {});
-      setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each; last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
+      setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each. Last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
       drawReadout();
       drawTable();
     };
