@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import anywidget
 
+from toolkit.widgets import Candles
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 HERE = Path(__file__).parent
 PAGE = (HERE / "bench.html").read_text(encoding="utf-8")
+DRAWN = """([part, drawing]) => {
+  const parts = [...document.querySelectorAll(part)].map((one) => outline(one));
+  return [...parts, ...(drawing && document.querySelector('.tk-chart') ? charted() : [])].join('\\n');
+}"""
 NOW_MS = 1_767_268_850_000
 """Time of the page: 2026-01-01 12:00:50 UTC."""
 BEAT = {
@@ -36,6 +42,7 @@ class Bench:
         self.lines: list[str] = []
         self._part = ""
         self._drawn: list[str] = []
+        self._drawing = False
         self.alive = True
         """Whether the kernel gives a sign of life before each thing that is done on the page."""
         page.set_content(PAGE)
@@ -46,8 +53,8 @@ class Bench:
         It is live unless the traits say otherwise.
         """
         known = {"view": {}, "lock": "", "problem": "", "beat": BEAT, "answered": 0, "colors": {}, **state}
-        self._part, self._drawn = part, []
-        self.page.evaluate("([source, state]) => show(source, state)", [widget._esm, known])
+        self._part, self._drawn, self._drawing = part, [], widget is Candles
+        self.page.evaluate("([source, css, state]) => show(source, css, state)", [widget._esm, widget._css, known])
         self._write("shown")
         self.lines = self.lines if whole else []
 
@@ -85,6 +92,21 @@ class Bench:
         for kind in kinds or ("input",):
             self._act(where, kind, {"value": value})
 
+    def mouse(self, *path: tuple[float, float], press: bool = False) -> None:
+        """Move the mouse along these places of the chart, with its button pressed from the first to the last."""
+        box = self.page.locator(".tk-chart").bounding_box()
+        assert box is not None
+        for at, (x, y) in enumerate(path):
+            self.page.mouse.move(box["x"] + x, box["y"] + y)
+            if press and not at:
+                self.page.mouse.down()
+            self.page.evaluate("drawn()")
+            self._write(f"{'pressed' if press else 'mouse'} {x} {y}")
+        if press:
+            self.page.mouse.up()
+            self.page.evaluate("drawn()")
+            self._write("released")
+
     def do(self, step: str, code: str) -> Any:
         """Run code of a test in the page."""
         found = self.page.evaluate(code)
@@ -105,7 +127,7 @@ class Bench:
         self._write(f"{kind} {where}{''.join(words)}")
 
     def _write(self, step: str) -> None:
-        drawn: str = self.page.evaluate("(part) => [...document.querySelectorAll(part)].map((one) => outline(one)).join('\\n')", self._part)
+        drawn: str = self.page.evaluate(DRAWN, [self._part, self._drawing])
         lines = drawn.split("\n")
         self.lines.append(f"# {step}")
         self.lines += [json.dumps(one, ensure_ascii=False) for one in self.page.evaluate("[...sent.splice(0), ...heard.splice(0)]")]

@@ -199,12 +199,12 @@ function makeChart(host, edges, colors, model, mayMove) {
 
   const drawHistory = (view, history) => {
     const wanted = Object.keys(history.studies || {});
-    const last = (history.rows || []).length ? history.rows[history.rows.length - 1][0] : -1;
+    const last = history.rows.length ? history.rows[history.rows.length - 1][0] : -1;
     const recent = (view.rows || []).filter((row) => row[0] > last);
     const before = state.rows.length ? state.rows[0][0] : null;
     const same = state.history && state.history.interval === history.interval;
     const range = same && state.placed ? chart.timeScale().getVisibleLogicalRange() : null;
-    state.rows = [...(history.rows || []), ...recent];
+    state.rows = [...history.rows, ...recent];
     candles.setData(state.rows.map(bars));
     volume.setData(state.rows.map(volumes));
     for (const [text, series] of state.studies) {
@@ -385,7 +385,7 @@ function makeChart(host, edges, colors, model, mayMove) {
         candles.applyOptions({ priceFormat: { type: "price", precision: view.places || 0, minMove: 10 ** -(view.places || 0) } });
       }
       // Both come in messages of their own: between them they may be of different lengths of candles.
-      if (view.interval !== history.interval) return;
+      if (!history.rows || view.interval !== history.interval) return;
       if (history !== state.history) drawHistory(view, history);
       drawRecent(view);
       place();
