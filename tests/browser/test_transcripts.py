@@ -184,7 +184,7 @@ def test_a_sheet_shows_terms_a_meter_bars_and_tables(bench: Bench) -> None:
 
 
 def test_the_leaderboard_ranks_students(bench: Bench) -> None:
-    bench.show(widgets.Leaderboard, view={"loaded": True})
+    bench.show(widgets.Leaderboard, "section", view={"loaded": True})
     row = {"rank": "1", "name": "Ann", "equity": "1,000.00", "return": "▲ 1 %", "drawdown": "0 %", "fees": "1", "trades": "3", "left_out": "", "id": "a"}
     rows = [row, {**row, "rank": "2", "name": "Bo, <b>", "return": "▼ 1 %", "id": "b"}]
     news = [["12:00", "Bo was liquidated"], ["11:59", "Ann joined"]]
@@ -266,7 +266,7 @@ EVENT = {"id": "3/7", "time": "01-01 12:00:00", "symbol": "BTCUSDC", "side": "�
 FUNDING = {"id": "1/BTCUSDC", "time": "01-01 08:00", "symbol": "BTCUSDC", "side": "long", "size": "0.1", "rate": "0.0100 %", "amount": "−0.6000"}
 BLOTTER: dict[str, Any] = {
     "symbol": "", "loaded": True, "positions": [POSITION, SHORT], "orders": [ORDER, STOP], "parents": [],
-    "history": "fills", "fills": [FILL], "events": [], "funding": [], "mainnet": False, "readOnly": False,
+    "history": "fills", "fills": [FILL, {**FILL, "id": "0/6", "kind": "–"}], "events": [], "funding": [], "mainnet": False, "readOnly": False,
     "notice": "", "review": None,
 }  # fmt: skip
 STATE = {"phase": "edit", "tab": "all", "history": "fills", "sound": False}
@@ -293,7 +293,7 @@ def test_the_blotter_shows_its_tables_and_histories(bench: Bench) -> None:
 
 def test_the_blotter_is_used_by_its_buttons(bench: Bench) -> None:
     blotter(bench)
-    for name in ("Orders 2", "Positions 2", "Fills 1", "Order history", "Funding", "All"):
+    for name in ("Orders 2", "Positions 2", "Fills 2", "Order history", "Funding", "All"):
         bench.click(f".tk-switch button|{name}")
     bench.click("button|Sound at a fill")
     bench.click("button|Close all")
@@ -572,8 +572,10 @@ def test_real_money_is_typed_for_each_review(bench: Bench) -> None:
     bench.take("review", phase="review", view={**TICKET, "review": {**real, "token": 1}})
     bench.live(1_000)
     bench.click(".tk-sign")
+    bench.alive = False
     bench.type("[id$='-typed']", "BTCUSD")
     bench.type("[id$='-typed']", "BTCUSDC")
+    bench.alive = True
     bench.do("details are opened", "document.querySelector('.tk-review details').open = true")
     bench.take("another review", view={**TICKET, "review": {**real, "token": 2}})
     bench.type("[id$='-typed']", "BTCUSDC")
@@ -620,9 +622,11 @@ def test_keys_of_a_panel_stay_in_it_except_to_save(bench: Bench) -> None:
         bench.key("[id$='-price']", key)
         bench.key("[id$='-price']", key, ctrlKey=True)
         bench.key("[id$='-price']", key, metaKey=True)
+    bench.key("[id$='-price']", "s", ctrlKey=True)
     bench.do("outside", "document.querySelector('main').dispatchEvent(new KeyboardEvent('keydown', { key: 'x', bubbles: true }))")
     bench.do("gone", "ends[0]()")
     bench.do("nothing is left", "sent.push({ timers: timers.size, listeners: model.listeners.length })")
+    bench.key("[id$='-price']", "z")
     bench.check("keys")
 
 
@@ -673,7 +677,7 @@ LINES = [
     {"id": "7", "kind": "order", "price": 110.0, "text": "buy 1", "shown": "110.0", "up": True, "moves": True},
     {"id": "8", "kind": "order", "price": 110.2, "text": "buy 2", "shown": "110.2", "up": True, "moves": True},
     {"id": "9", "kind": "order", "price": 110.4, "text": "sell 3", "shown": "110.4", "up": False, "moves": True},
-    *({"id": f"a{at}", "kind": "order", "price": 200.0 + at, "text": f"sell {at}", "shown": f"{200 + at}.0", "up": False, "moves": True} for at in range(5)),
+    *({"id": f"a{at}", "kind": "order", "price": 200.0 + at, "text": f"sell {at}", "shown": f"{200 + at}.0", "up": False, "moves": True} for at in (4, 1, 0, 3, 2)),
 ]  # fmt: skip
 FILLS = [
     [START + 300, True, 104.0, "buy 1 at 104.0"], [START + 300, False, 105.0, "sell 1"],
@@ -702,7 +706,9 @@ def test_the_chart_draws_candles_indicators_and_prices(bench: Bench) -> None:
     bench.live(500)
     bench.take("all of it", history={**HISTORY, "interval": "5m", "rows": CANDLES[:3], "studies": {}})
     bench.live(500)
-    bench.do("another theme", "document.body.style.setProperty('color-scheme', 'dark'), document.documentElement.setAttribute('theme', 'dark')")
+    bench.do("a dark theme of the page", "document.documentElement.setAttribute('theme', 'dark')")
+    bench.do("a light one", "document.documentElement.removeAttribute('theme')")
+    bench.do("a dark one of JupyterLab", "document.body.dataset.jpThemeLight = 'false'")
     bench.take("own colours", colors={"up": "rgb(1, 2, 3)", "down": "rgba(0, 0, 0, 0.5)"})
     bench.live(500)
     bench.do("gone", "ends[0](), document.querySelector('.tk-chart').remove()")
@@ -733,6 +739,16 @@ def test_candles_are_read_one_by_one_and_as_a_table(bench: Bench) -> None:
         bench.key(host, key)
     bench.click("summary")
     bench.check("chart-reading")
+
+
+def test_a_single_candle_is_read_and_drawn(bench: Bench) -> None:
+    chart(bench, ".tk-readout", history={**HISTORY, "rows": CANDLES[:1], "complete": True}, view={**CHART, "rows": []})
+    bench.key(".tk-chart", "ArrowRight")
+    bench.key(".tk-chart", "ArrowLeft")
+    studies = {"RSI 14": [1], "ATR 14": [2], "StdDev 9": [3], "EMA 20": [4]}
+    bench.take("indicators below each other", history={**HISTORY, "rows": CANDLES[:1], "studies": studies})
+    bench.live(500)
+    bench.check("chart-single")
 
 
 def test_the_chart_is_used_by_its_buttons(bench: Bench) -> None:

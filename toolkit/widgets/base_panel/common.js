@@ -176,7 +176,7 @@ function makeHeart(model, draw) {
   heart.stop = () => {
     model.off("change:beat", beat);
     hearts.delete(heart);
-    if (!hearts.size) watching = clearInterval(watching) || 0;
+    if (!hearts.size) watching = clearInterval(watching);
   };
   return heart;
 }

@@ -280,9 +280,18 @@ class Blotter(PositionPanel):
         histories: dict[str, list[Any]] = {"fills": [], "events": [], "funding": []}
         name, make, count = _HISTORIES[self.history]
         latest = self._shown(self._histories[self.history].rows())
-        if name == "fills":  # the feed as published leaves out what a fill has realised
-            found = self._watch.results
-            latest = [{**one, "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"])} for one in latest]
+        if name == "fills":  # the feed as published leaves out what a fill has realised, and the type of earlier ones
+            latest, found = latest[-count:], self._watch.results
+            unknown = any(one["type"] is None for one in latest)
+            types = {one["order_id"]: one["type"] for one in self._histories["orders"].rows()} if unknown else {}
+            latest = [
+                {
+                    **one,
+                    "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"]),
+                    "type": one["type"] or types.get(one["order_id"]),
+                }
+                for one in latest
+            ]
         # With its place in the history, which is part of its id.
         histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
@@ -424,7 +433,7 @@ def fill_row(_: int, row: Row) -> dict[str, Any]:
         "time": f"{row['time']:%m-%d %H:%M:%S}",
         "symbol": row["symbol"],
         "side": side_text(row["side"]),
-        "kind": kind_text(row["type"]),
+        "kind": kind_text(row["type"]) or MISSING,
         "price": grouped(row["price"]),
         "quantity": trimmed(row["quantity"]),
         "fee": money(fee, 4),
