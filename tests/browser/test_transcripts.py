@@ -735,6 +735,11 @@ def test_candles_are_read_one_by_one_and_as_a_table(bench: Bench) -> None:
     bench.do("to the fills", "for (let at = 0; at < 23; at += 1) document.querySelector('.tk-chart').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft' }))")
     bench.focus(host)
     bench.do("left", "document.querySelector('.tk-chart').blur()")
+    bench.focus(host)
+    bench.key(host, "ArrowLeft")
+    bench.do("left", "document.querySelector('.tk-chart').blur()")
+    bench.mouse((700, 100))
+    bench.mouse((900, 500))
     for key in ("+", "-", "-", "End"):
         bench.key(host, key)
     bench.click("summary")

@@ -224,7 +224,7 @@ function sendPress(model, content, until) {
 /** Return what is to say of a confirmation that was sent and not answered, "" without one. */
 function pendingWords({ model, last }) {
   const { by, at, until } = unanswered.get(model) || {};
-  if (!by || (model.get("answered") || 0) >= by || performance.now() - at < ANSWER_MS) return "";
+  if (!by || model.get("answered") >= by || performance.now() - at < ANSWER_MS) return "";
   if (model.get("beat").now + performance.now() - last > until) return "Sent, never answered: look at your orders before you send it again.";
   return `Sent, not answered: may still be executed until ${new Date(until).toISOString().slice(11, 19)} UTC.`;
 }

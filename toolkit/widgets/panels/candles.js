@@ -155,7 +155,7 @@ function makeChart(host, edges, colors, model, mayMove) {
   const plain = { lineWidth: 1, priceLineVisible: false, crosshairMarkerVisible: false };
   const followers = { mark: chart.addSeries(library.LineSeries, { ...plain, title: "mark", lineStyle: 0 }), index: chart.addSeries(library.LineSeries, { ...plain, title: "index", lineStyle: 1 }) };
   const marks = library.createSeriesMarkers(candles, []);
-  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, askedAt: -PRESS_MS, fills: "", view: {}, drag: null, pick: null, placed: false };
+  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, askedAt: -PRESS_MS, fills: "", view: {}, drag: null, pick: null };
 
   const bars = (row) => ({ time: row[0], open: row[1], high: row[2], low: row[3], close: row[4] });
   const volumes = (row) => ({ time: row[0], value: row[5], color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
@@ -306,7 +306,7 @@ function makeChart(host, edges, colors, model, mayMove) {
     const height = pane.getHeight();
     const away = [...state.lines.values()].map(({ one }) => [one, candles.priceToCoordinate(one.price)]).filter(([, y]) => y !== null && (y < 0 || y > height));
     ["↑", "↓"].forEach((arrow, below) => {
-      const own = away.filter(([, y]) => (y > 0) === Boolean(below)).sort(([, y], [, other]) => Math.abs(y) - Math.abs(other));
+      const own = away.filter(([, y]) => (y > height) === Boolean(below)).sort(([, y], [, other]) => Math.abs(y) - Math.abs(other));
       const rest = own.length > EDGE_LINES ? ` and ${own.length - EDGE_LINES} more` : "";
       const words = own.slice(0, EDGE_LINES).map(([one]) => `${arrow} ${one.text} at ${one.shown}`);
       setText(edges.children[below], words.join("   ") + rest);
