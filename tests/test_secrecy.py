@@ -244,7 +244,7 @@ def test_a_password_that_is_not_given_is_asked_for_unseen(
 
     monkeypatch.setattr("getpass.getpass", getpass)
     wallet, path = Wallet(agent=AGENT_KEY), tmp_path / "key.json"
-    with pytest.raises(WalletError, match="differ; nothing was written"):
+    with pytest.raises(WalletError, match="differ. Nothing was written"):
         wallet.save_keyfile(path)
     wallet.save_keyfile(path)
     assert Wallet.from_keyfile(path).agent == wallet.agent
@@ -368,11 +368,11 @@ def test_a_key_names_neither_a_file_nor_an_address(form: str, tmp_path: Path, mo
     wrong: list[dict[str, Any]] = [{"intents": form}, {"intents": Path(form)}, {"intents": f"a/{form}"}]
     wrong += [{"base_url": f"{url}/{form}"}, {"base_url": f"http://{form}@127.0.0.1:1"}, {"ws_url": f"ws://h/{form}"}]
     for given in wrong:
-        with pytest.raises(InputError, match="not repeated") as caught:
+        with pytest.raises(InputError, match="value is not shown") as caught:
             toolkit.connect("local", **{"base_url": url, **given})
         assert form not in shown_in(caught.value)
     monkeypatch.setenv("TOOLKIT_BASE_URL", f"{url}/{form}")
-    with pytest.raises(InputError, match="not repeated") as caught:
+    with pytest.raises(InputError, match="value is not shown") as caught:
         toolkit.connect("local")
     assert form not in shown_in(caught.value)
     with pytest.raises(InputError, match="no such file") as caught:
