@@ -361,7 +361,7 @@ def busy() -> sqlite3.OperationalError:
     [
         (busy(), "make it writable"),
         (PermissionError("no"), "make it writable"),
-        (sqlite3.DatabaseError("malformed"), "Move it away"),
+        (sqlite3.DatabaseError("malformed"), "move it away"),
     ],
 )
 def test_a_damaged_file_is_moved_and_any_other_made_writable(
@@ -371,7 +371,7 @@ def test_a_damaged_file_is_moved_and_any_other_made_writable(
         raise error
 
     monkeypatch.setattr(ledger_file, "_connect", failing)
-    with pytest.raises(InputError, match=f"nothing was sent. {advice}"):
+    with pytest.raises(InputError, match=f"(?i)nothing was sent. {advice}"):
         SqliteLedger("somewhere.db")
 
 
