@@ -108,7 +108,7 @@ def test_controls_are_methods_with_the_token_here_and_there(
             session.venue.control.fund(address, "-5")
         with pytest.raises(AttributeError, match="Did you mean 'pause'"):
             _ = session.venue.control.pausse
-        with pytest.raises(AttributeError, match=r"use session\.venue\.advance"):
+        with pytest.raises(AttributeError, match=r"Use session\.venue\.advance"):
             _ = session.venue.control.advance
         assert token not in f"{session!r}{session.venue!r}{session.venue.control!r}"
     wrong = toolkit.connect("local", base_url=served.base_url, control_token=token[:-1] + "!")
