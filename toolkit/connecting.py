@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import random
 import re
-import sys
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
+from .cells import contains, follow_cells
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .client.io.transport import RETRY, HttpTransport, Retry, read_envelope
@@ -332,28 +331,13 @@ def close_when_replaced(session: Any) -> None:
 
     Otherwise its venue, threads and widgets would stay for as long as the kernel.
     """
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is None:
-        return
-    known, names, made_by = weakref.ref(session), set[str](), list[Any]()
+    names = set[str]()
 
-    def look(result: Any) -> None:
-        one, cell = known(), result.info.cell_id or result.info.raw_cell
-        made_by.append(cell)
-        if one is None or one._delivery.closed:
-            shell.events.unregister("post_run_cell", look)
-            return
-        own = {name: value for name, value in shell.user_ns.items() if name[0] != "_" and name not in ("In", "Out")}
-        held = {name for name, value in own.items() if value is one or _contains(value, one)}
+    def look(one: Any, own: dict[str, Any], again: bool) -> bool:
+        held = {name for name, value in own.items() if contains(value, one)}
         names.update(held)
-        again = len(made_by) > 1 and cell == made_by[0]
-        del made_by[1:]
         if again and not held and any(type(own.get(name)) is type(one) for name in names):
             one.close()
+        return bool(one._delivery.closed)
 
-    shell.events.register("post_run_cell", look)
-
-
-def _contains(value: Any, one: Any) -> bool:
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
-    return any(each is one for each in values)
+    follow_cells(session, look)

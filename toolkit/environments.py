@@ -23,7 +23,7 @@ VENUE_PATHS = (FEED_PATH, EXCHANGE_PATH, "/info")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The chain of signatures: chain id, `source` of agent signatures, `dexChain` of master signatures."""
+    """The chain of signatures: `chain_id`, `source` of agent signatures, `dex_chain` of master signatures."""
 
     chain_id: int
     source: Literal["a", "b"]
@@ -36,7 +36,7 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One venue: its name, chain and addresses. Source: docs/published.md, "Environments".
+    """One venue: its `name`, `chain`, `base_url` and `ws_url`. Source: docs/published.md, "Environments".
 
     `venue` distinguishes local venues, of which there can be many. It is "" for the others.
     """
@@ -83,7 +83,9 @@ def environment(
     ws_url: str | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Environment:
-    """Return a preset by name, or an Environment, with overrides: arguments, then TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
+    """Return the preset `name`, or an Environment, with other addresses: `base_url` and `ws_url`, if given.
+
+    The next choice is TOOLKIT_BASE_URL and TOOLKIT_WS_URL of `variables` (default: those of the process).
 
     Addresses may be given with or without the venue's paths (`ws://…/ws/dex`). A local venue serves both at one
     address, so either of the two is enough there. Raises InputError for an unknown name or an invalid address. Away

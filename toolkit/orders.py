@@ -146,7 +146,6 @@ class Order(Shape):
         return checks.check_order(product, self.to_item(product), entry=entry, builder=builder)
 
     def describe(self) -> str:
-        """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
         words = [*((self.conditional,) if self.conditional else ()), self.side]
         words += ["all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
         words.append("at market" if self.price is None else f"at {self.price}")
@@ -202,7 +201,6 @@ class Bracket(Shape):
         return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that one of its orders breaks, empty if it passes."""
         # The triggers are compared with the price at which the entry opens the position.
         price = None if self.entry.price is None else exact(self.entry.price, "price")
         found = self.entry.failures(product)
@@ -211,7 +209,6 @@ class Bracket(Shape):
         return found
 
     def describe(self) -> str:
-        """Return the bracket in words, e.g. "BUY 0.01 BTCUSDC at 60000 | take profit 66000"."""
         words = [self.entry.describe()]
         for name, leg in (("take profit", self.take_profit), ("stop loss", self.stop_loss)):
             if leg is not None:
@@ -535,21 +532,17 @@ class Twap(Shape):
         return self.duration_ms // (self.slices - 1)
 
     def child(self, quantity: Decimal) -> Order:
-        """Return a child order: IOC, so that what finds no price is left to the next one."""
+        """Return the child order of a `quantity`: IOC, so that what finds no price is left to the next one."""
         reduce_only: ReduceOnly | None = "REDUCE_ONLY" if self.reduce_only else None
         return Order(
             self.symbol, self.side, format(quantity, "f"), self.price, "IOC", reduce_only, slippage=self.slippage
         )
 
     def due(self, product: Product, done: int) -> Decimal:
-        """Return the quantity that is to be traded by the time that `done` child orders were placed."""
+        """Return the quantity of `product` that is to be traded by the time that `done` child orders were placed."""
         return product.step_size * (product.steps(self.quantity) * min(done, self.slices) // self.slices)
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that the smallest child order breaks, of those that need no current price.
-
-        Raises InputError for more child orders than steps.
-        """
         smallest = self.due(product, 1)
         if not smallest:
             most = product.steps(self.quantity)
@@ -560,7 +553,6 @@ class Twap(Shape):
         return self.child(smallest).failures(product)
 
     def describe(self) -> str:
-        """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00"."""
         at = "at market" if self.price is None else f"at {self.price} or better"
         words = f"{self.side} {self.quantity} {self.symbol} {at} in {self.slices} orders over "
         words += str(timedelta(milliseconds=self.duration_ms))
@@ -641,3 +633,5 @@ def _id(value: int | str | None, name: str) -> int | None:
 
 
 add_examples(globals(), "orders")
+for _kind in (Shape, Order, Bracket):
+    add_examples(_kind, _kind.__name__)

@@ -245,3 +245,4 @@ def _sizes(held: pd.DataFrame) -> pd.DataFrame:
 
 
 add_examples(globals(), "plots")
+add_examples(Theme, "Theme")

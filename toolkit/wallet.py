@@ -163,9 +163,10 @@ class Wallet:
     def save_keyfile(
         self, path: str | os.PathLike[str], password: str | Secret | None = None, *, role: Role = "agent"
     ) -> None:
-        """Write one key to an encrypted key file that only its owner can read. Never overwrites a file.
+        """Write one key to an encrypted file at `path` that only its owner can read. Never overwrites a file.
 
-        If no password is given, you type it twice at a prompt, unseen. The file is written whole or not at all.
+        `role` is "agent" (default) or "master". If no `password` is given, you type it twice at a prompt, unseen. The
+        file is written whole or not at all.
 
         Raises WalletError if the wallet has no such key, the file exists, or it can't be written.
         """
@@ -184,10 +185,11 @@ class Wallet:
 
     @no_keys
     def save_keyring(self, name: str = KEYRING_NAME, *, role: Role = "agent") -> None:
-        """Store one key in the system's keyring (macOS Keychain, Windows Credential Locker, Secret Service, KWallet).
+        """Store one key under `name` in the system's keyring.
 
-        Needs the package `keyring`. Raises WalletError if the wallet has no such key, another is stored under this
-        name, or there is no keyring.
+        That is macOS Keychain, Windows Credential Locker, Secret Service or KWallet. `role` is "agent" (default) or
+        "master". Needs the package `keyring`. Raises WalletError if the wallet has no such key, another is stored under
+        this name, or there is no keyring.
         """
         _check_role(role)
         key, store = self.key(role), _keyring()
@@ -215,7 +217,7 @@ class Wallet:
         return self._master.address if self._master else None
 
     def key(self, role: Role, purpose: str = "this") -> PrivateKey:
-        """Return the key of a role. Raises WalletError, which says how to provide a missing key."""
+        """Return the key of a `role`. Raises WalletError, which says how to provide a missing key for a `purpose`."""
         key = self._agent if role == "agent" else self._master
         if key is None:
             variable = AGENT_VARIABLE if role == "agent" else MASTER_VARIABLE
@@ -227,7 +229,7 @@ class Wallet:
         return key
 
     def joined(self, other: Wallet) -> Wallet:
-        """Return a wallet with the keys of both. Raises WalletError if both have different keys of one role."""
+        """Return a wallet with the keys of both, this and the `other`. Raises WalletError if two of a role differ."""
         for role, mine, theirs in (("agent", self._agent, other._agent), ("master", self._master, other._master)):
             if mine and theirs and mine.address != theirs.address:
                 raise WalletError(f"both wallets have their own {role} key, {mine.address} and {theirs.address}")

@@ -113,7 +113,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
     line = [sys.executable, "-m", "toolkit", "venue", *options]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "its end is missing; 1 entries from its beginning are whole" in done.stderr
+    assert "its end is missing; 1 entries from its beginning are intact" in done.stderr
     assert "--recover" in done.stderr
     with command(*options, "--recover") as (_, _, lines):
         assert f"journal {path}: 1 entries, seed 7" in lines
@@ -153,7 +153,7 @@ def test_what_cannot_be_started_is_explained(
 def test_faults_control_and_speed_come_from_the_command_line() -> None:
     options = ("--port", "0", "--accounts", "1", "--no-market", "--speed", "1000", "--control", "--log")
     with command(*options, "--fault", "status status=502 path=/info/*") as (process, address, lines):
-        assert "fault <Fault status path=/info/* status=502; struck 0>" in lines
+        assert "fault <Fault status path=/info/* status=502, struck 0>" in lines
         token = next(line.split()[-1] for line in lines if line.startswith("control token"))
         assert httpx.get(f"{address}/control").status_code == 401
         with httpx.Client(base_url=address, headers={"authorization": f"Bearer {token}"}) as client:

@@ -128,7 +128,7 @@ def test_a_clock_is_a_name_or_an_object() -> None:
     assert clock_named("manual", None).now_ms() == MANUAL_START
     assert clock_named("manual", 9).now_ms() == 9
     assert clock_named("real", None).runs
-    with pytest.raises(InputError, match='use "real", "manual"'):
+    with pytest.raises(InputError, match='Use "real", "manual"'):
         clock_named("sundial", None)
 
 

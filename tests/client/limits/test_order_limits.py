@@ -215,7 +215,7 @@ def test_an_order_of_unknown_outcome_counts_until_it_is_resolved(venue: LocalVen
         s._driver._send = sent
         again = orders.order(BTC, side, "0.02")
         s.cancel_all()
-        with pytest.raises(LimitReached, match=r"requests of unknown outcome count too \(1\), session\.resolve\(\)"):
+        with pytest.raises(LimitReached, match=r"Requests of unknown outcome count too \(1\)\. session\.resolve\(\)"):
             s.place(again)
         s.resolve()
         assert s.place(again)

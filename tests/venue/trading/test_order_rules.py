@@ -186,7 +186,7 @@ def test_a_product_that_is_not_listed_takes_no_orders() -> None:
 
 
 def test_an_unknown_product_and_a_paused_one_are_named(floor: Floor) -> None:
-    assert "symbolCode 99 is not a product; known are 1 BTCUSDC" in floor.refused(ADA, "BUY 1 at 1", symbolCode=99)
+    assert "symbolCode 99 is not a product. Known are 1 BTCUSDC" in floor.refused(ADA, "BUY 1 at 1", symbolCode=99)
     floor.core.state.markets[1].paused = True
     assert floor.refused(ADA, "BUY 0.01 at 60000.0") == "trading in BTCUSDC is paused"
 
@@ -206,7 +206,7 @@ def test_in_a_self_trade_the_maker_is_cancelled_and_the_taker_goes_on(floor: Flo
     other = floor.order(BOB, "SELL 0.002 at 60001.0")
     taker = floor.order(ADA, "BUY 0.002 at 60001.0")
     assert (floor.status(own.id), own.filled) == ("CANCELED", 0)
-    assert own.reason == f"self-trade prevented: met order {taker.id} of the same account"
+    assert own.reason == f"self-trade prevented: order {taker.id} is of the same account"
     assert (taker.filled, other.filled) == (2, 2)
 
 
@@ -401,7 +401,7 @@ def test_reduce_only_never_flips(floor: Floor) -> None:
     floor.order(BOB, "BUY 0.009 at 59900.0")
     order = floor.order(ADA, "SELL 0.009 REDUCE_ONLY")
     assert (order.filled, floor.status(order.id)) == (5, "CANCELED")
-    assert order.reason == "reduce-only: cut to 0.005, what is left of the long position"
+    assert order.reason == "reduce-only: reduced to 0.005, the rest of the long position"
     assert floor.legs(ADA) == (0, 0)
 
 
@@ -491,7 +491,7 @@ def test_reduce_only_is_accepted_whatever_the_equity() -> None:
 def test_close_sides_need_hedge_mode(floor: Floor) -> None:
     opened(floor)
     assert floor.refused(ADA, "SELL_CLOSE_HEDGE 0.001 at 61000") == (
-        "ordSide SELL_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use SELL with REDUCE_ONLY"
+        "ordSide SELL_CLOSE_HEDGE needs hedge mode, the account is in one-way mode. Use SELL with REDUCE_ONLY"
     )
 
 
@@ -516,7 +516,7 @@ def test_hedge_mode_holds_both_legs_and_closes_each_by_its_side() -> None:
 def test_in_hedge_mode_reducing_needs_the_closing_side() -> None:
     floor = opened(Floor(ADA))
     assert floor.refused(ADA, "SELL 0.001 at 61000 REDUCE_ONLY") == (
-        "in hedge mode SELL can't reduce; use SELL_CLOSE_HEDGE to close the long position"
+        "in hedge mode SELL can't reduce. Use SELL_CLOSE_HEDGE to close the long position"
     )
 
 
@@ -685,7 +685,7 @@ def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor:
     assert floor.refused(ADA, "BUY 0.009 at 61000 FOK REDUCE_ONLY") == words
     floor.order(ADA, "BUY 0.004 at 59000.0 REDUCE_ONLY")
     rest = floor.order(ADA, "BUY 0.004 at 58000.0 REDUCE_ONLY")
-    assert (rest.leaves, rest.reason) == (1, "reduce-only: cut to 0.001, what is left of the short position")
+    assert (rest.leaves, rest.reason) == (1, "reduce-only: reduced to 0.001, the rest of the short position")
     assert floor.refused(ADA, "BUY 0.001 at 57000.0 REDUCE_ONLY") == (
         "reduce-only orders cover the short position of 0.005 already"
     )
@@ -697,10 +697,10 @@ def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor:
 def test_the_words_for_the_buying_side_of_hedge_mode() -> None:
     floor = opened(Floor(ADA), text="SELL 0.005")
     assert floor.refused(ADA, "BUY 0.001 at 59000 REDUCE_ONLY") == (
-        "in hedge mode BUY can't reduce; use BUY_CLOSE_HEDGE to close the short position"
+        "in hedge mode BUY can't reduce. Use BUY_CLOSE_HEDGE to close the short position"
     )
     assert floor.refused(BOB, "BUY_CLOSE_HEDGE 0.001 at 61000") == (
-        "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use BUY with REDUCE_ONLY"
+        "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode. Use BUY with REDUCE_ONLY"
     )
 
 

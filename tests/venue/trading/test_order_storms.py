@@ -44,7 +44,7 @@ def test_storms_reach_every_rule() -> None:
         "self-trade prevented",
         "FOK: ",
         "reduce-only: the position is down to",
-        "reduce-only: cut to",
+        "reduce-only: reduced to",
         "one cancels the other",
         "its main order was cancelled unfilled",
         "the position it would reduce is gone",

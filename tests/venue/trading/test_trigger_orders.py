@@ -159,7 +159,7 @@ def test_a_partial_one_closes_its_part_and_never_more_than_the_position(floor: F
     floor.core.state.markets[1].last = 590_000
     floor.core.run_hooks()
     assert (part.filled, much.filled, floor.status(much.id)) == (2, 3, "CANCELED")
-    assert much.reason == "cut to the position of 0.003"
+    assert much.reason == "reduced to the position of 0.003"
 
 
 def test_a_limit_one_rests_after_its_trigger_as_reduce_only(floor: Floor) -> None:
@@ -201,7 +201,7 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
 
     assert tries()[1] == "triggered"
     assert "58705.0 or better" in tries()[2]
-    assert tries()[2].endswith("it stays armed and tries again at the next trade, price or offer within it")
+    assert tries()[2].endswith("It stays armed and tries again at the next trade, price or offer within it")
     floor.core.run_hooks()
     assert len(tries()) == 3, "nothing has changed"
     floor.core = Core.load(floor.core.dump())
@@ -406,7 +406,7 @@ def test_hedge_mode_uses_the_closing_sides() -> None:
     floor = Floor(ADA)
     floor.order(BOB, "SELL 0.005 at 60000.0")
     floor.order(ADA, "BUY 0.005 at 60000.0")
-    assert "use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
+    assert "Use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
     order = floor.order(ADA, "SELL_CLOSE_HEDGE 0 SL when 59000 slip 0.05")
     floor.order(CYD, "BUY 0.010 at 58500.0")
     floor.trade("59000.0")
@@ -546,7 +546,7 @@ def test_children_wait_again_when_the_position_goes_while_the_main_order_is_open
         ((MAIN, "SELL 0.010 TP when 59900"), "triggers at the main order's price ≥ 59900, which is 59900.0"),
         ((MAIN, "SELL 0.010 SL when 60000"), "triggers at the main order's price ≤ 60000, which is 59900.0"),
         (("SELL 0 SL when 59000", TAKE), "the main order of a bracket may not be reduce-only or close a position"),
-        ((f"{MAIN} id 5", f"{TAKE} id 5"), "each order of a bracket needs a clOrdId of its own"),
+        ((f"{MAIN} id 5", f"{TAKE} id 5"), "each order of a bracket needs another clOrdId"),
         (("BUY 900 at 59900.0", TAKE), "orders[0]: "),
         ((MAIN, "SELL_CLOSE_HEDGE 0.010 TP when 61000"), "needs hedge mode"),
     ],
@@ -557,7 +557,7 @@ def test_a_bracket_is_all_or_nothing(floor: Floor, texts: tuple[str, ...], words
     answer = floor.bracket(CYD, *texts)
     assert answer.code == 40230
     assert words in answer.message
-    assert answer.message.endswith("; nothing of the bracket was placed")
+    assert answer.message.endswith(". Nothing of the bracket was placed")
     assert floor.account(CYD).orders == before
     rejected = [floor.find(floor.core.state.last_order - back) for back in range(len(texts))]
     assert all(order.status == 6 for order in rejected)

@@ -213,7 +213,7 @@ def test_more_margin_than_there_is_tells_the_most_that_fits_and_the_venue_agrees
 
 
 def test_an_unknown_field_of_a_ticket_is_refused_with_advice(session: Session) -> None:
-    with pytest.raises(InputError, match="a ticket has no field 'qty'; it has side"):
+    with pytest.raises(InputError, match="a ticket has no field 'qty', it has side"):
         session.ticket("BTCUSDC", qty="1")
 
 

@@ -41,12 +41,10 @@ class Named(Strategy):
         return self
 
     def on_start(self, ctx: Any) -> None:
-        """Begin without history."""
         kind = EMA if self.rule == "ema-cross" else SMA
         self._averages, self._closes = (kind(self.fast), kind(self.slow)), list[float]()
 
     def on_bar(self, ctx: Any, bar: Any) -> None:
-        """Follow the rule once there are more than `slow` bars."""
         fast, slow = (average.update(bar.close) for average in self._averages)
         self._closes = [*self._closes[-self.slow :], bar.close]
         if len(self._closes) > self.slow and (side := RULES[self.rule](fast, slow, self._closes)):
