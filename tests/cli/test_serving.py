@@ -218,7 +218,7 @@ def test_faults_checks_and_interventions_are_those_of_the_arguments(
     make = venue._venue
     monkeypatch.setattr(venue, "_venue", lambda *args: made.append(make(*args)) or made[-1])
     served([*QUIET, "--fault", "refuse count=2", "--check", "--accounts", "0"], lambda: None)
-    assert capsys.readouterr().out.startswith("fault <Fault refuse count=2; struck 0>\nExchange and Info API")
+    assert capsys.readouterr().out.startswith("fault <Fault refuse count=2, struck 0>\nExchange and Info API")
     served([*QUIET, "--accounts", "0"], lambda: None)
     assert [one.host.check for one in made] == [True, False]
 
