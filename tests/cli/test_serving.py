@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -26,7 +27,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
-classes = __import__("importlib").import_module("toolkit.cli.class")
+classes = importlib.import_module("toolkit.cli.class")  # a keyword can't be imported by name
 QUIET = ["--port", "0", "--clock", "manual", "--no-market"]
 
 
