@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -26,7 +27,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
-classes = __import__("importlib").import_module("toolkit.cli.class")
+classes = importlib.import_module("toolkit.cli.class")  # a keyword can't be imported by name
 QUIET = ["--port", "0", "--clock", "manual", "--no-market"]
 
 
@@ -218,7 +219,7 @@ def test_faults_checks_and_interventions_are_those_of_the_arguments(
     make = venue._venue
     monkeypatch.setattr(venue, "_venue", lambda *args: made.append(make(*args)) or made[-1])
     served([*QUIET, "--fault", "refuse count=2", "--check", "--accounts", "0"], lambda: None)
-    assert capsys.readouterr().out.startswith("fault <Fault refuse count=2; struck 0>\nExchange and Info API")
+    assert capsys.readouterr().out.startswith("fault <Fault refuse count=2, struck 0>\nExchange and Info API")
     served([*QUIET, "--accounts", "0"], lambda: None)
     assert [one.host.check for one in made] == [True, False]
 

@@ -224,7 +224,7 @@ ROOMS: dict[str, Room] = {
 }
 
 REACHED = (
-    *("protocol", "checks", "margin", "client/orders", "venue/engine", "venue/trading", "venue/risk"),
+    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk"),
     *("venue/programs", "client/parent_orders"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

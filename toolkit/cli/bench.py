@@ -18,18 +18,11 @@ from . import aligned
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `toolkit bench`."""
-    parser.add_argument("only", nargs="*", metavar="NAME", help=f"which of {', '.join(MODULES)} (default: all)")
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the rows as JSON to FILE (- for standard output only)"
-    )
-    parser.add_argument(
-        "--seeds", nargs="+", type=int, default=(), metavar="N", help="of market (default: three are drawn)"
-    )
-    parser.add_argument(
-        "--recording",
-        metavar="PATH",
-        help="of market: books and trades that data.load reads, measured by the same functions",
-    )
+    add = parser.add_argument
+    add("only", nargs="*", metavar="NAME", help=f"which of {', '.join(MODULES)} (default: all)")
+    add("--json", metavar="FILE", help="also write the rows as JSON to FILE (- for standard output only)")
+    add("--seeds", nargs="+", type=int, default=(), metavar="N", help="of market (default: three are drawn)")
+    add("--recording", metavar="PATH", help="of market: books and trades that data.load reads, measured like the venue")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,9 +38,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json != "-":
         print(table(measured))
     if args.json:
-        python, system, processor = platform.python_version(), platform.platform(), platform.machine()
         rows = [{**asdict(row), "met": row.met, "distance": row.distance} for row in measured]
-        machine = {"python": python, "system": system, "processor": processor}
+        machine = {"python": platform.python_version(), "system": platform.platform(), "processor": platform.machine()}
         text = json.dumps({"machine": machine, "rows": rows}, indent=1)
         if args.json == "-":
             print(text)

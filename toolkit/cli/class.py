@@ -23,7 +23,7 @@ from . import venue
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
-    add("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
+    add("--students", type=int, default=0, metavar="N", help="number of students (default: those of --names)")
     add("--names", type=Path, metavar="FILE", help="file of their names, one per line")
     add("--balance", default="10000", metavar="USDC", help="start balance of each (default 10000)")
     add("--separate", action="store_true", help="a venue for each, with the same seed and market")

@@ -73,9 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key")
     add("--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key")
     add("--account", metavar="ADDRESS", help="the master's address, where no key implies it")
-    add(
-        "--capture", type=Path, metavar="FOLDER", help="read all queries, errors and channels, and write a report there"
-    )
+    add("--capture", type=Path, metavar="FOLDER", help="write a report of all queries, errors and channels to FOLDER")
     add("--duration", type=float, default=60.0, help="seconds to read the channels (default 60)")
     add("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
 

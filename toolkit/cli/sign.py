@@ -19,9 +19,7 @@ from . import add_environment, answer_lines
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_environment(parser)
-    parser.add_argument(
-        "--key-env", required=True, metavar="NAME", help="environment variable that holds the private key"
-    )
+    parser.add_argument("--key-env", required=True, metavar="NAME", help="environment variable with the private key")
 
 
 def run(args: argparse.Namespace) -> int:

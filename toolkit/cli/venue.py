@@ -40,13 +40,11 @@ NOTICE_MS = 3_600_000
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = explain()
     configure_serving(parser)
     _configure_accounts(parser)
     add("--clock", choices=("real", "manual"), default="real", help="how time passes (default real)")
-    text = "write every command to FILE before it is answered, and continue an existing FILE"
-    add("--journal", metavar="FILE", help=text)
+    add("--journal", metavar="FILE", help="write each command to FILE before it is answered, or continue an old FILE")
     text = (
         "When a command counts as written. With full it is on the disk, and survives a power failure. With os the "
         "operating system has it, which survives a crash of this process and is much faster. (default full)"

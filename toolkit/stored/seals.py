@@ -61,7 +61,7 @@ class FileKind:
         if header is None:
             raise self.error(path, "it has no header: it is damaged, or another program or an earlier version wrote it")
         if not is_whole(raw):
-            raise self.damaged(path, "its seal is that of other bytes")
+            raise self.damaged(path, "its seal does not match its content")
         if header.format != self.format:
             raise self.error(path, f"it is a file of another kind, {header.format}", "choose another file")
         self.check_version(path, header)

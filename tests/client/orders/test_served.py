@@ -55,7 +55,7 @@ def test_accounts_are_found_by_number_and_by_name(served: Served) -> None:
             assert session.wallet.agent == development.agent(number).address
     with pytest.raises(errors.InputError, match=r"no account named 'ann' here. The names are account-0, account-1"):
         toolkit.connect("local", base_url=served.base_url, account="ann")
-    with pytest.raises(errors.InputError, match="this venue has no names"):
+    with pytest.raises(errors.InputError, match="This venue has no names"):
         toolkit.connect(account="ann")
 
 
@@ -106,9 +106,9 @@ def test_controls_are_methods_with_the_token_here_and_there(
         assert session.venue.advance("1h") >= before + 3_600_000
         with pytest.raises(errors.ToolkitError, match="must be above 0"):
             session.venue.control.fund(address, "-5")
-        with pytest.raises(AttributeError, match="did you mean 'pause'"):
+        with pytest.raises(AttributeError, match="Did you mean 'pause'"):
             _ = session.venue.control.pausse
-        with pytest.raises(AttributeError, match=r"use session\.venue\.advance"):
+        with pytest.raises(AttributeError, match=r"Use session\.venue\.advance"):
             _ = session.venue.control.advance
         assert token not in f"{session!r}{session.venue!r}{session.venue.control!r}"
     wrong = toolkit.connect("local", base_url=served.base_url, control_token=token[:-1] + "!")
