@@ -276,7 +276,8 @@ def min_value_failure(product: Product, price_ticks: int, left_steps: int, fille
     price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)
     enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
-    message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}; nearest quantity {enough}"
+    message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}. "
+    message += f"The nearest quantity is {enough}"
     return Failure("minOrderValue", "ordQty", quantity, least, message, (enough,))
 
 
@@ -284,7 +285,7 @@ def _fail(
     spec: Spec, rule: str, field: str, value: str, limit: str, message: str, nearest: tuple[str, ...] = ()
 ) -> None:
     if nearest:
-        message += f"; nearest {' or '.join(nearest)}"
+        message += f". The nearest is {' or '.join(nearest)}"
     if spec.failures is None:
         spec.failures = []
     spec.failures.append(Failure(rule, field, value, limit, message, nearest))
@@ -301,7 +302,7 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     kind = CONDITIONAL_TYPES.get(name, 0)
     if kind and not builder:
         here = "LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
-        message = f"ordType {name} is for builder orders; here a conditional order is {here}"
+        message = f"ordType {name} is for builder orders. Here a conditional order is {here}"
         _fail(spec, "order type", "ordType", str(name), "LIMIT, MARKET", message, tuple(TYPES))
     if kind:
         return kind
@@ -437,7 +438,7 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
     price = "the main order's price" if entry else TriggerType(spec.trigger_by).name
     what = f"a {'stop' if stop else 'take profit'} that {'buys' if spec.side > 0 else 'sells'}"
     now, rule = product.price_text(now_ticks), f"{price} {'≥' if up else '≤'} {text}"
-    message = f"trigger price {text} is met already: {what} triggers at {rule}, which is {now}"
+    message = f"trigger price {text} is already reached: {what} triggers at {rule}, which is {now}"
     beyond_ticks = now_ticks + 1 if up else now_ticks - 1
     nearest = (product.price_text(beyond_ticks),) if 0 < beyond_ticks <= product.max_price else ()
     _fail(spec, "trigger met", "triggerPx", text, now, message, nearest)

@@ -93,7 +93,7 @@ def environment(
     """
     if not isinstance(name, Environment) and name not in PRESETS:
         known = tuple(sorted(PRESETS))
-        said = f"environment {name!r} is not known; use one of {', '.join(known)}, or an Environment of your own"
+        said = f"environment {name!r} is not known. Use one of {', '.join(known)}, or your Environment"
         raise InputError(said, field="environment", rule="known", value=name, nearest=known)
     chosen = name if isinstance(name, Environment) else PRESETS[name]
     given = os.environ if variables is None else variables
@@ -105,7 +105,7 @@ def environment(
     elif bool(base) != bool(feed):
         missing, present = ("ws_url", "base_url") if base else ("base_url", "ws_url")
         message = (
-            f"{present} is given without {missing}; orders would go to one venue and the feed would come from "
+            f"{present} is given without {missing}. Orders would go to one venue and the feed would come from "
             f"another, {chosen.ws_url if base else chosen.base_url}. Give both"
         )
         raise InputError(message, field=missing, rule="both addresses")
@@ -121,7 +121,7 @@ def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
         return ""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
-        said = f"{field} {url!r} is not an address; give one like {kind}://127.0.0.1:8645"
+        said = f"{field} {url!r} is not an address. Give one like {kind}://127.0.0.1:8645"
         raise InputError(said, field=field, rule="address", value=url, nearest=(f"{kind}://127.0.0.1:8645",))
     path = parts.path.rstrip("/")
     for known in VENUE_PATHS:

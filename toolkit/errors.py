@@ -344,5 +344,10 @@ class VenueError(ToolkitError):
 def require(value: object, kinds: Any, field: str, wanted: str) -> None:
     """Raise InputError, which says what is `wanted`, unless `value`, the argument `field`, is of these `kinds`."""
     if not isinstance(value, kinds):
-        message = f"{field} is {reprlib.repr(safe(value))}; give {wanted}"
+        message = f"{field} is {reprlib.repr(safe(value))}. Give {wanted}"
         raise InputError(message, field=field, rule="type", value=value)
+
+
+def capital(text: str) -> str:
+    """Return advice as a sentence of its own, after that which says what is wrong: with a capital."""
+    return text[:1].upper() + text[1:]

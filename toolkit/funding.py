@@ -98,7 +98,7 @@ def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal |
         try:
             at, held = level[0], level[1]
         except (LookupError, TypeError):
-            raise not_a(level, f"levels[{place}]", "a level is (price, quantity)") from None
+            raise not_a(level, f"levels[{place}]", "A level is (price, quantity)") from None
         price, depth = read_positive(at, f"levels[{place}].price"), read_amount(held, f"levels[{place}].quantity")
         if price * depth >= left:
             return target / (quantity + left / price)

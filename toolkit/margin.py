@@ -298,9 +298,9 @@ def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     given = read_rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
     rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:
-        raise InputError("tiers is empty; it needs at least one row (floor, mmr, max_leverage)", field="tiers")
+        raise InputError("tiers is empty. It needs at least one row (floor, mmr, max_leverage)", field="tiers")
     if rows[0].floor != 0:
-        message = f"the first tier starts at {rows[0].floor}; it must start at 0"
+        message = f"the first tier starts at {rows[0].floor}. It must start at 0"
         raise InputError(message, field="tiers[0].floor", value=rows[0].floor)
     for index, (before, row) in enumerate(itertools.pairwise(rows)):
         if row.floor <= before.floor:
@@ -316,7 +316,7 @@ def _tier(row: Any, field: str) -> Tier:
         raise InputError(f"{field} has neither mmr nor max_leverage", field=f"{field}.mmr")
     ratio = 1 / (2 * top) if mmr is None and top is not None else read_decimal(mmr, f"{field}.mmr")
     if not 0 <= ratio < 1:
-        raise InputError(f"{field}.mmr is {ratio}; it must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
+        raise InputError(f"{field}.mmr is {ratio}. It must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
     return Tier(read_amount(floor, f"{field}.floor"), ratio, top)
 
 
@@ -334,7 +334,7 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
         if ratio is None:
             ratio = getattr(row, "maintenance_rate", None)
         return row.floor, ratio, getattr(row, "max_leverage", None)
-    raise not_a(row, field, "a tier is (floor, mmr, max_leverage)")
+    raise not_a(row, field, "A tier is (floor, mmr, max_leverage)")
 
 
 def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
@@ -381,7 +381,7 @@ def _reader(row: Any, field: str) -> Callable[[str], Any]:
         return found
     elif hasattr(row, "size"):
         return lambda name: getattr(row, name, None)
-    raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
+    raise not_a(row, field, "A position is (account, size, score), or has size and score by name")
 
 
 def _crossings(

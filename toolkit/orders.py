@@ -594,7 +594,7 @@ def twap(
         what = f"duration {duration!r} is less than a second for each of {chosen} orders"
         raise InputError(what, field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",))
     if price is not None and slippage is not None:
-        raise InputError("slippage is for orders at market; leave price or slippage out", field="slippage")
+        raise InputError("slippage is for orders at market. Leave price or slippage out", field="slippage")
     return Twap(
         symbol, _one_of(side, SIDES, "side"), decimal_text(quantity, "quantity"), span_ms, chosen,
         _text(price, "price"), _text(slippage, "slippage"), bool(reduce_only),
@@ -604,7 +604,7 @@ def twap(
 def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:
     if isinstance(value, str) and value.upper() in known:
         return value.upper()
-    message = f"{name} {value!r} is not known; use {', '.join(known)}{meant(value, known)}"
+    message = f"{name} {value!r} is not known. Use {', '.join(known)}{meant(value, known)}"
     raise InputError(message, field=name, rule="known", value=value, nearest=known)
 
 
@@ -613,8 +613,8 @@ def _unsigned(value: Amount, name: str, side: str) -> str:
     if not text.startswith("-") and (name == "quantity" or text.strip("0.")):
         return text
     other = "sell" if side.startswith("BUY") else "buy"
-    advice = f"to {other}, use {other}" if name == "quantity" else "leave price out for a market order"
-    raise InputError(f"{name} {text} is not above 0; {advice}", field=name, rule="sign", value=value)
+    advice = f"To {other}, use {other}" if name == "quantity" else "Leave price out for a market order"
+    raise InputError(f"{name} {text} is not above 0. {advice}", field=name, rule="sign", value=value)
 
 
 def _reduce_only(value: bool | str | None) -> ReduceOnly | None:

@@ -266,20 +266,20 @@ def exact(value: Amount, name: str) -> Decimal:
     """
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
-        raise _not_exact(value, name, "give text such as '0.01', a whole number or a Decimal")
+        raise _not_exact(value, name, "Give text such as '0.01', a whole number or a Decimal")
     try:
         number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     except (InvalidOperation, ValueError):
         # A percentage could mean its hundredth part, so nothing is offered for one.
         plain = " or ".join(map(repr, () if "%" in str(value) else meanings(str(value)))) or "text such as '0.01'"
         plain += ", which is 1 %" if name in ("slippage", "shock") and plain.startswith("text") else ""
-        raise _not_exact(value, name, f"give {plain}") from None
+        raise _not_exact(value, name, f"Give {plain}") from None
     if not number.is_finite():
-        raise _not_exact(value, name, "give a finite number")
+        raise _not_exact(value, name, "Give a finite number")
     if number and (number.adjusted() >= MAX_DIGITS or int(number.as_tuple().exponent) < -MAX_DIGITS):
-        raise _not_exact(value, name, f"give a number of at most {MAX_DIGITS} digits before and after the point")
+        raise _not_exact(value, name, f"Give a number of at most {MAX_DIGITS} digits before and after the point")
     if isinstance(value, float) and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
-        raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
+        raise _not_exact(value, name, f"This float is not exact as written. Give text, such as '{value:.12g}'")
     return number
 
 
@@ -321,13 +321,13 @@ def decimal_text(value: Amount, name: str) -> str:
 
 
 def _not_exact(value: Any, name: str, advice: str) -> InputError:
-    words = f"{name} {shown(value)} is not an exact amount; {advice}"
+    words = f"{name} {shown(value)} is not an exact amount. {advice}"
     return InputError(words, field=name, rule="exact", value=value)
 
 
 def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal:
     if direction not in _ROUNDING:
-        message = f"direction {direction!r} is not known; use down, up or nearest"
+        message = f"direction {direction!r} is not known. Use down, up or nearest"
         raise InputError(message, field="direction", rule="known", value=direction, nearest=tuple(_ROUNDING))
     if isinstance(value, float) and math.isfinite(value):
         value = f"{value:.{FLOAT_DIGITS}g}"
@@ -374,9 +374,9 @@ class ProductTable(Mapping[str, Product]):
             listed = ", ".join(known[:12]) if known else "none at the moment"
             base = re.sub(r"[-/_:. ].*|(?<=.)USD[TC]?$", "", str(symbol).upper())
             own = [repr(one) for one, each in self._by_symbol.items() if base == each.base_currency]
-            message = f"no product {symbol!r}; the venue lists {listed}" + (f"; did you mean {own[0]}?" if own else "")
+            message = f"no product {symbol!r}. The venue lists {listed}" + (f". Did you mean {own[0]}?" if own else "")
             if isinstance(symbol, str) and len(several := re.split(r"[,;\s]+", symbol.strip())) > 1:
-                message += f"; several are a list, {several}"
+                message += f"{'' if own else '.'} Several are a list, {several}"
             raise UnknownProduct(message, field="symbol", rule="listed", value=symbol, nearest=known)
         return found
 

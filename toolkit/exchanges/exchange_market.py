@@ -58,7 +58,7 @@ class ExchangeMarket:
 
         if isinstance(exchange, str) and exchange not in ccxt.pro.exchanges:
             near = tuple(get_close_matches(exchange, ccxt.pro.exchanges, 3, 0.5)) or ("binance", "bybit", "okx")
-            text = f"ccxt has no live feed of an exchange {exchange!r}; it has {', '.join(near)} and others"
+            text = f"ccxt has no live feed of an exchange {exchange!r}. It has {', '.join(near)} and others"
             raise InputError(text, field="follow", rule="known", value=exchange, nearest=near)
         self._given, self._timeout, self._as_symbol = exchange, timeout, as_symbol
         self._name = exchange if isinstance(exchange, str) else str(exchange.id)
@@ -73,7 +73,7 @@ class ExchangeMarket:
     @property
     def info(self) -> Any:
         """Raises InputError: another exchange's accounts can't be copied."""
-        text = f"{self._name} is another exchange, whose accounts can't be copied; leave out fork"
+        text = f"{self._name} is another exchange, whose accounts can't be copied. Leave out fork"
         raise InputError(text, field="fork", rule="the same exchange")
 
     @cached_property
@@ -114,7 +114,7 @@ class ExchangeMarket:
         markets, symbol = self._client.markets, self.market_symbol
         if symbol not in markets:
             near = tuple(get_close_matches(symbol, list(markets), 3, 0.5))
-            text = f"{self._name} has no market {symbol!r}; near are {', '.join(near) or 'none'}"
+            text = f"{self._name} has no market {symbol!r}. Similar ones are {', '.join(near) or 'none'}"
             raise UnknownProduct(text, field="follow", rule="listed", value=symbol, nearest=near)
         found: dict[str, Any] = markets[symbol]
         return found
@@ -126,7 +126,7 @@ class ExchangeMarket:
     def product(self, symbol: str | int | None = None) -> Product:
         """Return the product of the local venue that follows the market `symbol`."""
         if symbol not in (None, self._product.symbol, self._product.code, self.market_symbol):
-            text = f"{symbol} is not followed here; {self.identity} is, as {self._product.symbol}"
+            text = f"{symbol} is not followed here. {self.identity} is, as {self._product.symbol}"
             raise UnknownProduct(text, field="symbol", value=symbol, nearest=(self._product.symbol,))
         return self._product
 
@@ -209,7 +209,7 @@ class ExchangeMarket:
         length, client = seconds(interval), self._client
         names = {client.parse_timeframe(name): name for name in client.timeframes or ()}
         if length not in names:
-            text = f"{self._name} has no candles of {interval}; it has {', '.join(names.values())}"
+            text = f"{self._name} has no candles of {interval}. It has {', '.join(names.values())}"
             raise InputError(text, field="interval", value=str(interval), nearest=tuple(names.values()))
         size, symbol = readings.contract_size(self._market), self._product.symbol
         pages = self._pages(client.fetch_ohlcv, (self.market_symbol, names[length]), start, end, length * 1_000)

@@ -39,7 +39,7 @@ def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None
     try:
         wrong = off(name, question, answer, given)
     except LookupError:
-        wrong = "there is nothing yet to compare it with; do the exercise first"
+        wrong = "there is nothing yet to compare it with. Do the exercise first"
     if wrong:
         return _say(f"{name}: not yet. {wrong[:1].upper()}{wrong[1:]}. Hint: {question.hint}.", strict)
     print(f"{name}: right")

@@ -70,7 +70,7 @@ class PrivateKey:
             del name
             raise WalletError("give the name of an environment variable, not a key")
         if not os.environ.get(name):
-            raise WalletError(f"the environment variable {name} is not set; put the private key there (64 hex digits)")
+            raise WalletError(f"the environment variable {name} is not set. Put the private key there (64 hex digits)")
         try:
             return cls.from_hex(os.environ[name])
         except WalletError as error:
@@ -108,7 +108,7 @@ class PrivateKey:
         return self
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a private key is not pickled; pass the name of an environment variable or a key file instead")
+        raise TypeError("a private key is not pickled. Pass the name of an environment variable or a key file instead")
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("a private key has no state to save")
@@ -330,7 +330,7 @@ def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) 
     for name in ("destination", "agentAddress", "builderAddress"):
         address = action.get(name)
         if address is not None and has_wrong_checksum(address):
-            said = "has letters that break the EIP-55 checksum; compare it with its source, or write it in lower case"
+            said = "has letters that break the EIP-55 checksum. Compare it with its source, or write it in lower case"
             refuse(name, f"{shown(address)} {said}", "EIP-55", address, (address.lower(),))
 
 
@@ -342,12 +342,12 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
     compact = signature.compact
     # For every signature with low s there is one with high s. Accepting both would give a request two identities.
     if compact[32:] > _HALF_ORDER_BYTES:
-        said = "signature.s is in the upper half of the curve's order (malleable); sign with low s"
+        said = "signature.s is in the upper half of the curve's order (malleable). Sign with low s"
         raise BadSignature(said, field="signature.s", rule="low s")
     try:
         public = curve.recover(digest, compact, signature.v - 27)
     except ValueError:
-        said = "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve"
+        said = "signature: r, s and v belong to no key. r and s must be from 1 to the order of the curve"
         raise BadSignature(said, field="signature", rule="recoverable") from None
     return keccak(public)[12:]
 

@@ -202,7 +202,7 @@ def span_ms(span: Span, name: str = "interval") -> int:
     """Return a span in ms. Raises InputError unless it is at least 1 ms."""
     found = milliseconds(span, name)
     if not found:
-        raise InputError(f"{name} is {span!r}; it must be 1 ms or more", field=name, rule="positive", value=str(span))
+        raise InputError(f"{name} is {span!r}, but must be 1 ms or more", field=name, rule="positive", value=str(span))
     return found
 
 
@@ -279,8 +279,8 @@ class Precomputed:
         name = getattr(self.function, "__name__", "the function")
         if rows.shape != (len(self.indicators), len(history)):
             text = (
-                f"{name} returned {' × '.join(map(str, rows.shape))} values; {len(history)} bars and "
-                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}; see outputs="
+                f"{name} returned {' × '.join(map(str, rows.shape))} values, but {len(history)} bars and "
+                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}. See outputs="
             )
             raise InputError(text, field="function", value=str(rows.shape))
         lists: list[list[float]] = rows.tolist()
@@ -306,7 +306,7 @@ class Precomputed:
                 name = getattr(self.function, "__name__", "the function")
                 text = (
                     f"{name} looks ahead: over the first {len(first)} bars it gives other values than over all "
-                    f"{len(values)}; a strategy could not have known them"
+                    f"{len(values)}. A strategy could not have known them"
                 )
                 raise InputError(text, field="function", rule="no look-ahead")
         return [(indicator.push, iter(values)) for indicator, values in zip(self.indicators, ahead, strict=True)]

@@ -66,7 +66,7 @@ class Strategy:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
-                text = f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}"
+                text = f"{type(self).__name__} has no parameter {name!r}, only {', '.join(sorted(known)) or 'none'}"
                 raise InputError(text, field=name, rule="known", value=value, nearest=tuple(sorted(known)))
             setattr(self, name, value)
 
@@ -166,7 +166,7 @@ class FunctionStrategy(Strategy):
     def __init__(self, name: str = "strategy", **functions: Callable[..., None]) -> None:
         wrong = sorted(set(functions) - set(CALLBACKS))
         if wrong:
-            message = f"{wrong[0]!r} is not a callback; they are {', '.join(CALLBACKS)}"
+            message = f"{wrong[0]!r} is not a callback. The callbacks are {', '.join(CALLBACKS)}"
             raise InputError(message, field=wrong[0], nearest=CALLBACKS)
         self._name = name
         for key, function in functions.items():

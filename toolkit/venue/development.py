@@ -88,7 +88,7 @@ def check_mnemonic(mnemonic: str) -> str:
         del mnemonic, plain
         text = (
             f"the mnemonic ({count} words) is not valid: it has 12 to 24 words of the list of BIP-39, the last of "
-            "which is a checksum; it is not shown here"
+            "which is a checksum. It is not shown here"
         )
         raise InputError(text, field="mnemonic", rule="BIP-39")
     return plain

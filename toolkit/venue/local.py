@@ -94,7 +94,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         player = None
         if replay is not None:
             if journal is not None:
-                text = "a replay has no journal: the recording can be replayed again; dump() keeps a state"
+                text = "a replay has no journal: the recording can be replayed again. dump() keeps a state"
                 raise InputError(text, field="journal", rule="no replay")
             player = Player(replay, (config or Genesis()).products)
             market, start = False, player.start_ms if start is None else start
@@ -144,7 +144,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             now = self.host.now_ms()
             target = moment(until, "until", now) if span is None else now + milliseconds(span)
             if target < now:
-                raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
+                raise InputError(f"until {target} is in the past. It is {now} (Unix ms)", field="until", value=until)
         self.host.advance_to(target, progress)
         return target
 

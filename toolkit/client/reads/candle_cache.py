@@ -87,7 +87,7 @@ class CandleCache:
             self.directory.mkdir(parents=True, exist_ok=True)
             write_table(path, pa.Table.from_pandas(plain), _KIND, identity=self.scope, about=about)
         except OSError as error:
-            text = f"{path} (candle cache) can't be written: {error.strerror}; the candles are complete, and not kept"
+            text = f"{path} (candle cache) can't be written: {error.strerror}. The candles are complete, and not kept"
             warnings.warn(text, DataWarning, stacklevel=2)
 
 

@@ -125,7 +125,7 @@ def overfitting(returns: Values, parts: int | None = None) -> float:
         return NAN
     parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
     if parts < 2 or parts % 2 or parts > rows // 2:
-        text = f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}"
+        text = f"{rows} rows can't be divided into {parts} parts. Give an even number from 2 to {rows // 2}"
         raise InputError(text, field="parts", value=parts)
     blocks = np.array_split(returns[: rows // parts * parts], parts)
     sums = np.array([block.sum(axis=0) for block in blocks])

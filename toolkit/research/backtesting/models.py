@@ -31,7 +31,7 @@ __all__ = [
 
 def _not_negative(name: str, value: float) -> None:
     if not value >= 0:
-        raise InputError(f"{name} is {value}; it must not be negative", field=name, rule="not negative", value=value)
+        raise InputError(f"{name} is {value}, but must not be negative", field=name, rule="not negative", value=value)
 
 
 class Liquidity(Protocol):

@@ -63,7 +63,7 @@ class Recording:
         import pyarrow as pa
 
         if channel not in RECORDED:
-            text = f"channel {channel!r} is not known; there are {', '.join(RECORDED)}"
+            text = f"channel {channel!r} is not known. The channels are {', '.join(RECORDED)}"
             raise InputError(text, field="channel", value=channel)
         found = self._table(channel, symbol or "*", start, end)
         if columns is not None:

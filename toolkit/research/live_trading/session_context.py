@@ -143,7 +143,7 @@ class SessionContext(Context):
         state, journal = self._state, self._state.journal
         placed = OrderHandle(order)
         if why := self._blocked(order.entry):
-            placed.state, placed.reason = "REJECTED", f"{why}; nothing is sent"
+            placed.state, placed.reason = "REJECTED", f"{why}. Nothing is sent"
             return placed
         try:
             check_order(self._limits, state, order.entry)
@@ -270,7 +270,7 @@ class SessionContext(Context):
 
         def request() -> None:
             if why := self._blocked(changed):
-                raise InputError(f"{why}; nothing is sent", field="order")
+                raise InputError(f"{why}. Nothing is sent", field="order")
             check_order(self._limits, self._state, changed)
             self._state.sent_ms.append(self._state.now())
             self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)

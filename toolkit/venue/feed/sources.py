@@ -217,5 +217,5 @@ def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> FeedS
         if product.symbol == fields["symbol"]:
             return _OF_PRODUCT[channel.type](core, product, fields)
     listed = tuple(product.symbol for product in core.products.values())
-    text = f"subscription.symbol {fields['symbol']!r} is not listed; listed are {', '.join(listed)}"
+    text = f"subscription.symbol {fields['symbol']!r} is not listed. Listed are {', '.join(listed)}"
     raise MalformedRequest(text, field="subscription.symbol", rule="listed", value=fields["symbol"], nearest=listed)

@@ -178,7 +178,7 @@ class Controls(Suggesting):
         """
         if not isinstance(action, Mapping):
             raise InputError(
-                f"action is of type {type(action).__name__}; give a dictionary, such as "
+                f"action is of type {type(action).__name__}. Give a dictionary, such as "
                 '{"type": "cancelAll", "symbolCode": 1}',
                 field="action",
                 rule="object",
@@ -277,7 +277,7 @@ class Controls(Suggesting):
             if product in (listed.symbol, str(listed.code)):
                 return listed.code
         symbols = tuple(listed.symbol for listed in products)
-        text = f"product {product!r} is not listed; there are {', '.join(symbols)}"
+        text = f"product {product!r} is not listed. There are {', '.join(symbols)}"
         raise InputError(text, field="product", value=product, nearest=symbols)
 
 
@@ -308,7 +308,7 @@ def what_if(core: Core, address: str, code: int, shock: Decimal) -> list[dict[st
     Nothing changes. Raises InputError for a ratio of −1 or less.
     """
     if not shock.is_finite() or shock <= -1:
-        text = f"a shock of {shock} leaves no price; give a ratio above -1, such as -0.2 for a fall of 20 %"
+        text = f"a shock of {shock} leaves no price. Give a ratio above -1, such as -0.2 for a fall of 20 %"
         raise InputError(text, field="shock", rule="above -1", value=str(shock))
     account, market = core.account(address), core.state.markets[code]
     present = market.mark

@@ -132,7 +132,7 @@ class Market(msgspec.Struct, frozen=True):
         """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
         if name not in REGIMES:
             known = f"{', '.join(REGIMES)}, a Market, and None for no market"
-            reason = f"market {shown(name)} is not known; there are {known}"
+            reason = f"market {shown(name)} is not known. There are {known}"
             raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 
@@ -140,7 +140,7 @@ class Market(msgspec.Struct, frozen=True):
         """Return a market with some `**changes`. Raises InputError for a name or value that it can't have."""
         unknown = sorted(changes.keys() - set(self.__struct_fields__))
         if unknown:
-            reason = f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}"
+            reason = f"a Market has no {', '.join(unknown)}. It has {', '.join(self.__struct_fields__)}"
             raise InputError(reason, field=unknown[0], rule="known", value=unknown)
         changed = market_of(msgspec.structs.replace(self, **changes))
         assert changed is not None

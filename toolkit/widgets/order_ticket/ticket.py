@@ -97,7 +97,7 @@ class OrderTicket(ReviewedPanel):
         unknown = sorted(set(fields) - set(_INPUTS))
         if unknown:
             known = ", ".join(_INPUTS)
-            raise InputError(f"a ticket has no field {unknown[0]!r}; it has {known}", field=unknown[0], nearest=_INPUTS)
+            raise InputError(f"a ticket has no field {unknown[0]!r}, it has {known}", field=unknown[0], nearest=_INPUTS)
         self._products = session._product_table()
         self._product = self._products.find(symbol)
         self._validation = Validation(())
@@ -235,7 +235,7 @@ class OrderTicket(ReviewedPanel):
     def _checked_order(self) -> Any:
         """Return the order if it may be signed now. Raises as `submit` does."""
         if self.status == UNKNOWN:
-            message = "the outcome of the last order is unknown; ask the venue first, or it may be placed twice"
+            message = "the outcome of the last order is unknown. Ask the venue first, or it may be placed twice"
             raise LimitReached(message, limit="unknown outcome")
         super()._check_review()
         validation = self._validate()

@@ -154,7 +154,7 @@ class Blotter(PositionPanel):
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
         shown = size_text(row)
         if size is not None and size != shown:
-            message = f"the position in {symbol} is {shown} now, not {size}; check it and try again"
+            message = f"the position in {symbol} is {shown} now, not {size}. Check it and try again"
             raise InputError(message, field="size", value=size)
         hedge = row["position_mode"] == "HEDGE"
         orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
@@ -228,7 +228,7 @@ class Blotter(PositionPanel):
 
     def _sign_and_send(self, request: Any, notice: str) -> Receipt:
         if self.lock:
-            raise LimitReached(f"locked: {self.lock}; nothing was signed", limit="stale")
+            raise LimitReached(f"nothing was signed, because the panel is locked: {self.lock}", limit="stale")
         prepared = self._session.intents.prepare(request)
         receipt = self._session.intents.send(prepared, confirmed=True)
         self.notice, self.problem = notice, ""
@@ -280,9 +280,18 @@ class Blotter(PositionPanel):
         histories: dict[str, list[Any]] = {"fills": [], "events": [], "funding": []}
         name, make, count = _HISTORIES[self.history]
         latest = self._shown(self._histories[self.history].rows())
-        if name == "fills":  # the feed as published leaves out what a fill has realised
-            found = self._watch.results
-            latest = [{**one, "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"])} for one in latest]
+        if name == "fills":  # the feed as published leaves out what a fill has realised, and the type of earlier ones
+            latest, found = latest[-count:], self._watch.results
+            unknown = any(one["type"] is None for one in latest)
+            types = {one["order_id"]: one["type"] for one in self._histories["orders"].rows()} if unknown else {}
+            latest = [
+                {
+                    **one,
+                    "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"]),
+                    "type": one["type"] or types.get(one["order_id"]),
+                }
+                for one in latest
+            ]
         # With its place in the history, which is part of its id.
         histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
@@ -329,7 +338,7 @@ class Blotter(PositionPanel):
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
         held = ", ".join(f"{size_text(one)} {one['symbol']}" for one in positions) or "no positions"
-        return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
+        return (f"{self._subject}: {held}, {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
 
     def _snapshot(self) -> str:
         positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}
@@ -424,7 +433,7 @@ def fill_row(_: int, row: Row) -> dict[str, Any]:
         "time": f"{row['time']:%m-%d %H:%M:%S}",
         "symbol": row["symbol"],
         "side": side_text(row["side"]),
-        "kind": kind_text(row["type"]),
+        "kind": kind_text(row["type"]) or MISSING,
         "price": grouped(row["price"]),
         "quantity": trimmed(row["quantity"]),
         "fee": money(fee, 4),

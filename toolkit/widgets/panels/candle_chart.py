@@ -272,7 +272,7 @@ def make_study(text: str) -> Any:
     name, _, window = text.partition(" ")
     if name not in STUDIES or not window.isdecimal() or not 1 < int(window) <= 1000:
         known = ", ".join(STUDIES)
-        words = f"indicator {text!r} is not known; use one of {known} with a window of 2 to 1000, such as 'SMA 20'"
+        words = f"indicator {text!r} is not known. Use one of {known} with a window of 2 to 1000, such as 'SMA 20'"
         raise InputError(words, field="indicators", rule="known", value=text, nearest=("SMA 20", "EMA 20", "RSI 14"))
     return getattr(indicators, name)(int(window))
 

@@ -119,7 +119,7 @@ class Leaderboard(Panel):
     def _lines(self) -> Iterable[str]:
         rows = self.view["rows"]
         first = ", ".join(f"{one['name']} {one['return']}" for one in rows[:3])
-        return (f"{len(rows)} students; {first}",)
+        return (f"{len(rows)} students: {first}",)
 
     def _snapshot(self) -> str:
         columns = {"rank": "", "name": "", "equity": "equity USDC", "return": "", "drawdown": ""}
