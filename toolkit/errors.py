@@ -349,5 +349,5 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
 
 
 def capital(text: str) -> str:
-    """Return advice as a sentence of its own, after that which says what is wrong: with a capital."""
+    """Return advice, the `text`, as a sentence with a capital, after the one that says what is wrong."""
     return text[:1].upper() + text[1:]
