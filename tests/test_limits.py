@@ -52,7 +52,7 @@ def test_an_order_passes_up_to_exactly_each_limit(
     books = {BTC: held(side, 10, hedge, covers=covers), ETH: held(side, 1_000, hedge, covers=covers)}
     resting = {BTC: [(orders.order(BTC, side, "0.03", price="1000"), 0.01)]}  # of which 0.02 is left
     check(limits, orders.order(BTC, side, passes), books, **resting)
-    with pytest.raises(LimitReached, match=rf"{side} BTCUSDC .*; at most {passes} passes") as caught:
+    with pytest.raises(LimitReached, match=rf"{side} BTCUSDC .*. At most {passes} passes") as caught:
         check(limits, orders.order(BTC, side, Decimal(passes) + STEP), books, **resting)
     assert caught.value.limit == limit
     reduces = orders.order(BTC, "SELL" if side == "BUY" else "BUY", "0.010", reduce_only=True)
@@ -94,7 +94,7 @@ def test_only_orders_within_the_limit_go_out_in_any_minute() -> None:
             limits.check_rate(sent, now, many)
         assert caught.value.limit == "max_orders_per_minute"
         if many > most:
-            assert "at most 5 together pass" in str(caught.value)
+            assert "At most 5 together pass" in str(caught.value)
             continue
         seconds = int(str(caught.value).rpartition(" in ")[2].removesuffix(" s"))
         limits.check_rate(deque(sent), now + seconds * 1_000, many)

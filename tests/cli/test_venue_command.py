@@ -129,7 +129,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
         (["--port", "0", "--accounts", "1001"], "accounts must be 0 to 1000"),
         (["--port", "0", "--balance", "0.0000001"], "at most 6 decimals"),
         (["--port", "0", "--mnemonic", "abandon ability"], "the mnemonic (2 words) is not valid"),
-        (["--port", "0", "--mnemonic", "random"], "give --keys-file FILE or --print-keys"),
+        (["--port", "0", "--mnemonic", "random"], "Give --keys-file FILE or --print-keys"),
         (["--port", "0", "--connections-per-ip", "0"], "must be 1 or more"),
         (["--port", "0", "--start", "noon"], "start 'noon' is not a time"),
         (["--port", "0", "--fault", "explode"], "is none of refuse"),

@@ -300,8 +300,8 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
     [
         ("-5000", VenueError, "fund: amount -5000 must be above 0"),
         ("0", VenueError, "amount 0 must be above 0"),
-        ("abc", InputError, "amount 'abc' is not an exact amount; give text such as"),
-        ("NaN", InputError, "amount 'NaN' is not an exact amount; give a finite number"),
+        ("abc", InputError, "amount 'abc' is not an exact amount. Give text such as"),
+        ("NaN", InputError, "amount 'NaN' is not an exact amount. Give a finite number"),
         (1.1, InputError, "amount is the float 1.1, and a float is not exact. Give the text '1.1'"),
         ("0.0000001", VenueError, "finer than 0.000001 USDC"),
         ("1.0000000000000000000000000000000001", VenueError, "finer than 0.000001 USDC"),

@@ -88,7 +88,7 @@ def test_fok_does_not_count_the_orders_of_its_own_account(floor: Floor) -> None:
 def test_post_only_that_would_match_is_rejected_with_the_price_that_would_not(floor: Floor) -> None:
     floor.order(BOB, "SELL 0.002 at 60001.0")
     words = floor.refused(ADA, "BUY 0.001 at 60001.0 POST_ONLY")
-    assert words == "POST_ONLY at 60001.0 would match the best ask 60001.0; nearest 60000.9"
+    assert words == "POST_ONLY at 60001.0 would match the best ask 60001.0. The nearest is 60000.9"
     assert floor.status(floor.core.state.last_order) == "REJECTED"
     order = floor.order(ADA, "BUY 0.001 at 60000.9 POST_ONLY")
     assert floor.status(order.id) == "NEW"
@@ -127,17 +127,17 @@ def test_a_market_order_must_be_ioc_or_fok(floor: Floor) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("BUY 0.01 at 60000.05", "price 60000.05 is not a multiple of tickSize 0.1; nearest 60000.0 or 60000.1"),
-        ("BUY 0.0015 at 60000", "quantity 0.0015 is not a multiple of stepSize 0.001; nearest 0.001 or 0.002"),
+        ("BUY 0.01 at 60000.05", "price 60000.05 is not a multiple of tickSize 0.1. The nearest is 60000.0 or 60000.1"),
+        ("BUY 0.0015 at 60000", "quantity 0.0015 is not a multiple of stepSize 0.001. The nearest is 0.001 or 0.002"),
         (
             "BUY 0.001 at 9999.9",
-            "order value 9.9999 (0.001 at 9999.9) is below minOrderValue 10; nearest quantity 0.002",
+            "order value 9.9999 (0.001 at 9999.9) is below minOrderValue 10. The nearest quantity is 0.002",
         ),
-        ("BUY 0.01 at 5999.9", "price 5999.9 is below 10 % of the mark price 60000.0; nearest 6000.0"),
-        ("SELL 0.01 at 999999.1", "price 999999.1 is above 999999; nearest 999999.0"),
-        ("BUY 1000.001 at 60000", "quantity 1000.001 is above maxOrderQty 1000.000; nearest 1000.000"),
-        ("BUY 0.01 slip 0.051", "slippagePct 0.051 is above maxSlippagePct 0.05; nearest 0.05"),
-        ("BUY 0.01 slip 0", "slippagePct 0 is not above 0; nearest 0.05"),
+        ("BUY 0.01 at 5999.9", "price 5999.9 is below 10 % of the mark price 60000.0. The nearest is 6000.0"),
+        ("SELL 0.01 at 999999.1", "price 999999.1 is above 999999. The nearest is 999999.0"),
+        ("BUY 1000.001 at 60000", "quantity 1000.001 is above maxOrderQty 1000.000. The nearest is 1000.000"),
+        ("BUY 0.01 slip 0.051", "slippagePct 0.051 is above maxSlippagePct 0.05. The nearest is 0.05"),
+        ("BUY 0.01 slip 0", "slippagePct 0 is not above 0. The nearest is 0.05"),
     ],
 )
 def test_each_limit_of_the_product_is_told_with_what_would_pass(floor: Floor, text: str, words: str) -> None:
@@ -163,7 +163,10 @@ def test_the_limits_themselves_pass(text: str) -> None:
             {"reduceOnlyOption": "TP_FROM_POSITION", "triggerPx": "9" * 39},
             f"trigger price {'9' * 39} is above 999999",
         ),
-        ({"ordPx": "9" * 37 + ".05"}, f"is not a multiple of tickSize 0.1; nearest {'9' * 37}.0 or {'9' * 37}.1"),
+        (
+            {"ordPx": "9" * 37 + ".05"},
+            f"not a multiple of tickSize 0.1. The nearest is {'9' * 37}.0 or {'9' * 37}.1",
+        ),
     ],
 )
 def test_a_refused_number_of_any_size_leaves_a_state_that_can_be_kept(
@@ -234,8 +237,8 @@ def test_each_item_of_a_batch_has_its_own_outcome(floor: Floor) -> None:
     assert [result["clOrdId"] for result in results] == ["1", "2", "1"]
     assert [result["txCode"] == 0 for result in results] == [True, False, False]
     assert answer.message == (
-        "2 of 3 orders refused: orders[1]: price 59000.05 is not a multiple of tickSize 0.1;"
-        f" nearest 59000.0 or 59000.1; orders[2]: clOrdId 1 is in use by the open order {results[0]['ordId']}"
+        "2 of 3 orders refused: orders[1]: price 59000.05 is not a multiple of tickSize 0.1. "
+        f"The nearest is 59000.0 or 59000.1; orders[2]: clOrdId 1 is in use by the open order {results[0]['ordId']}"
     )
     assert floor.status(int(results[0]["ordId"])) == "NEW", "the accepted one stands"
     assert floor.status(int(results[1]["ordId"])) == "REJECTED"
@@ -360,7 +363,7 @@ def test_a_reduce_only_order_is_not_replaced_by_a_part_below_the_smallest_value(
     for text in ("SELL 0.003 at 3100.00 REDUCE_ONLY", "SELL 0.003 at 3101.00 REDUCE_ONLY"):
         answer = floor.replace(ADA, order.id, text, symbolCode=2)
         assert answer.code == 40230
-        assert "is below minOrderValue 10; nearest quantity 0.004, or the whole position" in answer.message
+        assert "is below minOrderValue 10. The nearest quantity is 0.004, or the whole position" in answer.message
         assert (order.price, order.quantity, order.leaves) == (310_000, 10, 10)
     assert floor.replace(ADA, order.id, "SELL 0.004 at 3100.00 REDUCE_ONLY", symbolCode=2).code == 0
 
@@ -441,7 +444,8 @@ def test_reduce_only_below_the_minimum_value_must_close_the_whole_rest(floor: Fl
     floor.mark("9000.0")
     words = floor.refused(ADA, "SELL 0.001 at 9000.0 REDUCE_ONLY")
     assert words == (
-        "order value 9 (0.001 at 9000.0) is below minOrderValue 10; nearest quantity 0.002, or the whole position"
+        "order value 9 (0.001 at 9000.0) is below minOrderValue 10. "
+        "The nearest quantity is 0.002, or the whole position"
     )
     assert floor.position(ADA).sell_reducing == 0
     floor.mark("4000.0")
@@ -586,7 +590,7 @@ def test_the_rest_of_a_replaced_order_must_have_the_smallest_value(floor: Floor,
     order = floor.order(ADA, "BUY 0.004 at 9000")
     floor.order(BOB, "SELL 0.002 at 9000")
     assert order.filled == 2
-    words = "is below minOrderValue 10; nearest quantity 0.004"
+    words = "is below minOrderValue 10. The nearest quantity is 0.004"
     assert words in floor.replace(ADA, order.id, f"BUY 0.003 at {price}").message
     assert (order.quantity, order.leaves, order.price) == (4, 2, 90_000)
     assert floor.replace(ADA, order.id, "BUY 0.004 at 8999.9").code == 0

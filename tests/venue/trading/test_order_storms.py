@@ -51,7 +51,7 @@ def test_storms_reach_every_rule() -> None:
         "nothing more to take",
         "would match",
         "there is no",
-        "is met already",
+        "is already reached",
         "margin",
     ):
         assert words in told, f"no storm reached: {words}"

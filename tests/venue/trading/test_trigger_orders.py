@@ -92,7 +92,7 @@ def test_a_trigger_that_is_met_already_is_rejected(floor: Floor, text: str, word
             "SELL 0.001 when 61000",
             "triggerPx and tpslTriggerType need reduceOnly TP_FROM_POSITION or SL_FROM_POSI",
         ),
-        (ADA, "SELL 0 at 61000", "quantity 0 is not above 0; nearest 0.001"),
+        (ADA, "SELL 0 at 61000", "quantity 0 is not above 0. The nearest is 0.001"),
         (ADA, "SELL 0.001 STOP_MARKET when 59000", "ordType STOP_MARKET is for builder orders"),
         (ADA, "SELL 0 SL when 59000.05", "trigger price 59000.05 is not a multiple of tickSize 0.1"),
         (
@@ -602,8 +602,11 @@ FAR = "BUY 0.010 at 50000.0"
     [
         ("SELL 0 TP when 55000", ""),
         ("SELL 0 SL when 49000", ""),
-        ("SELL 0 TP when 50000", "is met already: a take profit that sells triggers at the main order's price ≥ 50000"),
-        ("SELL 0 SL when 55000", "is met already: a stop that sells triggers at the main order's price ≤ 55000"),
+        (
+            "SELL 0 TP when 50000",
+            "already reached: a take profit that sells triggers at the main order's price ≥ 50000",
+        ),
+        ("SELL 0 SL when 55000", "is already reached: a stop that sells triggers at the main order's price ≤ 55000"),
     ],
 )
 def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
@@ -622,7 +625,7 @@ def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
 def test_an_armed_exit_is_held_against_the_present_price_when_it_is_replaced(floor: Floor) -> None:
     _, take, _ = bracket(floor, MAIN, TAKE, STOP)
     floor.order(BOB, "SELL 0.004 at 59900.0")
-    words = "is met already: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
+    words = "is already reached: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
     assert words in floor.replace(CYD, take, "SELL 0.010 TP when 59900").message
 
 
@@ -703,7 +706,7 @@ def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
     main = item("BUY 0.002 GTC when 61000", "reduceOnly") | {"ordType": "STOP_MARKET"}
     first = exit if way == "together" else f"{exit[:2]} when {65_000 if exit[0] == 'T' else 57_000}"
     items = [main, *([item(f"SELL 0.002 {first}", "reduceOnly")] if way != "later" else [])]
-    words = "is met already: a take profit that sells triggers at the main order's price" if met else ""
+    words = "is already reached: a take profit that sells triggers at the main order's price" if met else ""
     if way == "together" and met:
         with pytest.raises(Refused, match=words):
             place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": items})

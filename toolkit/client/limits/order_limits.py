@@ -80,7 +80,7 @@ class OrderLimits:
     def check_running(self, what: str) -> None:
         """Raise LimitReached while the kill switch is on."""
         if reason := self.stopped:
-            text = f"{what} is refused, because trading was stopped: {reason}; orders that only reduce pass, and "
+            text = f"{what} is refused, because trading was stopped: {reason}. Orders that only reduce pass, and "
             raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
 
     def record(self, intent: Intent) -> Flow[None]:
@@ -180,7 +180,7 @@ class OrderLimits:
                 rest([order])
         except LimitReached as error:
             if unknown := sum(one.state is IntentState.UNKNOWN for one in intents):
-                text = f"{error}; requests of unknown outcome count too ({unknown}), session.resolve() settles them"
+                text = f"{error}. Requests of unknown outcome count too ({unknown}). session.resolve() settles them"
                 raise LimitReached(text, limit=error.limit) from None
             raise
 

@@ -98,7 +98,7 @@ class LimitFlows(SessionPart):
         Raises InputError without a reason.
         """
         if not isinstance(reason, str) or not reason.strip():
-            raise InputError(f'reason is {reason!r}; say why, such as "lost the feed"', field="reason", rule="a text")
+            raise InputError(f'reason is {reason!r}. Say why, such as "lost the feed"', field="reason", rule="a text")
         self._session._limits.switch(reason)
         found: pd.DataFrame = yield from Stop(self._session, False, None).run()
         return found
@@ -145,7 +145,7 @@ class Stop:
             yield from self._tried("position", self._close(owner))
         for intent in self._requests():
             message = intent.message or f"{intent.action} is {intent.state}"
-            self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}; session.resolve() settles it")
+            self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}. session.resolve() settles it")
         return indexed(typed(self._rows, COLUMNS), None)
 
     def _is_own(self, account: str) -> bool:

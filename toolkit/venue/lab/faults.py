@@ -354,7 +354,7 @@ class FeedFaults(ArmedFaults):
 
 
 class Faults:
-    """The faults of one venue: `requests` goes to its gateway, `feed` to its hub."""
+    """The faults of one `venue`: `requests` goes to its gateway, `feed` to its hub."""
 
     def __init__(self, venue: FaultyVenue) -> None:
         self._venue = venue
@@ -363,9 +363,9 @@ class Faults:
         self._added = 0
 
     def add(self, text: str, **settings: Any) -> Fault:
-        """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.
+        """Arm a fault and return it: `text` is its kind, see `KINDS`, and `**settings` are those of `Fault`.
 
-        The settings may be part of the text: "lose-answer action=placeOrder after=2 count=all". `delay` is a span like
+        The settings may be part of `text`: "lose-answer action=placeOrder after=2 count=all". `delay` is a span like
         "2s". Raises InputError for an unknown kind and for settings that don't go together.
         """
         kind, *words = text.split() or [""]
