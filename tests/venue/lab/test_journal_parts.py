@@ -62,6 +62,8 @@ def test_a_group_of_commands_writes_as_many_slices_of_a_dump_as_its_commands_alo
     assert (len(steps), journal.count) == (slices, count)
     journal.append([])
     assert journal.count == count
+    monkeypatch.undo()
+    assert journal._step() is False, "there is no dump to write"
 
 
 def test_nothing_is_written_after_damage_was_found(journal: Journal) -> None:
@@ -154,3 +156,11 @@ def test_the_checking_of_early_entries_goes_in_steps_and_names_a_missing_one(
         journal.check_behind(contextlib.nullcontext())
     with pytest.raises(VenueError, match=r"nothing was done: .*entry 6 is missing"):
         journal.append(commands(1))
+
+
+def test_what_an_interrupted_creation_has_left_is_no_part_of_a_new_file(tmp_path: Path) -> None:
+    for name in ("j.new", "j.new-journal", "j-journal"):
+        (tmp_path / name).write_bytes(b"left by a crash")
+    with contextlib.closing(Journal.create(tmp_path / "j", GENESIS, sync="os")) as journal:
+        assert journal.count == 0
+    assert {one.name for one in tmp_path.iterdir() if one.stat().st_size} == {"j"}

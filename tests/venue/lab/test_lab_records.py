@@ -403,6 +403,10 @@ def test_feed_faults_of_one_peer_or_channel_leave_the_others_alone(venue: LocalV
         venue.advance("1s")
         assert (len(texts(one)), len(texts(two))) == (1, 1)
         faults.clear()
+    three = feed(venue, "three")
+    with venue.host.lock:
+        three.close_locked("slow", 1008)
+    assert faults.cut(peer="three") == 0, "it is closed, though its place is not given back yet"
     assert faults.cut(peer="two") == 1
     assert (one.closed, two.closed) == (False, True)
     assert faults.cut() == 1

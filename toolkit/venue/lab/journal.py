@@ -267,7 +267,7 @@ class Journal:
             with contextlib.suppress(sqlite3.Error, TypeError):  # damage to a table's name, or to a value's type
                 rows = self._db.execute("SELECT body FROM slices WHERE dump = ? ORDER BY id", (number,))
                 parts = [bytes(memoryview(body)) for (body,) in rows]
-            if parts and journal_file.dump_hash(applied, parts) == digest:
+            if journal_file.dump_hash(applied, parts) == digest:
                 with contextlib.suppress(StoredFileError):  # a dump of another version: replay from the genesis
                     return applied, Core.load(b"".join(parts), self.path, self.fetch)
             else:

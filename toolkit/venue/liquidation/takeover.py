@@ -156,7 +156,7 @@ def pay_isolated(core: Core, group: MarginGroup) -> None:
 def settle_debt(core: Core, account: VenueAccount) -> None:
     """Pay the debt of an account without cross positions from the equity of its isolated ones, then cover the rest."""
     for position in account.positions.values():
-        if position.mode == ISOLATED and account.balance < 0:
+        if position.mode == ISOLATED:
             equity = max(0, account_margin.isolated_margin(core, position).equity)
             ledger.assign(core, account, position, -min(equity, -account.balance))
     if account.balance < 0:
