@@ -361,7 +361,7 @@ def busy() -> sqlite3.OperationalError:
     [
         (busy(), "make it writable"),
         (PermissionError("no"), "make it writable"),
-        (sqlite3.DatabaseError("malformed"), "move it away"),
+        (sqlite3.DatabaseError("malformed"), "Move it away"),
     ],
 )
 def test_a_damaged_file_is_moved_and_any_other_made_writable(

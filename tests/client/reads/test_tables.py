@@ -544,7 +544,7 @@ def test_times_are_read_in_every_usual_form(value: Any) -> None:
     ],
 )
 def test_what_is_no_time_is_named(value: Any) -> None:
-    with pytest.raises(MalformedRequest, match=r"(?s)^start .* is not a time; use milliseconds, ISO text"):
+    with pytest.raises(MalformedRequest, match=r"(?s)^start .* is not a time. Use milliseconds, ISO text"):
         moment(value, "start", 1_767_398_400_000)
 
 

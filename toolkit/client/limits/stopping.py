@@ -217,7 +217,7 @@ class Stop:
                     filled |= dict.fromkeys(left, Decimal(0)) | dict(cancelled.filled)
                 except ToolkitError as error:
                     why = str(error)
-            if attempt or left or coming:
+            if left or coming:
                 random_float: float = yield RandomFloat()
                 yield Sleep(self._delivery.retry.wait(0, 0.5 + random_float / 2))
         left = yield from self._calls.reader.open_orders(owner)

@@ -111,7 +111,7 @@ class OrderCalls:
             wallet = self._delivery.wallet
             agent = "" if wallet is None else wallet.agent or ""
             # The venue recovered our agent's address, so that key, chain and payload are right.
-            if isinstance(error, errors.SignatureRejected) and "it is no approved agent" in error.message:
+            if isinstance(error, errors.SignatureRejected) and "is no approved agent" in error.message:
                 if agent and agent.lower() in error.message.lower():
                     error.message = f"agent {agent} is not approved. session.exchange.approve_agent() approves it"
                     error.args = (f"{error.action}: {error.message} (code {error.code})",)

@@ -21,6 +21,8 @@ from .intents import OPEN, Intent, IntentState
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["AsyncReceipt", "ItemResult", "Receipt", "Unset"]
+
 
 class Unset:
     """Type of `UNSET`, the default of arguments for which None has its own meaning."""
