@@ -630,3 +630,34 @@ def test_a_history_of_no_form_is_not_known_and_says_why() -> None:
     client.read_history(fills._topic)()
     assert fills.reason.endswith("earlier records are not known: an item is not a record")
     assert fills.state == "live-unsequenced"
+
+
+def test_waits_are_cut_into_slices_that_an_interrupt_can_end(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, waits = feed.log(), list[float]()
+    feed.shell.manual = False
+
+    def arrive(timeout: float) -> bool:
+        waits.append(timeout)
+        feed.trades(len(waits), len(waits))
+        return True
+
+    monkeypatch.setattr(feed.client.condition, "wait", arrive)
+    going = iter(log)
+    assert next(going).price == Decimal("1.5")
+    assert next(going).price == Decimal("2.5")
+    assert waits == [0.1, 0.1]
+    log.wait(2, timeout=60)
+    assert waits[2:] == [0.1, 0.1]
+    log.wait(timeout=0.05)
+    assert 0 < waits[4] <= 0.05
+
+
+def test_a_wait_without_time_looks_once(feed: Feed) -> None:
+    log = feed.log()
+    feed.trades(1, 1)
+    feed.trades(2, 2, later=True)
+    feed.trades(3, 3, later=True)
+    log.wait(1, timeout=0)
+    assert log.sequence == 3
+    with pytest.raises(StaleData, match=r"no update came within 0 s\. It is live$"):
+        log.wait(timeout=0)
