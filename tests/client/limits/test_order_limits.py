@@ -285,7 +285,7 @@ def test_a_limit_of_an_unknown_product_is_no_limit_that_is_ignored(venue: LocalV
 
 
 def test_limits_of_another_type_are_refused() -> None:
-    with pytest.raises(InputError, match=r"limits is .* give toolkit\.Limits"):
+    with pytest.raises(InputError, match=r"limits is .*\. Give toolkit\.Limits"):
         toolkit.connect(limits={"max_notional": 5})  # type: ignore[arg-type]
 
 
@@ -318,7 +318,7 @@ def test_the_positions_of_a_vault_are_its_own(venue: LocalVenue) -> None:
         with pytest.raises(LimitReached, match=r"to 0\.060. The limit is 0\.05. At most 0\.050 passes"):
             s.buy(BTC, "0.06", vault_address=vault)
         assert s.buy(BTC, "0.04", vault_address=vault)
-        with pytest.raises(LimitReached, match=r"at most 0\.010 passes"):
+        with pytest.raises(LimitReached, match=r"At most 0\.010 passes"):
             s.buy(BTC, "0.02", vault_address=vault)
         found = s.stop_all(flatten=True, vault_address=vault)
         assert found["quantity"].tolist() == [0.04]
