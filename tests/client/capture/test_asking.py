@@ -238,3 +238,21 @@ def test_an_answer_and_a_message_differ_as_a_whole_in_these_words() -> None:
         ("type", "in 1 of 3 messages"),
         ("blockHeight", "missing in 1 of 3 rows"),
     ]
+
+
+def test_margin_tiers_and_currencies_of_the_product_list_are_compared_too() -> None:
+    data = {
+        "perpProducts": [],
+        "marginTables": [{"tableId": 1, "riskLimitVo": [{"minimumValue": 5}]}],
+        "currencies": [],
+    }
+    found, _ = compare_answer(ENDPOINTS["products"], 200, {"code": 0, "message": "", "data": data})
+    where = f"{ENDPOINTS['products'].path} marginTables"
+    assert {one.where for one in found} == {where}
+    assert "5 (1 of 1 values)" in {one.found for one in found}
+
+
+@pytest.mark.parametrize(("rows", "count"), [({"s": 7}, 1), ([{"s": 7}, {"s": 8}], 2), (None, 0)])
+def test_a_record_in_the_place_of_a_list_is_compared_as_its_only_row(rows: Any, count: int) -> None:
+    found = compare_messages(wire.CHANNELS["allTickers"], [{"tickers": rows}])
+    assert [one.found for one in found if one.field == "s"] == [f"7 ({count} of {count} values)"] * bool(count)

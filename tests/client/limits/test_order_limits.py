@@ -285,7 +285,7 @@ def test_a_limit_of_an_unknown_product_is_no_limit_that_is_ignored(venue: LocalV
 
 
 def test_limits_of_another_type_are_refused() -> None:
-    with pytest.raises(InputError, match=r"limits is .* Give toolkit\.Limits"):
+    with pytest.raises(InputError, match=r"limits is .*\. Give toolkit\.Limits"):
         toolkit.connect(limits={"max_notional": 5})  # type: ignore[arg-type]
 
 

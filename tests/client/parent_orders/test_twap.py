@@ -325,7 +325,7 @@ def test_a_first_child_without_an_expiry_counts_as_long_as_one_with_the_usual_on
     first = session.intents.prepare(orders.buy("BTCUSDC", "0.01"), expiry_after=None)
     [child] = session.parent_orders.start_twap(made, first).plan.children
     assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
-    with pytest.raises(InputError, match=r"first is None\W .*intents\.prepare"):
+    with pytest.raises(InputError, match=r"first is None\. .*intents\.prepare"):
         session.parent_orders.start_twap(made, None)  # type: ignore[arg-type]
 
 

@@ -445,3 +445,21 @@ def test_a_value_of_a_query_is_text_by_its_kind() -> None:
     with pytest.raises(MalformedRequest) as caught:
         query_text(size, (size.high or 0) + 1)
     assert (caught.value.field, caught.value.value) == ("page_size", (size.high or 0) + 1)
+
+
+@pytest.mark.parametrize(("size", "again"), [(3, {}), (2, {"order_states": 1})])
+@pytest.mark.parametrize("name", ["order_states", "fills"])
+def test_rows_that_change_are_read_again_only_where_there_was_more_than_a_page(
+    name: str, size: int, again: dict[str, int]
+) -> None:
+    record = ENDPOINTS[name].record
+    rows = [{record.identity[0]: str(at), record.time: NOW + at} for at in (3, 2, 1)]
+
+    def answer(query: dict[str, str]) -> dict[str, Any]:
+        begin, end = int(query.get("startTime", 0)), int(query.get("endTime", MAX_TIME))
+        inside = [row for row in rows if begin <= row[record.time] <= end]
+        return {"total": len(inside), "items": inside[:size]}
+
+    fetch, asked = paged(answer)
+    run(PagedRead(ENDPOINTS[name], ()), fetch)
+    assert sum(one.get("startTime") == str(NOW + 3) for one in asked) == again.get(name, 0)

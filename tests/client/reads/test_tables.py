@@ -24,7 +24,7 @@ import toolkit
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
 from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.client.io.transport import Retry
-from toolkit.client.reads import candle_reads
+from toolkit.client.reads import candle_reads, table_flows
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import seconds
 from toolkit.client.reads.reading import Reader
@@ -586,3 +586,45 @@ def test_a_number_of_candles_in_the_place_of_a_time_is_refused(session: Session,
 def test_a_window_the_wrong_way_round_is_refused(session: Session) -> None:
     with pytest.raises(InputError, match="is after end"):
         session.klines("BTCUSDC", "1h", "2026-01-01", "2025-01-01")
+
+
+def test_a_start_after_the_end_or_after_now_names_both(session: Session, venue: LocalVenue) -> None:
+    with pytest.raises(InputError, match=r"^start 2026-03-01 is after end 2026-02-01$"):
+        session.klines("BTCUSDC", "1m", "2026-03-01", "2026-02-01")
+    with pytest.raises(InputError, match=r"^start 2030-01-01 is after now$") as caught:
+        session.klines("BTCUSDC", "1m", "2030-01-01")
+    assert (caught.value.field, caught.value.rule) == ("start", "order")
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "last_ms", "limit", "expected", "warned"),
+    [
+        (None, None, None, [1_000, 2_000, 3_000], False),
+        (1_000, 2_000, None, [1_000, 2_000], False),
+        (1_001, 2_999, None, [2_000], False),
+        (999, 3_000, 2, [2_000, 3_000], True),
+        (None, 0, None, [], False),
+    ],
+)
+def test_trades_are_those_in_the_window_and_the_newest_of_them(
+    first_ms: int | None, last_ms: int | None, limit: int | None, expected: list[int], warned: bool
+) -> None:
+    trades = pd.DataFrame({"time": pd.to_datetime([1_000, 2_000, 3_000], unit="ms", utc=True).astype("M8[ms, UTC]")})
+    trades.attrs["subject"] = "trades.BTCUSDC"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = table_flows._within(trades, first_ms, last_ms, limit)
+    assert [round(one.timestamp() * 1000) for one in found["time"]] == expected
+    assert list(found.index) == list(range(len(expected)))
+    said = (
+        "trades.BTCUSDC: the trades that the feed sent begin at 1970-01-01 00:00:01 UTC, so earlier ones may be missing"
+        ". Keep session.stream.trades(symbol) open, or record them"
+    )
+    assert [str(one.message) for one in caught] == [said] * warned
+
+
+def test_a_start_before_a_feed_without_trades_is_said() -> None:
+    trades = pd.DataFrame({"time": pd.to_datetime([], utc=True).astype("M8[ms, UTC]")})
+    trades.attrs["subject"] = "trades.BTCUSDC"
+    with pytest.warns(DataWarning, match="that the feed sent are none, so earlier ones may be missing"):
+        assert table_flows._within(trades, 5, None, None).empty

@@ -21,7 +21,7 @@ from toolkit.client.stream.live import Live
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.stream import AsyncLive
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import BadAnswer, DataWarning, FeedError, StaleData
+from toolkit.errors import BadAnswer, DataWarning, FeedError, StaleData, SubscriptionRefused
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
 
@@ -525,3 +525,139 @@ def test_a_representation_has_all_that_is_wrong(feed: Feed) -> None:
         ": 3 rows>"
     )
     assert isinstance(log, Live)
+
+
+def test_a_first_snapshot_is_a_change_of_the_state_and_so_is_each_step_of_a_break(feed: Feed) -> None:
+    ticker, states = feed.ticker(), list[str]()
+    feed.shell.pump()
+    ticker.on_state(lambda live: states.append(live._topic.state))
+    feed.price(1, "10")
+    feed.price(2, "11")
+    assert states == ["live"]
+    feed.client.protocol.lost(1_000, "reset")
+    feed.shell.wake()
+    feed.shell.pump()
+    assert states == ["live", "subscribing", "subscribing"], "for the loss and for the new connection"
+
+
+def test_an_iteration_over_a_value_has_one_turn_for_all_that_came_and_waits_for_the_next(feed: Feed) -> None:
+    ticker = feed.ticker()
+    going = iter(ticker)
+    feed.price(1, "10")
+    feed.price(2, "11")
+    assert [one["last"] for one in going] == [11]
+    feed.shell.manual = False
+    seen: list[Any] = []
+    ready = threading.Event()
+
+    def watch() -> None:
+        for one in log:
+            seen.append(one.price)
+            ready.set()
+
+    log = feed.log()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    while not log._backlogs:
+        assert watcher.is_alive()
+    feed.trades(1, 1)
+    assert ready.wait(10)
+    feed.trades(2, 2, 3)
+    log.close()
+    watcher.join(10)
+    assert not watcher.is_alive()
+    assert seen[0] == Decimal("1.5")
+    assert seen == [Decimal(f"{at}.5") for at in (1, 2, 3)][: len(seen)]
+    feed.shell.reads = True
+    with pytest.raises(FeedError, match="a callback can't wait for the feed"):
+        next(iter(feed.log()))
+
+
+def test_a_refused_object_waits_for_nothing(feed: Feed) -> None:
+    log = feed.log()
+    feed.shell.waiting.append(wire.refusal("subscribe", 40003, "not listed", log.subject))
+    feed.shell.pump()
+    for use in (log.wait, log.frame, log.assert_healthy, lambda: list(log)):
+        with pytest.raises(SubscriptionRefused, match="not listed"):
+            use()
+    assert log._ended()
+    assert not feed.client.protocol.topics[log.subject].is_live
+
+
+def test_what_is_read_by_key_waits_for_the_first_data_and_says_that_none_came(feed: Feed) -> None:
+    for one, key in ((feed.ticker(), "last"), (feed.open(LiveTable, "allTickers", {}), "S1")):
+        with pytest.raises(StaleData, match="no update came"):
+            one[key]
+
+
+def test_a_log_reads_its_newest_rows_from_that_end(feed: Feed) -> None:
+    log = feed.log()
+    feed.trades(1, 1, 2, 3)
+    assert [one["transactionTime"] for one in log._raw(2)] == [2, 3]
+    assert len(log._raw()) == 3
+
+
+def test_observers_are_given_every_event_before_the_callbacks(feed: Feed) -> None:
+    log, seen = feed.log(), list[str]()
+    feed.client.observe = lambda event: seen.append(f"observed {event.kind}")
+    log.on_update(lambda update: seen.append(f"called {update.kind}"))
+    assert feed.client.dispatch() is False
+    feed.trades(1, 1)
+    assert seen == ["observed state", "observed incremental", "called incremental"]
+    feed.client.protocol.lost(1_000, "reset")
+    assert feed.client.dispatch() is True
+    assert seen[3:] == ["observed state"]
+
+
+def test_a_history_without_an_info_api_is_not_known(feed: Feed) -> None:
+    fills = feed.open(LiveLog, "userFilled", {"userAddress": USER})
+    assert not feed.client.protocol.fills_history
+    feed.shell.waiting.append(wire.acknowledgement("subscribe", fills.subject))
+    assert fills.state == "live-unsequenced"
+    assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
+    feed.client.read_history(fills._topic)()
+    assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
+
+
+def test_a_history_of_no_form_is_not_known_and_says_why() -> None:
+    client = FeedClient(FeedProtocol(Settings(rate=None)), lambda _: {"userFills": 7})
+    client.shell = shell = Quiet(client)
+    assert client.protocol.fills_history
+    fills = LiveLog(client, wire.CHANNELS["userFilled"], {"userAddress": USER})
+    shell.waiting.append(wire.acknowledgement("subscribe", fills.subject))
+    shell.pump()
+    assert client.take_fills() == [fills._topic]
+    client.read_history(fills._topic)()
+    assert fills.reason.endswith("earlier records are not known: an item is not a record")
+    assert fills.state == "live-unsequenced"
+
+
+def test_waits_are_cut_into_slices_that_an_interrupt_can_end(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, waits = feed.log(), list[float]()
+    feed.shell.manual = False
+
+    def arrive(timeout: float) -> bool:
+        waits.append(timeout)
+        feed.trades(len(waits), len(waits))
+        return True
+
+    monkeypatch.setattr(feed.client.condition, "wait", arrive)
+    going = iter(log)
+    assert next(going).price == Decimal("1.5")
+    assert next(going).price == Decimal("2.5")
+    assert waits == [0.1, 0.1]
+    log.wait(2, timeout=60)
+    assert waits[2:] == [0.1, 0.1]
+    log.wait(timeout=0.05)
+    assert 0 < waits[4] <= 0.05
+
+
+def test_a_wait_without_time_looks_once(feed: Feed) -> None:
+    log = feed.log()
+    feed.trades(1, 1)
+    feed.trades(2, 2, later=True)
+    feed.trades(3, 3, later=True)
+    log.wait(1, timeout=0)
+    assert log.sequence == 3
+    with pytest.raises(StaleData, match=r"no update came within 0 s\. It is live$"):
+        log.wait(timeout=0)

@@ -87,7 +87,7 @@ def frame(
     if endpoint.record is KLINE and not exact:
         fast = [part for part in map(decode_page, pages) if part is not None]
         if len(fast) == len(pages):
-            candles = fast[0] if len(fast) == 1 else pd.concat(fast, ignore_index=True)
+            candles = joined(fast)
             candles.attrs["raw"] = InfoAnswer(pages)
             return candles
     rows: list[Any] = []

@@ -86,7 +86,7 @@ class PagedRead:
             time_ms = int(row.get(self.endpoint.record.time) or 0)
         except (TypeError, ValueError, OverflowError):
             return 0
-        return time_ms if 0 <= time_ms <= MAX_TIME else 0
+        return max(0, time_ms) if time_ms <= MAX_TIME else 0
 
     def _times_ms(self, rows: Iterable[Mapping[str, Any]]) -> list[int]:
         """Return the times that can be read."""

@@ -55,8 +55,7 @@ class LocalBookSide:
         sign, price_keys, levels, keys = self._sign, self._price_keys, self._levels, self.keys
         for px, qty in changes:
             key = sign * price_keys[px]
-            # The two common spellings are tested first; the full checks are several times slower.
-            if qty == "0" or _is_zero(qty):
+            if _is_zero(qty):
                 if levels.pop(key, None) is not None:
                     del keys[bisect_left(keys, key)]
             elif _is_plain(qty):

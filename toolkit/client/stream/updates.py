@@ -160,12 +160,8 @@ class TopicUpdates:
         """Note that rows were left out, and read elsewhere what they may have said, at most once in `answer_ms`."""
         topic.sequence = sequence or 0
         # The other records of a list remain true while the one that is missing is asked for.
-        if (
-            topic.is_live
-            and topic.has_snapshots
-            and topic.channel.style in ("append", "keyed")
-            and not topic.channel.opens_with_snapshot
-        ):
+        is_list = topic.channel.style in ("append", "keyed") and not topic.channel.opens_with_snapshot
+        if topic.is_live and topic.has_snapshots and is_list:
             self._resync(topic, now_ms, topic.data.fault, quietly=True)
         else:
             self._repair(topic, now_ms, topic.data.fault)

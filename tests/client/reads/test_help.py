@@ -1,0 +1,97 @@
+"""The signature and the help of queries, whole, as the declarations make them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from toolkit.client.reads.info import Info
+
+FILLS = """\
+Fills of an account, as a DataFrame.
+
+account: account to read (default: the session's account)
+symbol: only this product (symbol or code)
+order_id: only fills of this order (a whole number from 0)
+exec_id: only this execution (a whole number from 0)
+side: only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE)
+role: only fills as maker or as taker (one of MAKER, TAKER)
+page: page number, from 1 (a whole number from 1 to 1000000000, default: 1)
+page_size: rows on a page (a whole number from 1 to 500, default: 20)
+start: rows at or after this time (Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday', UTC \
+without a zone)
+end: rows up to and including this time (Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday', UTC \
+without a zone)
+exact: True gives Decimal (default: False, float64)
+index: column that becomes the index (default: none)
+progress: True shows a bar, False none (default: when the read takes long)
+
+Rows: all, oldest first. With `page` or `page_size` one page, newest first. Columns (dtype; unit):
+    id (string): id of the record
+    time (datetime64[ms, UTC]; UTC): time of the fill
+"""
+KLINES_LAST = """\
+The latest candles of a product, as a DataFrame.
+
+symbol: product to read (symbol or code)
+interval: length of a candle in seconds ('1m', '4h', '1d' or a timedelta)
+limit: most candles to return (a whole number from 1 to 1000, default: 100)
+exact: True gives Decimal (default: False, float64)
+index: column that becomes the index (default: none)
+
+Rows: newest first. Columns (dtype; unit):
+    time (datetime64[ms, UTC]; UTC): start of the candle
+    open (float64; USDC): price of the first trade
+"""
+TIME = "int | float | str | date | datetime | timedelta | None"
+SIDE = 'Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None'
+
+
+@pytest.mark.parametrize(("name", "begin"), [("fills", FILLS), ("klines_last", KLINES_LAST)])
+def test_the_help_of_a_query_has_each_parameter_its_rule_and_its_default(name: str, begin: str) -> None:
+    found = str(getattr(Info, name).__doc__)
+    assert found[: len(begin)] == begin
+    assert "annualised" not in found
+
+
+def test_the_help_of_funding_rates_has_the_column_that_is_derived() -> None:
+    lines = str(Info.funding_rate_history.__doc__).splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("    funding_rate ("))
+    assert lines[at + 1] == (
+        "    annualised (float64; ratio per year): the rate if every interval of 365 days settled it"
+    )
+    assert sum("annualised" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "klines_last",
+            {"symbol": ("str | int", ...), "interval": ("str | timedelta", ...), "limit": ("int", 100)}
+            | {"exact": ("bool", False), "index": ("str | None", None)},
+        ),
+        (
+            "fills",
+            {"account": ("str | None", None), "symbol": ("str | int | None", None), "order_id": ("int | None", None)}
+            | {"exec_id": ("int | None", None), "side": (SIDE, None)}
+            | {"role": ('Literal["MAKER", "TAKER"] | None', None), "page": ("int | None", None)}
+            | {"page_size": ("int | None", None), "start": (TIME, None), "end": (TIME, None)}
+            | {"exact": ("bool", False), "index": ("str | None", None), "progress": ("bool | None", None)},
+        ),
+        (
+            "referral_summary",
+            {"account": ("str | None", None), "period": ('Literal["24h", "7d", "30d", "all-time"]', "all-time")}
+            | {"start": (TIME, None), "end": (TIME, None), "exact": ("bool", False), "index": ("str | None", None)},
+        ),
+    ],
+)
+def test_a_query_takes_what_its_declaration_names(name: str, expected: dict[str, tuple[str, object]]) -> None:
+    parameters = list(inspect.signature(getattr(Info, name)).parameters.values())[1:]
+    empty = inspect.Parameter.empty
+    found = {one.name: (one.annotation, ... if one.default is empty else one.default) for one in parameters}
+    assert found == expected
+    assert [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY] == [
+        each for each, (_, default) in expected.items() if default is ...
+    ]
