@@ -191,5 +191,15 @@ ROOMS: dict[str, Room] = {
     "client/capture": Room(["toolkit/client/capture"], ["tests/client/capture"]),
 }
 
-REACHED = ("protocol", "checks", "margin", "client/orders", "venue/engine", "venue/trading", "venue/risk")
+REACHED = (
+    "protocol",
+    "checks",
+    "margin",
+    "client/orders",
+    "venue/engine",
+    "venue/trading",
+    "venue/risk",
+    "venue/feed",
+    "learn",
+)
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""
