@@ -373,7 +373,6 @@ def test_a_feed_is_read_a_piece_in_each_turn_while_reading_rests() -> None:
     async def test() -> None:
         feed, wire = await opened_feed()
         pings = frame(9, b"x" * 100) * 40
-        feed._share = Share(1e9)  # its time is tested alone
         feed.data_received(pings)
         left = []
         while feed._unread:
