@@ -44,7 +44,7 @@ class Question:
 
 
 def digest(name: str, answer: Any, step: str = "0") -> str:
-    """Return what a question keeps of an answer that is always the same: a number, a text, a bool, or several texts.
+    """Return what the question `name` keeps of an `answer` that never changes: a number, bool, text or several texts.
 
     With a `step` a number is right that rounds to the same multiple of it.
     """

@@ -341,7 +341,7 @@ def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
         assert regimes[1].regime == "usual"
         venue.control.market("calm")
         assert {sim.regime for sim in regimes.values()} == {"calm"}
-        with pytest.raises(InputError, match="market 'wild' is not known; there are calm, usual, stressed"):
+        with pytest.raises(InputError, match=r"market 'wild' is not known\. There are calm, usual, stressed"):
             venue.control.market("wild")
         again = Core.load(venue.host.core.dump())
         assert again.state_hash() == venue.control.state_hash()
