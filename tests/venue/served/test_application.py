@@ -167,7 +167,7 @@ def test_a_body_is_its_parts_up_to_the_limit(sizes: list[int], found: int | None
     if found is None:
         assert isinstance(body, Answer)
         assert body.status == 413
-        text = f"the body has {MAX_BODY + 1} bytes or more; at most {MAX_BODY} are taken"
+        text = f"the body has {MAX_BODY + 1} bytes or more. At most {MAX_BODY} are accepted"
         assert json.loads(body.body)["message"] == text
     else:
         assert body == bytes(found)
@@ -296,7 +296,7 @@ def test_a_feed_that_may_not_be_opened_is_refused_with_a_reason(
     assert closed == {"type": "websocket.close", "code": 1008, "reason": "the feed is at /ws/dex"}
     evil = feed("/ws/dex", (b"origin", b"http://evil.example"), extensions=extensions)
     found = sent(app, evil)
-    text = "Origin 'http://evil.example' may not use this venue; --allow-origin lets a page's origin in"
+    text = "Origin 'http://evil.example' may not use this venue. --allow-origin allows the origin of a page"
     if extensions:
         assert found[0] == {"type": "websocket.http.response.start", "status": 403, "headers": [JSON]}
         assert (found[1]["type"], json.loads(found[1]["body"])["message"]) == ("websocket.http.response.body", text)
