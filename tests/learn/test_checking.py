@@ -105,7 +105,7 @@ def test_texts_and_times_are_compared_as_they_are_meant(capsys: pytest.CaptureFi
 def test_no_answer_waits_and_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     for name in QUESTIONS:
         assert said(capsys, name, None) == "waits for your answer"
-    with pytest.raises(InputError, match=r"did you mean 'first-trade\.profit'"):
+    with pytest.raises(InputError, match=r"Did you mean 'first-trade\.profit'"):
         learn.check("first-trade.profits", 1)
     with pytest.raises(InputError, match="compares the answer with session"):
         learn.check("first-trade.profit", 1)
