@@ -16,7 +16,7 @@ from tests.venue.wallets import MASTER, Signer
 from toolkit.venue.api.gateway import MAX_BODY, Answer
 from toolkit.venue.engine.commands import REFUSED
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import application
+from toolkit.venue.served import application, boundary
 from toolkit.venue.served.application import LARGE, READY_MS, Application, _body, _length, _shown
 from toolkit.venue.served.boundary import Boundary, ServeSettings
 
@@ -417,3 +417,57 @@ def test_each_kind_of_request_has_its_threads_and_an_address_its_places(made: Ca
     assert (LARGE, READY_MS, application.KNOWN) == (65_536, 5_000, 4_096)
     app.stop()
     assert not any(thread.is_alive() for lane in (app._orders, app._controls) for thread in lane._threads)
+
+
+def test_a_delayed_answer_is_sent_after_its_delay_and_the_log_has_the_time_that_it_took(
+    venue: LocalVenue, made: Callable[..., Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, slept, sleep = list[str](), list[float](), asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(0)
+
+    times = iter((100.0, 100.25))
+    monkeypatch.setattr(application.time, "perf_counter", lambda: next(times))
+    venue.host.gateway.routes["/late"] = lambda incoming: Answer(200, b"", {}, delay=0.125)
+    app = made(log=lines.append)
+    monkeypatch.setattr(application.asyncio, "sleep", noted)
+    sent(app, scope("/late"))
+    assert [seconds for seconds in slept if seconds] == [0.125]
+    assert lines[0].endswith(" 250.0 ms")
+
+
+def test_a_client_of_the_feed_that_is_idle_is_closed_as_going_away(
+    venue: LocalVenue, made: Callable[..., Application]
+) -> None:
+    venue.host.feed.idle_ms = 50
+    found: list[dict[str, Any]] = []
+
+    async def run() -> None:
+        never = asyncio.Event()
+        messages = [{"type": "websocket.connect"}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop(0)
+            await never.wait()
+
+        async def send(message: Any) -> None:
+            found.append(message)
+
+        await asyncio.wait_for(made()(feed(), receive, send), 20)
+
+    asyncio.run(run())
+    assert [each["type"] for each in found] == ["websocket.accept", "websocket.close"]
+    assert found[1]["code"] == 1001
+    assert found[1]["reason"].startswith("idle: ")
+
+
+def test_a_server_has_the_documented_limits_by_default() -> None:
+    settings = ServeSettings()
+    assert (settings.hosts, settings.origins, settings.connections_per_ip, settings.log) == ((), (), None, None)
+    assert (settings.head_seconds, settings.body_seconds, settings.idle_seconds) == (10, 10, 60)
+    assert boundary.HTTP_CONNECTIONS == 64
+    assert len(settings.control_token) == 32
+    assert settings.control_token != ServeSettings().control_token
