@@ -86,6 +86,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/simulation/test_same_commands.py",
             "tests/venue/simulation/test_same_recording.py",
             "tests/venue/simulation/test_controls.py",
+            "tests/venue/simulation/test_next_change.py",
             "tests/venue/simulation/test_replay.py",
             "tests/venue/simulation/test_interventions.py",
             "tests/venue/simulation/test_one_market.py",
@@ -224,6 +225,6 @@ ROOMS: dict[str, Room] = {
 }
 
 REACHED = (
-    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream"),
+    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream", "venue/feed", "learn"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -16,7 +16,7 @@ from tests.venue.wallets import MASTER, Signer
 from toolkit.venue.api.gateway import MAX_BODY, Answer
 from toolkit.venue.engine.commands import REFUSED
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import application
+from toolkit.venue.served import application, boundary
 from toolkit.venue.served.application import LARGE, READY_MS, Application, _body, _length, _shown
 from toolkit.venue.served.boundary import Boundary, ServeSettings
 
@@ -167,7 +167,7 @@ def test_a_body_is_its_parts_up_to_the_limit(sizes: list[int], found: int | None
     if found is None:
         assert isinstance(body, Answer)
         assert body.status == 413
-        text = f"the body has {MAX_BODY + 1} bytes or more; at most {MAX_BODY} are taken"
+        text = f"the body has {MAX_BODY + 1} bytes or more. At most {MAX_BODY} are accepted"
         assert json.loads(body.body)["message"] == text
     else:
         assert body == bytes(found)
@@ -296,7 +296,7 @@ def test_a_feed_that_may_not_be_opened_is_refused_with_a_reason(
     assert closed == {"type": "websocket.close", "code": 1008, "reason": "the feed is at /ws/dex"}
     evil = feed("/ws/dex", (b"origin", b"http://evil.example"), extensions=extensions)
     found = sent(app, evil)
-    text = "Origin 'http://evil.example' may not use this venue; --allow-origin lets a page's origin in"
+    text = "Origin 'http://evil.example' may not use this venue. --allow-origin allows the origin of a page"
     if extensions:
         assert found[0] == {"type": "websocket.http.response.start", "status": 403, "headers": [JSON]}
         assert (found[1]["type"], json.loads(found[1]["body"])["message"]) == ("websocket.http.response.body", text)
@@ -417,3 +417,57 @@ def test_each_kind_of_request_has_its_threads_and_an_address_its_places(made: Ca
     assert (LARGE, READY_MS, application.KNOWN) == (65_536, 5_000, 4_096)
     app.stop()
     assert not any(thread.is_alive() for lane in (app._orders, app._controls) for thread in lane._threads)
+
+
+def test_a_delayed_answer_is_sent_after_its_delay_and_the_log_has_the_time_that_it_took(
+    venue: LocalVenue, made: Callable[..., Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, slept, sleep = list[str](), list[float](), asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(0)
+
+    times = iter((100.0, 100.25))
+    monkeypatch.setattr(application.time, "perf_counter", lambda: next(times))
+    venue.host.gateway.routes["/late"] = lambda incoming: Answer(200, b"", {}, delay=0.125)
+    app = made(log=lines.append)
+    monkeypatch.setattr(application.asyncio, "sleep", noted)
+    sent(app, scope("/late"))
+    assert [seconds for seconds in slept if seconds] == [0.125]
+    assert lines[0].endswith(" 250.0 ms")
+
+
+def test_a_client_of_the_feed_that_is_idle_is_closed_as_going_away(
+    venue: LocalVenue, made: Callable[..., Application]
+) -> None:
+    venue.host.feed.idle_ms = 50
+    found: list[dict[str, Any]] = []
+
+    async def run() -> None:
+        never = asyncio.Event()
+        messages = [{"type": "websocket.connect"}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop(0)
+            await never.wait()
+
+        async def send(message: Any) -> None:
+            found.append(message)
+
+        await asyncio.wait_for(made()(feed(), receive, send), 20)
+
+    asyncio.run(run())
+    assert [each["type"] for each in found] == ["websocket.accept", "websocket.close"]
+    assert found[1]["code"] == 1001
+    assert found[1]["reason"].startswith("idle: ")
+
+
+def test_a_server_has_the_documented_limits_by_default() -> None:
+    settings = ServeSettings()
+    assert (settings.hosts, settings.origins, settings.connections_per_ip, settings.log) == ((), (), None, None)
+    assert (settings.head_seconds, settings.body_seconds, settings.idle_seconds) == (10, 10, 60)
+    assert boundary.HTTP_CONNECTIONS == 64
+    assert len(settings.control_token) == 32
+    assert settings.control_token != ServeSettings().control_token

@@ -82,7 +82,7 @@ def test_the_venue_can_be_stopped_while_its_lock_is_held() -> None:
 
 def test_a_port_in_use_and_a_remote_host_are_refused_with_advice(venue: LocalVenue) -> None:
     with venue.serve() as served:
-        taken = pytest.raises(VenueError, match=r"can't listen on 127.0.0.1 port .*choose another port")
+        taken = pytest.raises(VenueError, match=r"can't listen on 127.0.0.1 port .*Choose another port")
         with taken, venue.serve(served.port):
             pass
     with pytest.raises(InputError, match=r"is not loopback.*--allow-remote"), venue.serve(host="0.0.0.0"):

@@ -267,6 +267,8 @@ def test_an_action_of_another_account_is_done_without_a_signature() -> None:
     data = done(core, "act", address=USER.upper().replace("0X", "0x"), action=action)
     assert (data["code"], data["message"]) == (0, "success")
     assert core.books[1].depth(1, 1) == [(590_000, 100)]
+    transaction = core.state.history.transactions.records[-1]
+    assert (transaction.signer, transaction.address, transaction.nonce) == (USER, USER, 0)
     refused = control(core, "act", address=USER, action={"type": "placeOrder"})
     assert refused.code == 40230
     assert control(core, "act", address="0x" + "9" * 40, action=action).code == 40230

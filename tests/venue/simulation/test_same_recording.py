@@ -246,7 +246,7 @@ GOOD = position(1, 1, 5, 300_000_000)
         (USER, 0, [1, 1, 0, *GOOD[3:]], "a position is seven whole numbers"),
         (USER, 0, [*GOOD[:6], -1], "no amount is below 0"),
         (USER, 0, [1, 1, -5, *GOOD[3:]], "no amount is below 0"),
-        (RECORDED, 0, GOOD, "has positions already; copy into an account without any"),
+        (RECORDED, 0, GOOD, "has positions already"),
         (USER, 0, [9, *GOOD[1:]], "product"),
     ],
 )

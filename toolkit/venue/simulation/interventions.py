@@ -190,7 +190,7 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
         action = actions.parse(action)
     except MalformedRequest as error:
         raise Refused(TxCode.BAD_ARGUMENT, str(error)) from None
-    context = ActionContext(account, account.address, 0, core.state.time, core.tx_hash())
+    context = ActionContext(account, account.address, time=core.state.time, tx_hash=core.tx_hash())
     outcome = core.execute(context, Submit(core.state.time, action, account.address, 0), str(action["type"]))
     return {"code": outcome.code, "message": outcome.message, **(outcome.data or {})}
 

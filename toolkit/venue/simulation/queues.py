@@ -45,8 +45,7 @@ class RiskAverse:
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
         """Limit the quantity ahead to the level's total."""
-        if after < entry.front:
-            entry.front = after
+        entry.front = min(entry.front, after)
 
 
 @dataclass(frozen=True)

@@ -180,13 +180,11 @@ class Quotes:
         if sim.time < time:
             self.hear(quoted, time)
         width, fixed = self._width(quoted), self._fixed_fair(quoted)
-        when, high = views[-1]
-        low = high = fixed or high
-        calm = fixed or len(views) == 1 or when <= time - self._slowest_ms
+        low = high = fixed
         bids, asks = quoted.bids, quoted.asks
         highest, lowest = 0, 1 << 62
         for number, latency, pull, half_ppm in self._slowest_first:
-            if not calm:
+            if not fixed:
                 low, high = seen_between(views, time - latency, time - pull)
             bid, ask = around(low, high, sim.skew, half_ppm * width)
             # a maker never takes: it stays behind the stale quotes of a slower one
