@@ -14,7 +14,9 @@ import pytest
 
 from tests.research.markets import bars, flat
 from toolkit.checks import DEFAULT_SLIPPAGE
-from toolkit.research import Results, backtest
+from toolkit.errors import InputError
+from toolkit.research import Results, Strategy, backtest
+from toolkit.research.account_data import Fill
 from toolkit.research.backtesting.broker import SimulatedBroker
 from toolkit.research.backtesting.models import RatioSlippage
 from toolkit.research.context import Context
@@ -183,3 +185,29 @@ def test_a_leverage_is_judged_at_the_present_price_after_quiet_bars(side: str, m
 
     backtest(on_bar, {AAA: bars(*rows)}, capital=1_000, leverage=10, fees=("0", "0"), funding=None)
     assert asked == [True if allowed else "ActionRejected"]
+
+
+@SIDES
+def test_an_order_sent_from_a_fill_in_a_gap_trades_at_the_price_after_it(side: str) -> None:
+    """The order rests 1 away and the price jumps by 10: the last price is that after the jump, not that of the fill."""
+    sign = 1 if side == "BUY" else -1
+    rows = [*flat(100.0, 2), *flat(100.0 - 10 * sign, 2)]
+    other = "SELL" if side == "BUY" else "BUY"
+
+    class Turning(Strategy):
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            if ctx.bars().length == 1:
+                (ctx.buy if side == "BUY" else ctx.sell)(AAA, "5", f"{100 - sign}")
+
+        def on_fill(self, ctx: Context, fill: Fill) -> None:
+            if fill.role == "MAKER":
+                (ctx.sell if side == "BUY" else ctx.buy)(AAA, "8")
+
+    run = backtest(Turning(), {AAA: bars(*rows)}, capital=1_000, funding=None)
+    assert run.fills["price"].tolist() == [100.0 - sign, 100.0 - 10 * sign]
+    assert run.fills["side"].tolist() == [side, other]
+
+
+def test_a_run_on_bars_has_no_book_and_says_so() -> None:
+    with pytest.raises(InputError, match=r"bars have no book\. Give the backtest Events"):
+        backtest(lambda ctx, bar: ctx.book(), {AAA: DATA})
