@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InputError
 from ..products import Amount, Product, decimal_text
+from ..worked_examples import add_examples
 from .account_data import FundingRates, OrderHandle
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
@@ -75,7 +76,7 @@ class TrailingStop:
         if (float(price) - self.stop) * self._sign <= 0:
             return
         if bar is not None and size and (ctx.price(self.symbol) - float(price)) * self._sign <= 0:
-            # The close is beyond the stop that the extreme has moved: the venue would refuse it as met already.
+            # The close is beyond the stop that the extreme has moved: the venue would refuse it as already reached.
             self.cancel()
             ctx.close_position(self.symbol)
             return
@@ -429,6 +430,9 @@ class Context(ABC):
     def stop(self, reason: str = "the strategy asked") -> None:
         """End the run, for a `reason`, after the current callback: nothing more is sent, and `on_stop` is called."""
         self.stopped = reason
+
+
+add_examples(Context, "Context")
 
 
 def whole_steps(quantity: Amount, step: float) -> int:

@@ -19,7 +19,10 @@ NAN = float("nan")
 
 
 class Bar(msgspec.Struct, frozen=True, gc=False):
-    """One complete bar. Times in Unix ms: it covers [time, closed), prices in USDC, volume in base units."""
+    """One complete bar of `symbol`. Prices are in USDC: `open`, `high`, `low` and `close`.
+
+    It covers the times from `time` on and before `closed` (Unix ms). `volume` is in base units.
+    """
 
     symbol: str
     time: int
@@ -32,7 +35,10 @@ class Bar(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trade(msgspec.Struct, frozen=True, gc=False):
-    """One public trade: `side` is the taker's, BUY or SELL, time in Unix ms."""
+    """One public trade of `symbol` at `time` (Unix ms): `quantity` base units at `price` USDC.
+
+    `side` is the taker's, BUY or SELL.
+    """
 
     symbol: str
     time: int
@@ -42,7 +48,10 @@ class Trade(msgspec.Struct, frozen=True, gc=False):
 
 
 class BookSnapshot(msgspec.Struct, frozen=True):
-    """The top of a book at `time` (Unix ms): (price in USDC, quantity in base units), best level first."""
+    """The top of the book of `symbol` at `time` (Unix ms): `bids` and `asks`, best level first.
+
+    A level is (price in USDC, quantity in base units).
+    """
 
     symbol: str
     time: int
@@ -56,7 +65,7 @@ class BookSnapshot(msgspec.Struct, frozen=True):
 
 
 class BarHistory:
-    """The bars of one symbol up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
+    """The `bars` of one `symbol` up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
 
     The arrays and the buffers behind them hold past bars only, so no view can reach a later bar. Slicing the history
     itself is not supported. Write `history.close[-5:]`.
@@ -198,7 +207,7 @@ def span_ms(span: Span, name: str = "interval") -> int:
 
 
 class Indicator:
-    """The values of an indicator up to now: `x.value` or `x[-1]` is the last one, NaN before the first bar."""
+    """The values of an indicator of `symbol` up to now: `x.value` or `x[-1]` is the last, NaN before the first bar."""
 
     __slots__ = ("_values", "push", "symbol")
 

@@ -255,12 +255,12 @@ class Trials:
             return self._file().execute(statement, values).fetchall()
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:
-        """Count a run. One with a key that is known counts once."""
+        """Count a run under `key`, with its yearly `sharpe` ratio (default: not measured). A known key counts once."""
         if not self._paused.get():
             self._run(_COUNT, (key, sharpe))
 
     def measured(self, key: Callable[[], str], sharpe: float) -> None:
-        """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
+        """Keep the yearly `sharpe` ratio of a run that was counted under what `key` returns."""
         if not self._paused.get() and sharpe == sharpe:
             self._run("UPDATE trials SET sharpe = ? WHERE key = ? AND sharpe IS NOT ?", (sharpe, key(), sharpe))
 
@@ -313,3 +313,4 @@ trials = project_trials = Trials()
 
 
 add_examples(globals(), "luck")
+add_examples(Trials, "Trials")

@@ -282,7 +282,7 @@ class Path(Protocol):
     """The order of the prices inside a bar."""
 
     def points(self, bar: ReplayBar) -> Points:
-        """Return the points of a bar: first (0, open), last the close."""
+        """Return the points of `bar`: first (0, open), last the close."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ class ExtremeOrder:
             raise InputError(f"first is {self.first!r}, not one of {', '.join(known)}", field="first", nearest=known)
 
     def points(self, bar: ReplayBar) -> Points:
-        """Return the four points."""
+        """Return the four points of `bar`."""
         rising = bar.close >= bar.open
         low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
         one, two = (bar.low, bar.high) if low_first else (bar.high, bar.low)

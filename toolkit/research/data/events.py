@@ -17,6 +17,7 @@ from ...extras import need
 from ...numerals import moment_ns
 from ...stored.seals import FileKind
 from ...stored.tables import read_table, write_table
+from ...worked_examples import add_examples
 from .event_array import EventArray, Kind, bars_of_trades, from_columns
 
 if TYPE_CHECKING:
@@ -154,6 +155,9 @@ class Events(EventArray):
         local = pd.to_datetime(self.array["local_ns"][[0, -1]], unit="ns", utc=True).floor("ms").tz_localize(None)
         counts = ", ".join(f"{count:,} {name}" for name, count in self.counts().items())
         return f"<Events {self.symbol} {local[0]} to {local[1]} UTC: {counts}; tick {self.tick_size}>"
+
+
+add_examples(Events, "Events")
 
 
 def merge(parts: Iterable[Events]) -> Events:

@@ -16,6 +16,7 @@ from ...errors import DataWarning, InputError
 from ...extras import need
 from ...numerals import Span, moment_ns
 from ...stored.tables import read_table
+from ...worked_examples import add_examples
 from .recording_store import PART, RECORDED, Store, arrow_schema, parts_of
 
 if TYPE_CHECKING:
@@ -178,3 +179,6 @@ class Recording:
             text = f"{self.path}: {len(unchecked)} parts have no checksum, because an earlier version wrote them"
             warnings.warn(text, DataWarning, stacklevel=3)
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
+
+
+add_examples(Recording, "Recording")

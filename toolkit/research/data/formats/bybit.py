@@ -76,7 +76,6 @@ class BybitReader(MessageReader):
         self._prices = msgspec.json.Decoder(Prices).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
-        """Add the events of one line."""
         message = self._message(text)
         kind = message.topic.partition(".")[0]
         if kind not in ("orderbook", "publicTrade", "tickers"):
