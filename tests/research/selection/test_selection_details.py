@@ -295,7 +295,7 @@ def test_a_score_is_the_measure_its_negative_or_what_a_function_makes_of_all() -
     assert math.isnan(score(a_record("failed", a=1.0), "a"))
     with pytest.raises(InputError, match="text is 'x', not a number to maximise"):
         score(record, "-text")
-    with pytest.raises(InputError, match="did you mean 'span'"):
+    with pytest.raises(InputError, match="Did you mean 'span'"):
         score(record, "spam")
 
 
