@@ -149,9 +149,16 @@ def test_an_isolated_position_wakes_the_run_by_its_own_margin(side: str) -> None
     backtest(lambda ctx, bar: seen.append(ctx.product(AAA)), {AAA: DATA})
     sign = 1 if side == "BUY" else -1
     rows = [*flat(100.0, 2), *((100.0 - sign * step,) * 4 for step in range(0, 16, 3)), *flat(100.0 - sign * 15)]
+    balances: list[float] = []
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        if ctx.bars().length == 1:
+            ctx.target(AAA, 30 * sign)
+        balances.append(ctx.balance)
+
     runs = [
         backtest(
-            lambda ctx, bar: ctx.target(AAA, 30 * sign) if ctx.bars().length == 1 else None,
+            on_bar,
             {AAA: bars(*rows)},
             products={AAA: replace(seen[0], only_isolated=True)},
             **{"capital": 1_000, "leverage": 10, "fees": ("0", "0"), "funding": None, "every_point": thorough},
@@ -161,6 +168,7 @@ def test_an_isolated_position_wakes_the_run_by_its_own_margin(side: str) -> None
     for name in ("fills", "equity", "events"):
         pd.testing.assert_frame_equal(getattr(runs[0], name), getattr(runs[1], name))
     assert runs[0].fills["type"].tolist()[-1] == "LIQUIDATION"
+    assert balances[:4] == [1_000.0] * 4, "with the margin that the position has of its own"
     assert runs[0].equity["equity"].iloc[-1] == 730.0, "the first price beyond it is 9 away"
 
 

@@ -200,5 +200,5 @@ def test_funding_has_the_default_of_a_backtest() -> None:
     assert len(arrays.funding) == len(driven.funding) > 5
     np.testing.assert_allclose(arrays.funding["payment"], driven.funding["payment"], atol=2e-6)
     for options in ({"funding": {"BTCUSD": 0.1}}, {"step": {"BTCUSD": 0.1}}):
-        with pytest.raises(InputError, match="did you mean 'BTCUSDC'"):
+        with pytest.raises(InputError, match="Did you mean 'BTCUSDC'"):
             vectorised(data, [0.1] * 50, **options)

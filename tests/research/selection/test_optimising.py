@@ -119,11 +119,11 @@ def test_other_measures_are_maximised_and_minimised(data: pd.DataFrame) -> None:
 
 
 def test_what_can_not_be_searched_is_named(data: pd.DataFrame) -> None:
-    with pytest.raises(InputError, match="did you mean 'sharpe'"):
+    with pytest.raises(InputError, match="Did you mean 'sharpe'"):
         optimise(held, {"size": [1]}, data, maximise="sharp", **QUIET)
     with pytest.raises(InputError, match="no point of the space meets the constraints"):
         optimise(held, {"size": [1]}, data, constraints=lambda size: size > 1, **QUIET)
-    with pytest.raises(InputError, match=r"constraints has 'fats', .* did you mean 'fast'"):
+    with pytest.raises(InputError, match=r"constraints has 'fats', .* Did you mean 'fast'"):
         optimise(held, {"fast": [1], "slow": [2]}, data, constraints=lambda fats, slow: fats < slow, **QUIET)
     with pytest.raises(InputError, match="grid, random or bayes"):
         optimise(held, {"size": [1]}, data, method="genetic", **QUIET)  # type: ignore[arg-type]
