@@ -79,7 +79,7 @@ def test_the_fields_of_a_draft_have_their_defaults() -> None:
     assert problem.view() == {
         "field": "price", "rule": "tickSize", "message": "no", "missing": False, "choices": ["1", "2"]
     }  # fmt: skip
-    assert Problem("price", "x", "no. The nearest is 1").view()["message"] == "no; nearest 1"
+    assert Problem("price", "x", "no. The nearest is 1").view()["message"] == "no. The nearest is 1"
 
 
 def plain_after(long: D, short: D, hedge: bool, sign: int, reduce_only: bool, quantity: D, price: D) -> tuple[Any, ...]:
