@@ -225,6 +225,6 @@ ROOMS: dict[str, Room] = {
 }
 
 REACHED = (
-    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream", "venue/feed", "learn"),
+    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream", "venue/feed", "learn", "research/analysis", "research/selection", "research/backtesting"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -24,6 +24,7 @@ from toolkit.research.context import Context
 from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar, BookSnapshot
 from toolkit.venue.engine.core import Core
+from toolkit.venue.risk import account_margin
 
 BTC, AAA = "BTCUSDC", "AAA"
 
@@ -70,6 +71,8 @@ class Everything(Strategy):
         self.tell("start", *ctx.symbols, ctx.now, ctx.equity, ctx.balance, *(ctx.price(one) for one in ctx.symbols))
 
     def on_bar(self, ctx: Context, bar: Bar) -> None:
+        for symbol in ctx.symbols:  # a history is read before its length
+            self.tell("closes", symbol, *ctx.bars(symbol).close[-2:].tolist())
         self.tell("bar", bar.symbol, bar.time, bar.closed, bar.close, ctx.now, ctx.bars(bar.symbol).length)
         self.look(ctx, bar.symbol)
         if self.random.random() < self.rate:
@@ -225,15 +228,19 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 class Work:
     """Counts what a run does, because most of it is left out where nothing can happen: see `bar_matching`."""
 
-    COUNTED = (
+    COUNTED: tuple[tuple[Any, str], ...] = (
         (_BarRun, "_walk"),
         (BarMatcher, "_match_at"),
         (BarMatcher, "update_wake_prices"),
         (BarMatcher, "keeps_margin"),
         (Core, "run_hooks"),
+        (SimulatedBroker, "process_until"),
         (SimulatedBroker, "_fill_market_order"),
+        (SimulatedBroker, "_has_margin"),
+        (account_margin, "cross_margin"),
     )
-    """Walked bars, visited prices, renewed wake prices, bars with several positions, hooks, market orders filled."""
+    """Walked bars, visited prices, renewed wake prices, bars with several positions, hooks, waits for arrivals, market
+    orders filled directly, margins that suffice, those that were computed to the cent."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys((name for _, name in self.COUNTED), 0)

@@ -601,7 +601,7 @@ def test_a_target_below_one_step_is_rejected_and_noted() -> None:
         ({"products": {BTC: {"ticksize": 1}}}, r"products\['BTCUSDC'\] has 'ticksize', .* Did you mean 'tick_size'"),
         ({"funding": {"BTCUSD": 0.0001}}, "funding has 'BTCUSD', .* Did you mean 'BTCUSDC'"),
         ({"funding": "intrest"}, "funding 'intrest' is not a rate"),
-        ({"leverag": 3}, "backtest has 'leverag', which is no setting. Did you mean 'leverage'"),
+        ({"leverag": 3}, r"backtest has 'leverag', which is no setting\. Did you mean 'leverage'"),
         ({"queue": "log"}, "queue is a setting of runs on events, not on bars"),
     ],
 )

@@ -339,8 +339,7 @@ class BarMatcher(ABC):
     def update_wake_prices(self) -> None:
         """Compute for each symbol the price range in which nothing of the account can happen."""
         self.stale = False
-        schedule = self.core.state.schedule
-        self.due = min(schedule.values()) if schedule else NEVER
+        self.due = min(self.core.state.schedule.values(), default=NEVER)
         for state in self.states.values():
             state.wake_low, state.wake_high = -1, NEVER
         for order in self.account.orders.values():
@@ -406,7 +405,7 @@ class BarMatcher(ABC):
             equity_micro += worst * table.unit - position.long.value + position.short.value
             notional_micro = (position.long.size + position.short.size) * high * table.unit
             maintenance_micro += notional_micro * table.rows[0][1] // RATE + 1
-        return equity_micro > maintenance_micro + 1
+        return equity_micro > maintenance_micro
 
     def apply_closes(self) -> None:
         """Set the prices to the closes of the quiet bars, which did not touch the core."""

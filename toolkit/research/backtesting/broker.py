@@ -152,9 +152,8 @@ class SimulatedBroker(BarMatcher):
         if self.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up. Nothing is sent"
             return placed
-        if order is not placed.order:
-            for leg in order.legs[1:]:
-                self._keep(OrderHandle(leg))
+        for leg in order.legs[1:]:
+            self._keep(OrderHandle(leg))
         self._keep(placed)
         state.in_flight_steps += _market_steps(placed.order, steps)
         self.enqueue(state, "place", (placed, steps))

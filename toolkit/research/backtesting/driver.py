@@ -238,8 +238,7 @@ class _BarRun:
             state = broker.states[bar.symbol]
             begun = state.begin_bar(bar, broker.liquidity, self.broker.models.path)
             points += [(bar.time + offset, state, price) for offset, price in begun]
-        if len(bars) > 1:
-            points.sort(key=itemgetter(0))
+        points.sort(key=itemgetter(0))
         for time, state, price in points:
             if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
                 broker.process_until(time)

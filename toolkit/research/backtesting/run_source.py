@@ -70,11 +70,9 @@ class _Marks(NamedTuple):
 @lru_cache(maxsize=2)  # the points of a sweep have the same
 def _marks(bars: tuple[Bars, ...], ticks: tuple[float, ...], start: int, end: int) -> _Marks:
     """Return the marks from `start` to `end`: the last close, before the first one the first open."""
-    closes = [series.closed for series in bars]
-    times = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
+    closes = (series.closed for series in bars)
+    times = np.unique(np.concatenate([[start], *closes]))
     times = times[(times <= end) & (times >= start)]
-    if len(times) > 1 and times[1] == start:  # a warm-up ends with a bar
-        times = times[1:]
     columns = []
     for series, tick in zip(bars, ticks, strict=True):
         found = np.rint(np.concatenate([series.open[:1], series.close]) / tick).astype("int64")

@@ -127,11 +127,11 @@ def plain_value(value: Any) -> Any:
     """Return a value that JSON keeps exactly. `from_plain` is the inverse."""
     if type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
-    if isinstance(value, pd.Timestamp) and not pd.isna(value):
+    if isinstance(value, pd.Timestamp):
         return {"$time": value.isoformat()}
-    if isinstance(value, pd.Timedelta) and not pd.isna(value):
+    if isinstance(value, pd.Timedelta):
         return {"$span": value.isoformat()}
-    if value is pd.NaT or value is None:
+    if value is pd.NaT or value is None:  # NaT is neither a Timestamp nor a Timedelta
         return None
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
