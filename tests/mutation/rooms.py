@@ -63,7 +63,19 @@ ROOMS: dict[str, Room] = {
         ["toolkit/research/analysis"], ["tests/research/analysis", "tests/research/backtesting/test_vectorised.py"]
     ),
     "research/data": Room(
-        ["toolkit/research/data"], ["tests/research/data", "tests/research/backtesting/events/test_event_files.py"]
+        ["toolkit/research/data"],
+        [
+            "tests/research/data/test_bars.py",
+            "tests/research/data/test_books.py",
+            "tests/research/data/test_events.py",
+            "tests/research/data/test_parts.py",
+            "tests/research/data/test_quality.py",
+            "tests/research/data/test_recorder.py",
+            "tests/research/data/test_replaying.py",
+            "tests/research/data/test_store.py",
+            "tests/research/data/formats/test_formats.py",
+            "tests/research/backtesting/events/test_event_files.py",
+        ],
     ),
     "research/backtesting": Room(
         ["toolkit/research/backtesting"],

@@ -139,6 +139,7 @@ TRADES: dict[str, tuple[list[int], list[tuple[Any, ...]]]] = {
     "hashes": ([901, 17, 444, 23], []),
     "two only": ([1, 5], []),
     "a third are counted": ([1, 2, 50, 51, 90, 300], [("gap", 2, 47, ""), ("gap", 4, 38, ""), ("gap", 5, 209, "")]),
+    "less than a third": ([1, 2, 50, 51, 90, 91, 300, 400, 500, 600, 700], []),
     "a repeat": ([1, 2, 3, 3], [("repeat", 3, 1, "a trade that was there before")]),
     "back": ([1, 2, 4, 3], [("backwards", 3, 1, "the trade id runs back"), ("gap", 2, 1, "1 trade ids are missing")]),
 }
