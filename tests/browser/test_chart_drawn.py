@@ -260,7 +260,7 @@ def test_what_is_around_the_chart_says_what_is_in_it(show: Open, session: Sessio
     assert ("tk-down" in (note.get_attribute("class") or "")) == view["change"].startswith("▼")
     label = page.locator(".tk-chart").get_attribute("aria-label") or ""
     assert label.startswith(
-        f"{len(rows)} candles of BTCUSDC, 1m each; last close {view['last']}, {view['change']}. Arrow keys"
+        f"{len(rows)} candles of BTCUSDC, 1m each. Last close {view['last']}, {view['change']}. Arrow keys"
     )
     pressed = page.locator("[aria-pressed=true]")
     expect(pressed).to_have_text(["1m", "SMA 20", "Highest 5"])

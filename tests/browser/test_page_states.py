@@ -37,7 +37,7 @@ CALM = {
 TRUTH = "data < 1 s old · venue 00:05:00 UTC · agent 0x12"
 LIVE = {"status": "live", "truth": TRUTH, "lock": "", "news": "", "problem": "", "off": False, "classes": [],
         "danger": False, "up": ""}  # fmt: skip
-BUSY = "⚠ The kernel is busy with a cell; buttons wait until it is done."
+BUSY = "⚠ The kernel is busy with a cell. Buttons wait until it is done."
 QUIET = "⚠ Nothing has come from the {} for more than 2 s: prices may be out of date, and nothing can be signed."
 LOCKED: Any = {"classes": ["tk-locked"]}
 STATES: list[tuple[dict[str, Any], dict[str, Any]]] = [

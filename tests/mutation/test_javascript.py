@@ -30,7 +30,7 @@ def test_a_mistake_that_survived_everything_is_noticed(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_without_a_mistake_nothing_is_noticed() -> None:
-    assert not noticed(None, ("tests/browser/test_mistakes.py",))
+    assert noticed(None, ("tests/browser/test_mistakes.py",)) is False
 
 
 def test_every_front_end_has_tests_and_mistakes_of_each_kind() -> None:

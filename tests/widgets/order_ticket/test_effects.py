@@ -75,11 +75,11 @@ def test_the_fields_of_a_draft_have_their_defaults() -> None:
     empty = TicketMarket()
     assert (empty.bid, empty.ask, MARKET.bid, MARKET.ask) == (None, None, D(59_990), D(60_010))
     assert in_base("5") == Choice("5", {"quantity": "5", "quantity_as": "base"})
-    problem = Problem("price", "tickSize", "no; nearest 1 or 2", (Choice("1", {}), Choice("2", {})))
+    problem = Problem("price", "tickSize", "no. The nearest is 1 or 2", (Choice("1", {}), Choice("2", {})))
     assert problem.view() == {
         "field": "price", "rule": "tickSize", "message": "no", "missing": False, "choices": ["1", "2"]
     }  # fmt: skip
-    assert Problem("price", "x", "no; nearest 1").view()["message"] == "no; nearest 1"
+    assert Problem("price", "x", "no. The nearest is 1").view()["message"] == "no; nearest 1"
 
 
 def plain_after(long: D, short: D, hedge: bool, sign: int, reduce_only: bool, quantity: D, price: D) -> tuple[Any, ...]:

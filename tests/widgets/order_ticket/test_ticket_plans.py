@@ -151,7 +151,7 @@ def test_a_twap_signs_its_first_order_after_the_review_and_shows_its_progress(
     assert ticket.problems == ()
     prepared = ticket.submit()
     assert prepared.payload["orders"][0]["ordQty"] == "0.009"
-    assert "in 11 orders over 0:10:00; the first of 0.009 now" in ticket.view["review"]["question"]
+    assert "in 11 orders over 0:10:00. The first order, of 0.009, is sent now" in ticket.view["review"]["question"]
     assert len(session.intents()) == before
     parent = ticket.confirm()
     assert session.intents().index[-1].endswith(str(prepared.nonce))

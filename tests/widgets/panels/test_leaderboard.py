@@ -62,7 +62,7 @@ def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> 
     frame = widget.frame()
     assert frame.dtypes.astype(str).to_dict() == class_results.COLUMNS
     assert frame["trades"].tolist() == [1, 0]
-    assert repr(widget).startswith("<Leaderboard 2 students; Bo <b> ▲ ")
+    assert repr(widget).startswith("<Leaderboard 2 students: Bo <b> ▲ ")
     assert "Bo &lt;b&gt;" in widget._repr_mimebundle_()[0]["text/html"]
 
 

@@ -18,6 +18,7 @@ from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
 from toolkit.widgets.base_panel.panel import REFRESHER, Panel
+from toolkit.widgets.panels.blotter import fill_row
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
@@ -104,6 +105,16 @@ def test_the_blotter_closes_the_position_that_was_shown(session: Session, signed
     press(widget, "close", symbol="ETHUSDC", size="−1.5", confirmed=True)
     assert widget.view["positions"] == []
     assert session.positions().empty
+
+
+def test_a_fill_before_the_panel_has_the_kind_of_its_order_or_a_dash(session: Session) -> None:
+    """The feed as published leaves it out of earlier fills, and the order's history has it while it is kept."""
+    session.buy("BTCUSDC", "0.01")
+    widget = toolkit.widgets.Blotter(session)
+    session.sell("BTCUSDC", "0.02", price="50000")
+    widget.refresh()
+    assert [one["kind"] for one in widget.view["fills"]] == ["limit", "market"]
+    assert fill_row(0, {**widget.fills.rows()[0], "type": None})["kind"] == "–"
 
 
 def test_the_blotter_cancels_all_that_is_shown(session: Session) -> None:
@@ -255,7 +266,7 @@ def test_panels_on_a_running_clock_follow_by_themselves() -> None:
 def test_the_snapshot_is_plain_escaped_and_stable(panel: Panel) -> None:
     data, _ = panel._repr_mimebundle_()
     assert "<script" not in data["text/html"]
-    assert "snapshot; run the cell" in data["text/html"]
+    assert "snapshot. Run the cell" in data["text/html"]
     assert " at 0x" not in data["text/plain"]
     assert data["text/plain"] == repr(panel)
     assert str(panel)

@@ -176,7 +176,7 @@ function makeHeart(model, draw) {
   heart.stop = () => {
     model.off("change:beat", beat);
     hearts.delete(heart);
-    if (!hearts.size) watching = clearInterval(watching) || 0;
+    if (!hearts.size) watching = clearInterval(watching);
   };
   return heart;
 }
@@ -193,7 +193,7 @@ function vitality(heart) {
   if (now - last >= GONE_MS) {
     return ["no kernel", `No kernel since ${lastTime.toLocaleTimeString("en-GB")}: what is shown is as of ${time}. Run the cell again.`];
   }
-  if (busy) return ["busy", "The kernel is busy with a cell; buttons wait until it is done."];
+  if (busy) return ["busy", "The kernel is busy with a cell. Buttons wait until it is done."];
   if (silenceOf(heart) >= QUIET_MS) {
     const who = now - last >= QUIET_MS ? "kernel" : "venue";
     return ["quiet", `Nothing has come from the ${who} for more than ${QUIET_MS / 1000} s: prices may be out of date, and nothing can be signed.`];
@@ -224,7 +224,7 @@ function sendPress(model, content, until) {
 /** Return what is to say of a confirmation that was sent and not answered, "" without one. */
 function pendingWords({ model, last }) {
   const { by, at, until } = unanswered.get(model) || {};
-  if (!by || (model.get("answered") || 0) >= by || performance.now() - at < ANSWER_MS) return "";
+  if (!by || model.get("answered") >= by || performance.now() - at < ANSWER_MS) return "";
   if (model.get("beat").now + performance.now() - last > until) return "Sent, never answered: look at your orders before you send it again.";
   return `Sent, not answered: may still be executed until ${new Date(until).toISOString().slice(11, 19)} UTC.`;
 }

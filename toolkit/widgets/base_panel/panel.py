@@ -22,6 +22,7 @@ import traitlets
 from ipywidgets import Box
 from ipywidgets.widgets.widget import _instances
 
+from ...cells import contains, follow_cells
 from ...client.io.flow import wall_ms
 from ...client.stream.updates import LIVE
 from ...errors import InputError, LimitReached, ToolkitError
@@ -63,7 +64,7 @@ class Panel(anywidget.AnyWidget):
 
     It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
     or the session. It may be displayed any number of times. It pauses once its last view is gone, and continues after
-    `refresh()` or another display. Amounts in `view` are decimal text.
+    `refresh()` or another display. In a notebook it stops then if its cell has been run again and no name has it. Amounts in `view` are decimal text.
     """
 
     _css = module("base_panel/panel.css")
@@ -106,12 +107,14 @@ class Panel(anywidget.AnyWidget):
         self._subject = subject
         self._stopped = self._failed = False
         self._views = 0
+        self._replaced = False
         self._watch = SessionWatch.join(session, self)
         super().__init__(colors=dict(Panel.theme_colors), **traits)
         self.on_msg(self._on_message)
         KERNEL_LOOP.attach()
         Panel.open_panels[self] = None
         session._panels.add(self)
+        follow_cells(self, Panel._look_after_cell)
 
     def _make_view(self) -> dict[str, Any]:
         """Return the current view."""
@@ -252,15 +255,24 @@ class Panel(anywidget.AnyWidget):
         """Follow the data while there is a view. A panel whose last view is gone rests until it is displayed again."""
         self._views += change
         self._beaten = 0.0
-        if self._views <= 0:
+        if self._views <= 0 and self._replaced:
+            self.stop()
+        elif self._views <= 0:
             REFRESHER.remove(self)
         elif not self._stopped:
             REFRESHER.add(self)
             REFRESHER.request(self)
 
+    def _look_after_cell(self, names: dict[str, Any], again: bool) -> bool:
+        """Stop when the cell that made it has been run again, no view is left, and no name has it."""
+        if again:
+            self._replaced = not any(contains(value, self) for value in names.values())
+            self._count_views(0)
+        return self._stopped
+
     def _refuse_late(self, seconds: int) -> None:
         """Refuse a press that was meant for what the page showed long ago."""
-        message = f"a press reached the kernel {seconds} s after its deadline, so nothing was signed; press again"
+        message = f"a press reached the kernel {seconds} s after its deadline, so nothing was signed. Press again"
         raise LimitReached(message, limit="late")
 
     def stop(self) -> None:
@@ -365,7 +377,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5
 
 
 def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
-    """Set the colours of up (buy, profit) and down (sell, loss) for all widgets, including those already displayed.
+    """Set the colours of `up` (buy, profit) and `down` (sell, loss) for all widgets, including those already displayed.
 
     CSS colours, such as "#d62728" or "crimson". None is the default (blue and orange). A sign or an arrow always
     accompanies the colour. Returns the colours set. Raises InputError for text that is not a colour.

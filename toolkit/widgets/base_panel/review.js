@@ -25,7 +25,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   const parts = [question, preview, signing, typedField, h("div", { class: "tk-buttons" }, back, sign)];
   let token = 0;
   let sent = 0;
-  let stopped = false;
+  let stopped;
   let rest = null;
   const review = () => model.get("view").review || {};
   const allowed = () => !stopped && sent !== token && (!review().real || typed.value === review().symbol);

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXPIRY_MARGIN_MS = 2_000
 """A review ends this long before its request expires, so that the request still reaches the venue in time."""
-EXPIRED = "the review has expired, nothing was signed; review the order again"
+EXPIRED = "the review has expired, nothing was signed. Review the order again"
 
 
 class ReviewedPanel(Panel):
@@ -118,7 +118,7 @@ class ReviewedPanel(Panel):
             raise WalletError("this session is read-only: there is no agent key to sign with")
         lock = self._lock_reason()
         if lock:
-            raise LimitReached(f"locked: {lock}; nothing was signed", limit="stale")
+            raise LimitReached(f"nothing was signed, because the panel is locked: {lock}", limit="stale")
 
     def _deliver(self, prepared: Prepared) -> Any:
         return self._session.intents.send(prepared, confirmed=True)
@@ -134,7 +134,7 @@ class ReviewedPanel(Panel):
     def _confirmable(self, typed: str) -> Prepared:
         prepared = self._prepared
         if prepared is None:
-            raise LimitReached("nothing is under review: call submit() first; nothing was signed", limit="review")
+            raise LimitReached("nothing is under review, so nothing was signed. Call submit() first", limit="review")
         try:
             self._check_review()
         except (CheckFailed, LimitReached) as error:
@@ -142,10 +142,11 @@ class ReviewedPanel(Panel):
             raise
         if self._is_expired(prepared):
             self._end_review(EXPIRED)
-            raise LimitReached("the review has expired; call submit() again, nothing was signed", limit="review")
+            raise LimitReached("the review has expired, nothing was signed. Call submit() again", limit="review")
         symbol = self._question["symbol"]
         if self._session.environment.is_mainnet and typed != symbol:
-            raise LimitReached(f"real money: type {symbol} to confirm; nothing was signed", limit="confirm")
+            message = f"nothing was signed, because this is real money: type {symbol} to confirm"
+            raise LimitReached(message, limit="confirm")
         return prepared
 
     def _is_expired(self, prepared: Prepared) -> bool:

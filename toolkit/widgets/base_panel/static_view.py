@@ -16,7 +16,7 @@ def page(inner: str, lock: str, colors: Mapping[str, str], as_of: str) -> str:
     warning = f"<div style='{_NOTE}'>⚠ {escape(lock)}</div>" if lock else ""
     up, down = colors.get("up", _UP), colors.get("down", _DOWN)
     style = f"{_BOX};--tk-up:{escape(up, quote=True)};--tk-down:{escape(down, quote=True)}"
-    hint = f'<div style="{_NOTE}">as of {escape(as_of)} · snapshot; run the cell for the live widget</div>'
+    hint = f'<div style="{_NOTE}">as of {escape(as_of)} · snapshot. Run the cell for the live widget</div>'
     return f'<div style="{style}">{inner}{warning}{hint}</div>'
 
 

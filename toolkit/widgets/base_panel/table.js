@@ -1,4 +1,4 @@
-/** A table that is sorted by a click on a column, filtered by a text, and copied as CSV. `columns`: { key, name, num, signed }. */
+/** A table that is sorted by a click on a column, filtered by a text, and copied as CSV. `columns`: { key, name, num, signed, unknown }, the last is the title of a dash. */
 function dataTable(title, columns, { actions = null, empty = "", buttons = [] } = {}) {
   const body = h("tbody");
   let order = null;
@@ -56,7 +56,10 @@ function dataTable(title, columns, { actions = null, empty = "", buttons = [] } 
       setVisible(copy, shown.length);
       setVisible(save, shown.length);
       drawKeyed(body, shown, (one) => one.id || one.symbol, make, (cells, one, row) => {
-        columns.forEach((column, index) => (column.signed ? setSignedText : setText)(cells[index], one[column.key]));
+        columns.forEach((column, index) => {
+          (column.signed ? setSignedText : setText)(cells[index], one[column.key]);
+          if (column.unknown) setAttribute(cells[index], "title", one[column.key] === "–" ? column.unknown : "");
+        });
         if (actions) actions.draw(row, one);
       });
     },

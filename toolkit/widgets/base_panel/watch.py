@@ -156,7 +156,7 @@ class SessionWatch:
             if known
             else "is not approved"
         )
-        return f"{name} {what}; approve it with session.exchange.approve_agent, or connect anew"
+        return f"{name} {what}. Approve it with session.exchange.approve_agent, or connect again"
 
     def beat(self) -> dict[str, Any]:
         """Return the part of a panel's `beat` that all panels of the session share."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -15,6 +16,7 @@ from ..base_panel.number_format import trimmed
 
 PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
+_PASSING = re.compile(r"[;.] (the nearest|at most) .*", re.IGNORECASE)
 DEFAULT_LEVERAGE = Decimal(20)
 """Leverage until one is set, at most the product's (docs/assumptions.md)."""
 
@@ -45,10 +47,8 @@ class Problem:
 
     def view(self) -> dict[str, Any]:
         """Return the problem with the labels of its buttons."""
-        message = self.message
         # The buttons show the values that pass, so the message need not repeat them.
-        for ending in ("; nearest ", "; at most "):
-            message = message.rpartition(ending)[0] or message if self.choices else message
+        message = _PASSING.sub("", self.message) if self.choices else self.message
         shown = {"field": self.field, "rule": self.rule, "message": message, "missing": self.missing}
         return {**shown, "choices": list(self.nearest)}
 

@@ -217,7 +217,6 @@ class StopKind(OrderKind):
         return []
 
     def price_words(self, draft: Draft) -> str:
-        """Return price and trigger in words."""
         return f"{super().price_words(draft)} when {draft.trigger_price or '…'} is reached"
 
 
@@ -297,7 +296,7 @@ class Several(OrderKind):
             return Problem("count", "orders", f"the number of orders {quoted(text)} must be 2 to {self.most}")
         for name in ("take_profit", "stop_loss"):
             if getattr(draft, name):
-                words = f"a {self.name.lower()} has no {name.replace('_', ' ')}; leave it empty"
+                words = f"a {self.name.lower()} has no {name.replace('_', ' ')}. Leave it empty"
                 return Problem(name, "bracket", words)
         try:
             return self.make(draft, read.inputs.product, read.quantity or "", read.order.entry, count)
@@ -343,7 +342,6 @@ class ScaleKind(Several):
         return list(order.legs)
 
     def price_words(self, draft: Draft) -> str:
-        """Return both ends in words."""
         return f"{super().price_words(draft)} to {draft.last_price or '…'}"
 
 
@@ -367,7 +365,7 @@ class TwapKind(Several):
         first = made.due(product, 1)
         # Where there are more orders than steps, the rule is named by `check`.
         child = (made if first else made.check(product)).child(first)
-        return SeveralOrders((child,), f"{made.describe()}; the first of {child.quantity} now", made)
+        return SeveralOrders((child,), f"{made.describe()}. The first order, of {child.quantity}, is sent now", made)
 
     def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
         """Return the effect of all child orders. Little of it fills now, so none is shown."""
@@ -379,7 +377,6 @@ class TwapKind(Several):
         return entry
 
     def track(self, order: Any, prepared: Prepared) -> TwapTracker:
-        """Return the tracker of the TWAP."""
         return TwapTracker(order.twap)
 
 

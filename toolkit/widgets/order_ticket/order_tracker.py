@@ -193,7 +193,7 @@ class TwapTracker:
         text = f"{self.status.lower()}: {plan.done} of {plan.twap.slices} orders, {trimmed(plan.filled)} filled"
         if plan.average_price is not None:
             text += f" at {mean_text(plan.average_price, 6)}"
-        return f"{text}; {plan.message}" if plan.message else text
+        return f"{text}. {plan.message}" if plan.message else text
 
     def view(self) -> dict[str, Any] | None:
         """Return what the front end draws, None before it has started."""

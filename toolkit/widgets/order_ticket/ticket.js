@@ -88,7 +88,7 @@ function render({ model, el }) {
     });
     // Also while the button is off: the last keys may make the order valid, and Python checks all of it.
     formElement.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && event.target.matches('input[type="text"]') && !event.repeat) {
+      if (event.key === "Enter" && event.target.matches('input[type="text"]') && event.target !== leverage && !event.repeat) {
         event.preventDefault();
         submit();
       }

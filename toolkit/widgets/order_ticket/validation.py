@@ -154,7 +154,9 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     texts = [product.quantity_text(end) for end in ends]
     choices = tuple(in_base(text, f"{text} = {money(Decimal(text) * price)} USDC") for text in texts)
     shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
-    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {' or '.join(texts)}"
+    message = (
+        f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}. The nearest is {' or '.join(texts)}"
+    )
     return Problem("quantity", "stepSize", message, choices)
 
 
@@ -237,7 +239,7 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
     if quantity <= cover(holdings, draft.sign):
         return []
     if holdings.liquidating:
-        return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
+        return [Problem("side", "liquidation", "the account is being liquidated, so only reducing orders are accepted")]
     need = _need_of(inputs, quantity, worst)
     problems = _position_limits(inputs, need) + _growth_problems(inputs, need)
     margin_micro = need.margin_micro(inputs)
@@ -361,9 +363,9 @@ def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
     maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
     if equity > _micro(maintenance):
         return []
-    have, advice = money(Decimal(equity) / 10**6), "add margin to it before it grows"
+    have, advice = money(Decimal(equity) / 10**6), "Add margin to it before it grows"
     message = (
-        f"the isolated position would have {have} USDC and need {money(maintenance)} of maintenance margin; {advice}"
+        f"the isolated position would have {have} USDC and need {money(maintenance)} of maintenance margin. {advice}"
     )
     return [Problem("quantity", "maintenance margin", message)]
 
@@ -387,7 +389,7 @@ def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, nee
     text = product.quantity_text(steps)
     if steps > 0 and Decimal(text) * worst >= product.min_order_value:
         choices = (in_base(text, f"at most {text}"),)
-        message += f"; at most {text}"
+        message += f". At most {text}"
     return Problem("quantity", "available margin", message, choices)
 
 

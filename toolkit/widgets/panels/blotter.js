@@ -53,7 +53,7 @@ function render({ model, el }) {
       ),
     });
     const histories = {
-      fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),
+      fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), { ...text("kind", "Kind"), unknown: "The venue does not say of which kind this order was." }, num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),
       orders: dataTable("Order history", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), text("order", "Order"), text("status", "Status"), num("price", "Price"), num("quantity", "Quantity"), text("what", "Fill or reason")], { empty: "No orders yet." }),
       funding: dataTable("Funding", [text("time", "Time"), text("symbol", "Product"), text("side", "Side"), num("size", "Size"), num("rate", "Rate"), num("amount", "Amount", true)], { empty: "No funding yet." }),
     };

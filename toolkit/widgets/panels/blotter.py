@@ -90,7 +90,7 @@ class PositionPanel(ReviewedPanel):
 
 
 class Blotter(PositionPanel):
-    """Open positions and orders of the account, with buttons to close and cancel, and its histories.
+    """Open positions and orders of the account of `session`, with buttons to close and cancel, and its histories.
 
     A button asks for confirmation before anything is signed. Changes of an order or a part of a position are reviewed
     as in a ticket. Tables are sorted by a click on a column and copied as CSV. `symbol` limits it to one product. From
@@ -127,7 +127,7 @@ class Blotter(PositionPanel):
         self.refresh()
 
     def cancel(self, order_id: int | str) -> Receipt:
-        """Cancel an open order. Raises InputError when there is none with this id, and as `session.cancel` does."""
+        """Cancel the open order `order_id`. Raises InputError when there is none, and as `session.cancel` does."""
         row = order_row(self.orders.rows(), order_id)
         item = {"symbolCode": str(self._code(row)), "ordId": str(row["order_id"])}
         return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
@@ -143,7 +143,7 @@ class Blotter(PositionPanel):
         return receipts
 
     def close_position(self, symbol: str, size: str | None = None) -> list[Receipt]:
-        """Close the position in a product at market, reduce-only. `size` is its expected size, e.g. "−0.5".
+        """Close the position in `symbol` at market, reduce-only. `size` is its expected size, e.g. "−0.5".
 
         Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
@@ -154,7 +154,7 @@ class Blotter(PositionPanel):
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
         shown = size_text(row)
         if size is not None and size != shown:
-            message = f"the position in {symbol} is {shown} now, not {size}; check it and try again"
+            message = f"the position in {symbol} is {shown} now, not {size}. Check it and try again"
             raise InputError(message, field="size", value=size)
         hedge = row["position_mode"] == "HEDGE"
         orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
@@ -175,7 +175,7 @@ class Blotter(PositionPanel):
         return self._begin_review(orders, f"Close all positions at market: {words}", "close", EVERY)
 
     def reverse(self, symbol: str) -> Prepared:
-        """Start the review of turning a position into one of the same size in the other direction, at market.
+        """Start the review of turning the position in `symbol` into one of the same size and the other direction.
 
         Raises InputError in hedge mode and without a position of one leg, and as `session.prepare` does.
         """
@@ -189,7 +189,7 @@ class Blotter(PositionPanel):
         return self._begin_review(order, words, "reverse", symbol)
 
     def amend(self, order_id: int | str, price: str = "", quantity: str = "") -> Prepared:
-        """Start the review of a change of an open order's price (of a trigger order: its trigger) or quantity.
+        """Start the review of a new `price` (of a trigger order: its trigger) or `quantity` of the order `order_id`.
 
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
@@ -201,7 +201,7 @@ class Blotter(PositionPanel):
         return self._review_replacement(product, order_id, price=price, quantity=quantity)
 
     def reduce(self, symbol: str, share: int | None = None, quantity: str = "") -> Prepared:
-        """Start the review of closing a part of a position at market: `share` (percent, in whole steps) or `quantity`.
+        """Start the review of closing `share` (percent, in whole steps) or `quantity` of the position in `symbol`.
 
         Raises InputError for another part, and as `session.prepare` does.
         """
@@ -228,7 +228,7 @@ class Blotter(PositionPanel):
 
     def _sign_and_send(self, request: Any, notice: str) -> Receipt:
         if self.lock:
-            raise LimitReached(f"locked: {self.lock}; nothing was signed", limit="stale")
+            raise LimitReached(f"nothing was signed, because the panel is locked: {self.lock}", limit="stale")
         prepared = self._session.intents.prepare(request)
         receipt = self._session.intents.send(prepared, confirmed=True)
         self.notice, self.problem = notice, ""
@@ -280,9 +280,18 @@ class Blotter(PositionPanel):
         histories: dict[str, list[Any]] = {"fills": [], "events": [], "funding": []}
         name, make, count = _HISTORIES[self.history]
         latest = self._shown(self._histories[self.history].rows())
-        if name == "fills":  # the feed as published leaves out what a fill has realised
-            found = self._watch.results
-            latest = [{**one, "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"])} for one in latest]
+        if name == "fills":  # the feed as published leaves out what a fill has realised, and the type of earlier ones
+            latest, found = latest[-count:], self._watch.results
+            unknown = any(one["type"] is None for one in latest)
+            types = {one["order_id"]: one["type"] for one in self._histories["orders"].rows()} if unknown else {}
+            latest = [
+                {
+                    **one,
+                    "realized_pnl": one.get("realized_pnl") or found.get(one["exec_id"]),
+                    "type": one["type"] or types.get(one["order_id"]),
+                }
+                for one in latest
+            ]
         # With its place in the history, which is part of its id.
         histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
@@ -329,7 +338,7 @@ class Blotter(PositionPanel):
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
         held = ", ".join(f"{size_text(one)} {one['symbol']}" for one in positions) or "no positions"
-        return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
+        return (f"{self._subject}: {held}, {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
 
     def _snapshot(self) -> str:
         positions = {"symbol": "product", "side": "", "size": "", "entry": "", "mark": "", "pnl": "PnL"}
@@ -424,7 +433,7 @@ def fill_row(_: int, row: Row) -> dict[str, Any]:
         "time": f"{row['time']:%m-%d %H:%M:%S}",
         "symbol": row["symbol"],
         "side": side_text(row["side"]),
-        "kind": kind_text(row["type"]),
+        "kind": kind_text(row["type"]) or MISSING,
         "price": grouped(row["price"]),
         "quantity": trimmed(row["quantity"]),
         "fee": money(fee, 4),

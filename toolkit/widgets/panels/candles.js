@@ -113,7 +113,7 @@ function render({ model, el }) {
       }
       lastDrawn = performance.now();
       drawing.draw(view, model.get("history") || {});
-      setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each; last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
+      setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each. Last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
       drawReadout();
       drawTable();
     };
@@ -155,7 +155,7 @@ function makeChart(host, edges, colors, model, mayMove) {
   const plain = { lineWidth: 1, priceLineVisible: false, crosshairMarkerVisible: false };
   const followers = { mark: chart.addSeries(library.LineSeries, { ...plain, title: "mark", lineStyle: 0 }), index: chart.addSeries(library.LineSeries, { ...plain, title: "index", lineStyle: 1 }) };
   const marks = library.createSeriesMarkers(candles, []);
-  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, askedAt: -PRESS_MS, fills: "", view: {}, drag: null, pick: null, placed: false };
+  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, askedAt: -PRESS_MS, fills: "", view: {}, drag: null, pick: null };
 
   const bars = (row) => ({ time: row[0], open: row[1], high: row[2], low: row[3], close: row[4] });
   const volumes = (row) => ({ time: row[0], value: row[5], color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
@@ -199,12 +199,12 @@ function makeChart(host, edges, colors, model, mayMove) {
 
   const drawHistory = (view, history) => {
     const wanted = Object.keys(history.studies || {});
-    const last = (history.rows || []).length ? history.rows[history.rows.length - 1][0] : -1;
+    const last = history.rows.length ? history.rows[history.rows.length - 1][0] : -1;
     const recent = (view.rows || []).filter((row) => row[0] > last);
     const before = state.rows.length ? state.rows[0][0] : null;
     const same = state.history && state.history.interval === history.interval;
     const range = same && state.placed ? chart.timeScale().getVisibleLogicalRange() : null;
-    state.rows = [...(history.rows || []), ...recent];
+    state.rows = [...history.rows, ...recent];
     candles.setData(state.rows.map(bars));
     volume.setData(state.rows.map(volumes));
     for (const [text, series] of state.studies) {
@@ -306,7 +306,7 @@ function makeChart(host, edges, colors, model, mayMove) {
     const height = pane.getHeight();
     const away = [...state.lines.values()].map(({ one }) => [one, candles.priceToCoordinate(one.price)]).filter(([, y]) => y !== null && (y < 0 || y > height));
     ["↑", "↓"].forEach((arrow, below) => {
-      const own = away.filter(([, y]) => (y > 0) === Boolean(below)).sort(([, y], [, other]) => Math.abs(y) - Math.abs(other));
+      const own = away.filter(([, y]) => (y > height) === Boolean(below)).sort(([, y], [, other]) => Math.abs(y) - Math.abs(other));
       const rest = own.length > EDGE_LINES ? ` and ${own.length - EDGE_LINES} more` : "";
       const words = own.slice(0, EDGE_LINES).map(([one]) => `${arrow} ${one.text} at ${one.shown}`);
       setText(edges.children[below], words.join("   ") + rest);
@@ -385,7 +385,7 @@ function makeChart(host, edges, colors, model, mayMove) {
         candles.applyOptions({ priceFormat: { type: "price", precision: view.places || 0, minMove: 10 ** -(view.places || 0) } });
       }
       // Both come in messages of their own: between them they may be of different lengths of candles.
-      if (view.interval !== history.interval) return;
+      if (!history.rows || view.interval !== history.interval) return;
       if (history !== state.history) drawHistory(view, history);
       drawRecent(view);
       place();

@@ -27,8 +27,7 @@ function render({ model, el }) {
     grid.replaceChildren();
     ends = model.get("parts").map((part) => {
       const cell = h("div", { class: `tk-cell tk-cell-${part}` });
-      // Beside the ticket there is room below it.
-      (part === "account" ? grid.querySelector(".tk-cell-ticket") : grid).append(cell);
+      grid.append(cell);
       return renders[part]({ model: partOf(model, part), el: cell });
     });
   };

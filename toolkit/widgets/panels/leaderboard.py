@@ -84,7 +84,7 @@ class Board:
 
 
 class Leaderboard(Panel):
-    """The students of a class by return: equity, drawdown, fees and trades, and the teacher's latest news.
+    """The students of the class of a `session` by return: equity, drawdown, fees, trades, and the latest news.
 
     For the teacher and the students of a class. `frame()` returns it as a DataFrame. Raises InputError for a venue that
     serves no class.
@@ -119,7 +119,7 @@ class Leaderboard(Panel):
     def _lines(self) -> Iterable[str]:
         rows = self.view["rows"]
         first = ", ".join(f"{one['name']} {one['return']}" for one in rows[:3])
-        return (f"{len(rows)} students; {first}",)
+        return (f"{len(rows)} students: {first}",)
 
     def _snapshot(self) -> str:
         columns = {"rank": "", "name": "", "equity": "equity USDC", "return": "", "drawdown": ""}

@@ -2,7 +2,8 @@
 function render({ model, el }) {
   return renderPanel(model, el, (view) => view.title || "", (body, id, { note }) => {
     const list = h("dl", { class: "tk-pairs" });
-    const bar = h("div", { class: "tk-meter", role: "meter", "aria-valuemin": "0", "aria-valuemax": "100", hidden: true }, h("i"));
+    const share = h("i");
+    const bar = h("div", { class: "tk-meter", role: "meter", "aria-valuemin": "0", "aria-valuemax": "100", hidden: true }, share);
     const reading = h("p", { class: "tk-note", hidden: true });
     const bars = h("div", { class: "tk-bars", "aria-hidden": "true" });
     const tables = h("div");
@@ -15,7 +16,7 @@ function render({ model, el }) {
       setVisible(bar, view.meter);
       setVisible(reading, view.meter);
       if (view.meter) {
-        bar.firstChild.style.transform = `scaleX(${view.meter.share})`;
+        share.style.transform = `scaleX(${view.meter.share})`;
         setAttribute(bar, "aria-label", view.meter.name);
         setAttribute(bar, "aria-valuenow", String(Math.round(view.meter.share * 100)));
         setText(reading, view.meter.words);
@@ -24,13 +25,13 @@ function render({ model, el }) {
       const shown = view.bars || [];
       const rows = fitRows(bars, shown.length, () => h("div", { class: "tk-map" }, h("span"), h("i", {}, h("b")), h("span", { class: "tk-num" })));
       shown.forEach((one, index) => {
-        const [name, track, text] = rows[index].children;
+        const [name, { firstChild: move }, text] = rows[index].children;
         setText(name, one.name);
         setText(text, one.text);
         const width = Math.min(50, Math.abs(one.move) * 50);
-        track.firstChild.style.left = `${one.move < 0 ? 50 - width : 50}%`;
-        track.firstChild.style.width = `${width}%`;
-        track.firstChild.className = one.move < 0 ? "tk-fall" : "tk-rise";
+        move.style.left = `${one.move < 0 ? 50 - width : 50}%`;
+        move.style.width = `${width}%`;
+        move.className = one.move < 0 ? "tk-fall" : "tk-rise";
       });
       (view.tables || []).forEach((one, place) => {
         if (!made[place]) {
