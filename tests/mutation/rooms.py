@@ -237,6 +237,6 @@ ROOMS: dict[str, Room] = {
 
 REACHED = (
     *("protocol", "checks", "margin", "client/orders", "venue/engine", "venue/trading", "venue/risk"),
-    *("venue/programs", "client/parent_orders", "classroom"),
+    *("venue/programs", "client/parent_orders", "classroom", "research/live_trading"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

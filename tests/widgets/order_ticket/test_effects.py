@@ -79,7 +79,7 @@ def test_the_fields_of_a_draft_have_their_defaults() -> None:
     assert problem.view() == {
         "field": "price", "rule": "tickSize", "message": "no", "missing": False, "choices": ["1", "2"]
     }  # fmt: skip
-    assert Problem("price", "x", "no. The nearest is 1").view()["message"] == "no; nearest 1"
+    assert Problem("price", "x", "no. The nearest is 1").view()["message"] == "no. The nearest is 1"
 
 
 def plain_after(long: D, short: D, hedge: bool, sign: int, reduce_only: bool, quantity: D, price: D) -> tuple[Any, ...]:
@@ -423,7 +423,7 @@ def test_the_most_that_fits_is_what_the_available_margin_pays(side: str, worst: 
     [problem] = rules.account_rules(given, BTC.step_size * (steps + 1), D(worst))
     most = BTC.quantity_text(steps)
     assert (problem.rule, problem.choices) == ("available margin", (in_base(most, f"at most {most}"),))
-    assert problem.message.endswith(f"; at most {most}")
+    assert problem.message.endswith(f". At most {most}")
     assert rules.account_rules(given, BTC.step_size * steps, D(worst)) == []
 
 

@@ -52,6 +52,7 @@ def scene() -> Iterator[dict[str, Any]]:
         histories = {name: widgets.Blotter(session, BTC) for name in ("orders", "funding")}
         for name, blotter in histories.items():
             blotter.history = name
+            blotter.refresh()
         panels: dict[str, Any] = {
             "account": widgets.Account(session), "funding": widgets.Funding(session, BTC),
             "liquidation map": widgets.LiquidationMap(session), "header": Header(session, ETH),
@@ -186,7 +187,7 @@ SHOWN: dict[str, Any] = {
     "fills": [{"time": "01-01 04:00:30",
     "symbol": "BTCUSDC",
     "side": "▼ sell",
-    "kind": "",
+    "kind": "market",
     "price": "59,990.0",
     "quantity": "0.1",
     "fee": "3.5994",
@@ -195,7 +196,7 @@ SHOWN: dict[str, Any] = {
     {"time": "01-01 00:00:00",
     "symbol": "ETHUSDC",
     "side": "▼ sell",
-    "kind": "",
+    "kind": "market",
     "price": "2,999.00",
     "quantity": "4",
     "fee": "7.1976",
@@ -204,7 +205,7 @@ SHOWN: dict[str, Any] = {
     {"time": "01-01 00:00:00",
     "symbol": "BTCUSDC",
     "side": "▲ buy",
-    "kind": "",
+    "kind": "market",
     "price": "60,010.0",
     "quantity": "0.5",
     "fee": "18.0030",
@@ -380,9 +381,9 @@ SAID = {
     "funding": ["BTCUSDC: funding 0.0050 %"],
     "liquidation map": ["2 positions"],
     "header": ["ETHUSDC: last 2,999.00 0.00 % in 24 h"],
-    "blotter": ["all products: 0.4 BTCUSDC, −4 ETHUSDC; 3 open orders"],
-    "blotter of orders": ["BTCUSDC: 0.4 BTCUSDC; 2 open orders"],
-    "blotter of funding": ["BTCUSDC: 0.4 BTCUSDC; 2 open orders"],
+    "blotter": ["all products: 0.4 BTCUSDC, −4 ETHUSDC, 3 open orders"],
+    "blotter of orders": ["BTCUSDC: 0.4 BTCUSDC, 2 open orders"],
+    "blotter of funding": ["BTCUSDC: 0.4 BTCUSDC, 2 open orders"],
     "order book": ["BTCUSDC: bid 59990.0, ask 60010.0"],
     "trades": ["BTCUSDC: last SELL 0.100 at 59990.0"],
     "depth": ["BTCUSDC: 5.150 BTC (308,671 USDC) bid down to 59,000.0, 4.500 BTC (270,125 USDC) asked up to 60,030.0"],
