@@ -156,7 +156,7 @@ def test_fills_orders_and_ledger_can_be_indexed_by_time(world: World) -> None:
         assert isinstance(indexed.index, pd.DatetimeIndex)
         assert indexed.index.is_monotonic_increasing
         assert isinstance(read(start=plain["time"].max() + pd.Timedelta("1h"), index="time").index, pd.DatetimeIndex)
-        with pytest.raises(InputError, match=r"index has 'timed', which is no column.*did you mean 'time'"):
+        with pytest.raises(InputError, match=r"index has 'timed', which is no column.*Did you mean 'time'"):
             read(index="timed")
     assert world.trader.orders(open=True, index="time").index.name == "time"
 

@@ -176,7 +176,7 @@ def test_candles_and_rates_without_bounds_are_those_up_to_now(monkeypatch: pytes
     assert asked == [
         (SYMBOL, "1h", NOON_MS - 3_600_000_000, 1_000), (SYMBOL, NOON_MS - 8 * 3_600_000_000, 1_000)
     ]  # fmt: skip
-    with pytest.raises(InputError, match="binance has no candles of 7m. It has 1m, 1h"):
+    with pytest.raises(InputError, match=r"binance has no candles of 7m\. It has 1m, 1h"):
         market.klines("7m")
     with pytest.raises(InputError, match="binance has no watchOrderBook in ccxt, so it can't be followed"):
         market.order_book("BTCUSDC")

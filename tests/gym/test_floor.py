@@ -149,7 +149,7 @@ def test_a_desk_reads_the_book_trades_and_stands_as_the_venue_says(venue: LocalV
     with toolkit.connect(venue=venue, account=trader) as session:
         assert now.equity == pytest.approx(session.wallet_balances()["equity"].iloc[0])
     assert "initial margin" in desk.trade(Order(BTC, side, "3", tif="IOC"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="DOGE is not listed. There are BTCUSDC"):
+    with pytest.raises(InputError, match=r"DOGE is not listed\. There are BTCUSDC"):
         VenueDesk(venue, "DOGE", 0)
 
 

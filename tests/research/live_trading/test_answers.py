@@ -263,7 +263,7 @@ def test_a_name_of_letters_digits_and_marks_names_files(session: Any, name: str)
 
 @pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "x" * 41, "a/b", "a\n"])
 def test_another_name_is_refused(session: Any, name: str) -> None:
-    with pytest.raises(InputError, match="is not a name. Use up to 40 letters") as raised:
+    with pytest.raises(InputError, match=r"is not a name\. Use up to 40 letters") as raised:
         RunName(session, name)
     assert (raised.value.field, raised.value.value) == ("run", name)
 
