@@ -47,7 +47,7 @@ class BookUpdates:
         order = np.argsort(clock[first], kind="stable")
         place = np.empty(len(first), dtype=np.int64)
         place[order] = np.arange(len(first))
-        message = place[np.cumsum(new) - 1] if len(rows) else np.zeros(0, dtype=np.int64)
+        message = place[np.cumsum(new) - 1]
         part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
         self.times: Integers = clock[first][order]
         self.rows: Integers = rows[first][order]
