@@ -236,7 +236,7 @@ def test_the_command_serves_a_class_and_goes_on_with_it(tmp_path: Path) -> None:
     links = re.findall(r'toolkit\.join\("(http://[^"]+)"\)', first)
     assert len(links) == 2
     kept = re.escape(str(journal))
-    assert re.search(rf"keys         new ones for this class, in {kept}.class, which only you can read;", first)
+    assert re.search(rf"keys         new ones for this class, in {kept}.class, which only you can read\.", first)
     assert re.search(r"leaderboard  http://127\.0\.0\.1:\d+/class\n", first)
     if sys.platform != "win32":
         assert stat.S_IMODE((tmp_path / "class.journal.class").stat().st_mode) == 0o600
@@ -272,7 +272,7 @@ def served_lines(options: list[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "say how many students there are"),
+        ([], "the number of students is missing"),
         (["--students", "500"], "a class has 1 to 200 students"),
         (["--names", "nowhere.txt"], "can't be read"),
         (["--students", "2", "--separate", "--journal", "j"], "separate venues have no journal"),

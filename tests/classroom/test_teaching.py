@@ -198,7 +198,7 @@ def test_a_reset_takes_what_is_too_much_and_a_second_one_changes_nothing(lesson:
 
 
 def test_save_points_are_numbered_from_1_and_bring_back_all_but_the_news(lesson: Lesson) -> None:
-    with pytest.raises(errors.InputError, match="there is no save point 1; there are none yet"):
+    with pytest.raises(errors.InputError, match=r"there is no save point 1\. There are none yet"):
         lesson.back_to(1)
     assert lesson.save_point() == 1
     lesson.fund_student("", "7")
@@ -209,7 +209,7 @@ def test_save_points_are_numbered_from_1_and_bring_back_all_but_the_news(lesson:
     lesson.back_to(2)
     assert balances(lesson) == {"Cyd": 1_007_000_000, "Ann": 1_007_000_000, "Bo": 1_000_000_000}
     assert lesson._begun == begun
-    with pytest.raises(errors.InputError, match="there is no save point 3; there are 1, 2"):
+    with pytest.raises(errors.InputError, match=r"there is no save point 3\. There are 1, 2"):
         lesson.back_to(3)
     lesson.back_to(1)
     assert balances(lesson) == dict.fromkeys(NAMES, 1_000_000_000)

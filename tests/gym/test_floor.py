@@ -149,7 +149,7 @@ def test_a_desk_reads_the_book_trades_and_stands_as_the_venue_says(venue: LocalV
     with toolkit.connect(venue=venue, account=trader) as session:
         assert now.equity == pytest.approx(session.wallet_balances()["equity"].iloc[0])
     assert "initial margin" in desk.trade(Order(BTC, side, "3", tif="IOC"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="DOGE is not listed; there are BTCUSDC"):
+    with pytest.raises(InputError, match=r"DOGE is not listed\. There are BTCUSDC"):
         VenueDesk(venue, "DOGE", 0)
 
 
@@ -195,7 +195,7 @@ def test_a_step_pays_the_change_of_equity_and_says_what_stands() -> None:
     assert given == ("policy", BTC, "0.020", "100ms", 2)
     env.close()
     env.close()
-    with pytest.raises(InputError, match=r"reset\(\) begins one"):
+    with pytest.raises(InputError, match=r"reset\(\) begins an episode"):
         env.step([0.0])
 
 

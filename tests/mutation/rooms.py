@@ -63,7 +63,19 @@ ROOMS: dict[str, Room] = {
         ["toolkit/research/analysis"], ["tests/research/analysis", "tests/research/backtesting/test_vectorised.py"]
     ),
     "research/data": Room(
-        ["toolkit/research/data"], ["tests/research/data", "tests/research/backtesting/events/test_event_files.py"]
+        ["toolkit/research/data"],
+        [
+            "tests/research/data/test_bars.py",
+            "tests/research/data/test_books.py",
+            "tests/research/data/test_events.py",
+            "tests/research/data/test_parts.py",
+            "tests/research/data/test_quality.py",
+            "tests/research/data/test_recorder.py",
+            "tests/research/data/test_replaying.py",
+            "tests/research/data/test_store.py",
+            "tests/research/data/formats/test_formats.py",
+            "tests/research/backtesting/events/test_event_files.py",
+        ],
     ),
     "research/backtesting": Room(
         ["toolkit/research/backtesting"],
@@ -225,6 +237,6 @@ ROOMS: dict[str, Room] = {
 }
 
 REACHED = (
-    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream", "venue/feed", "learn", "research/analysis", "research/selection", "research/backtesting"),
+    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream", "venue/feed", "learn", "research/analysis", "research/selection", "research/backtesting", "classroom", "research/live_trading"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -86,7 +86,7 @@ def test_a_delay_of_more_than_a_minute_is_one_of_a_feed_only(kind: Kind) -> None
     ],
 )  # fmt: skip
 def test_a_value_that_can_not_be_is_found(row: Any, wrong: bool) -> None:
-    expected = ("value", "all", 0, S, S, 1, "a price or quantity that can't be")
+    expected = ("value", "all", 0, S, S, 1, "an impossible price or quantity")
     assert found(made(row)) == ([expected] if wrong else [])
 
 
@@ -94,7 +94,7 @@ def test_a_value_that_can_not_be_is_found(row: Any, wrong: bool) -> None:
 def test_findings_within_a_second_or_in_adjacent_rows_are_one(apart: int, findings: int) -> None:
     good = trade(2 * S)
     rows = [trade(2 * S, size=0.0), good, (*trade(2 * S + apart, size=0.0),)]
-    words = "a price or quantity that can't be"
+    words = "an impossible price or quantity"
     expected = [("value", "all", 0, 2 * S, 2 * S + apart, 2, words)]
     if findings == 2:
         expected = [("value", "all", row, at, at, 1, words) for row, at in ((0, 2 * S), (2, 2 * S + apart))]
@@ -139,6 +139,7 @@ TRADES: dict[str, tuple[list[int], list[tuple[Any, ...]]]] = {
     "hashes": ([901, 17, 444, 23], []),
     "two only": ([1, 5], []),
     "a third are counted": ([1, 2, 50, 51, 90, 300], [("gap", 2, 47, ""), ("gap", 4, 38, ""), ("gap", 5, 209, "")]),
+    "less than a third": ([1, 2, 50, 51, 90, 91, 300, 400, 500, 600, 700], []),
     "a repeat": ([1, 2, 3, 3], [("repeat", 3, 1, "a trade that was there before")]),
     "back": ([1, 2, 4, 3], [("backwards", 3, 1, "the trade id runs back"), ("gap", 2, 1, "1 trade ids are missing")]),
 }
@@ -211,5 +212,5 @@ def test_a_rate_that_is_no_number_and_a_volume_below_zero_are_found() -> None:
     assert rates == [("value", "candles", 1, 60 * S, 60 * S, 1, "a rate that is no number")]
     volumes = found(candles([0, 60, 120], volume=[0.0, 1.0, -0.1]))
     assert volumes == [("value", "candles", 2, 120 * S, 120 * S, 1, "a volume below 0")]
-    with pytest.raises(InputError, match="a frame of candles has a column time"):
+    with pytest.raises(InputError, match="a frame of candles needs a column time"):
         data.check(pd.DataFrame({"close": [1.0]}))

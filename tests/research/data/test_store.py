@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from toolkit.errors import InputError, StaleData, StoredFileError
@@ -118,6 +119,28 @@ def test_a_row_without_a_time_has_that_of_its_arrival_and_a_day_is_a_folder(tmp_
     ):  # fmt: skip
         assert Recording(tmp_path).frame("trades", start=start, end=end)["price"].tolist() == found
     assert Recording(tmp_path).frame("trades", columns=["price", "side"]).columns.tolist() == ["price", "side"]
+
+
+def test_a_part_has_groups_of_ten_thousand_rows(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append("status", "all", [{"state": "live"}] * 10_001, at(0), "state", 1)
+    store.close()
+    [part] = parts_of(tmp_path, "status", "all")
+    about = pq.ParquetFile(part).metadata
+    assert [about.row_group(number).num_rows for number in range(about.num_row_groups)] == [10_000, 1]
+
+
+def test_rows_that_differ_in_any_column_are_no_repeat(recording: Any) -> None:
+    recorder, source = recording.recorder, recording.source
+    recorder.follow("trades", source, "BTC")
+    source.says(update([trade(1, 1)], "snapshot"))
+    recorder.close()
+    recording.clock.ms = 5_000
+    again = Recorder(Store(recording.path), [source], recording.clock)  # type: ignore[list-item]
+    again.follow("trades", source, "BTC")
+    source.says(update([{**trade(1, 1), "quantity": Decimal("0.6")}], "snapshot"))
+    again.close()
+    assert Recording(recording.path).frame("trades")["quantity"].tolist() == [0.5, 0.6]
 
 
 def test_the_last_rows_on_disk_come_from_as_many_parts_as_they_take(tmp_path: Path) -> None:
@@ -287,10 +310,10 @@ def test_health_is_that_of_the_live_objects_the_disk_and_the_recorder(recording:
     with pytest.raises(StaleData, match="old"):
         recorder.assert_healthy(1)
     recorder._store.failed, recorder._store.lost = OSError(28, "No space left on device"), 1_234
-    with pytest.raises(StaleData, match="can't be written: No space left on device; 1,234 rows were lost"):
+    with pytest.raises(StaleData, match=r"can't be written: No space left on device\. 1,234 rows were lost"):
         recorder.assert_healthy()
-    assert repr(recorder).endswith("trades 0; No space left on device; 1,234 rows were lost>")
-    with pytest.warns(Warning, match="1,234 rows were lost; the rows in its journal become parts"):
+    assert repr(recorder).endswith("trades 0. No space left on device. 1,234 rows were lost>")
+    with pytest.warns(Warning, match="1,234 rows were lost. The rows in its journal become parts"):
         recorder.close()
     recorder._store.failed = None
     recorder.close()

@@ -147,7 +147,7 @@ def read_part(symbol: str, part: Any) -> Events:
 
 def _joined(parts: Sequence[Summary]) -> Summary:
     """Return the summary of all parts."""
-    priced = [part.prices for part in parts if part.prices[0]] or [(0.0,) * 4]
+    priced = [part.prices for part in parts if part.prices[0]] or [parts[0].prices]
     rates = [np.concatenate(columns) for columns in zip(*(part.rates for part in parts), strict=True)]
     order = np.argsort(rates[0], kind="stable")
     return Summary(

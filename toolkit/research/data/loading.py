@@ -149,7 +149,7 @@ def _files(path: PathLike | Iterable[PathLike], format: str | None) -> list[Path
         raise InputError("there are no files to load", field="path")
     for file in files:
         if not file.exists():
-            near = sorted(other.name for other in file.parent.glob("*"))[:5] if file.parent.is_dir() else []
+            near = sorted(other.name for other in file.parent.glob("*"))[:5]
             others = f". {file.parent} has {', '.join(near)}" if near else ""
             raise InputError(f"there is no file {file}{others}", field="path", value=str(file), nearest=tuple(near))
     return files if format == "recording" else [one for file in files for one in _unfolded(file)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .event_array import BOOK_KINDS, MS, ORDER_KINDS, EventArray, Kind, from_columns, whole_units_of, with_clears
+from .event_array import BOOK_KINDS, ORDER_KINDS, EventArray, Kind, from_columns, whole_units_of, with_clears
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, int], ...]
@@ -47,7 +47,7 @@ class BookUpdates:
         order = np.argsort(clock[first], kind="stable")
         place = np.empty(len(first), dtype=np.int64)
         place[order] = np.arange(len(first))
-        message = place[np.cumsum(new) - 1] if len(rows) else np.zeros(0, dtype=np.int64)
+        message = place[np.cumsum(new) - 1]
         part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
         self.times: Integers = clock[first][order]
         self.rows: Integers = rows[first][order]
@@ -257,11 +257,6 @@ def _drop(levels: dict[int, int], void: Callable[[int], bool], choose: Callable[
     for price in [price for price in levels if void(price)]:
         del levels[price]
     return _best(levels, choose)
-
-
-def milliseconds(times_ns: Any) -> Any:
-    """Return Unix ns as Unix ms, rounded down."""
-    return times_ns // MS
 
 
 class OrderFills(NamedTuple):
