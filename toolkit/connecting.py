@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
