@@ -50,6 +50,7 @@ html_theme = "furo"
 html_title = "toolkit"
 html_show_sourcelink = False
 html_copy_source = False
+html_show_copyright = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 copybutton_selector = "div:not(.highlight-text):not(.highlight-none) > div.highlight > pre"

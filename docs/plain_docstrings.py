@@ -19,11 +19,17 @@ _DRAWN = ("├", "└", "│")
 def setup(app: Any) -> dict[str, bool]:
     """Connect to autodoc."""
     app.connect("autodoc-process-docstring", _process)
+    app.connect("autodoc-process-signature", signature_of)
     return {"parallel_read_safe": True}
 
 
 def _process(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     lines[:] = list(as_rst(lines))
+
+
+def signature_of(app: Any, what: str, name: str, obj: object, *others: object) -> tuple[str, None] | None:
+    """Leave out the parameters of a class of which no caller makes an object. Its docstring says "Made by"."""
+    return ("", None) if what == "class" and "Made by" in (obj.__doc__ or "") else None
 
 
 def as_rst(lines: Iterable[str]) -> Iterable[str]:

@@ -52,6 +52,8 @@ _WORD = re.compile(r"[^\W_](?:[\w'’.,/-]*\w)?|[^\W_]")
 
 
 _PLAIN_WORD = re.compile(r"(?<![\w<.#-])[A-Za-z']{2,}(?=[\s,.:;)]|$)")
+_CODE = ("_BEFORE", "_EXAMPLES")
+"""Constants of `toolkit/worked_examples.py` that declare code, with its output."""
 _NO_PROSE = re.compile(r"[{}\\^]|</|SELECT|=\"|: 0 |^\w+(?: like \w+)?: .*\b(?:time|identity|needs|key)\b [a-z]")
 
 
@@ -182,6 +184,8 @@ def _messages(node: ast.AST, documented: set[int]) -> Iterator[str]:
         for part in node.values:
             yield from _messages(part, documented) if isinstance(part, ast.FormattedValue) else ()
         return
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in _CODE:
+        return
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
         yield from _message(node.value)
     for child in ast.iter_child_nodes(node):
@@ -190,7 +194,7 @@ def _messages(node: ast.AST, documented: set[int]) -> Iterator[str]:
 
 def _message(text: str) -> Iterator[str]:
     """Yield a literal's lines that are words: not style sheets, markup, patterns or queries of a database."""
-    for line in text.splitlines():
+    for line in re.sub(r"^.*(?:;\n.*|\n +)— ", "", text, flags=re.MULTILINE).splitlines():
         if len(_PLAIN_WORD.findall(line)) >= 4 and not _NO_PROSE.search(line):
             yield plain(line.rpartition(" — ")[2])  # before the dash of a declaration stand its fields
 

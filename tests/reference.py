@@ -32,17 +32,15 @@ import pages  # noqa: E402
 WITH_EXAMPLES = (
     "session", "info", "exchange", "stream", "intents", "parent-orders-of-a-session", "session-limits", "permissions",
     "listed-products", "builder", "orders", "plots", "research", "metrics", "luck", "data", "live", "receipts",
-    "parent-orders", "report",
+    "parent-orders", "report", "context",
 )  # fmt: skip
 """Pages whose functions and methods each have an example."""
-WITH_PARAMETERS = (*WITH_EXAMPLES, "context")
-"""Pages whose parameters are named. The examples of a strategy's context are those of the strategies."""
 INTERNAL = re.compile(
-    r"""\.(?:Strategy|Trials|Theme|Shape|Order|Bracket|Twap|Recording|Events|Async\w+)\.\w+$ | Limits\.check_\w+$
-    | \.(?:keep_recipe|audited_in_short|has_ended|ask|assess|words|receipt|expects_immediate_end|parse_\w+)$""",
+    r"""\.Async\w+\.\w+$ | Limits\.check_\w+$ | Trials\.(?:measured|together)$ | Twap\.(?:child|due)$ | Events\.tape$
+    | \.(?:keep_recipe|audited_in_short|has_ended|assess|ask)$""",
     re.VERBOSE,
 )
-"""What the toolkit calls, or a strategy overrides: without example and list. `ask` waits for a person."""
+"""What the toolkit calls, and the awaited twins of documented methods. `ask` waits for a person."""
 MADE = (SessionPart, Live, Enum, Info, Exchange)
 """Classes of which no caller makes an object."""
 FEW = 5
@@ -79,7 +77,10 @@ class Documented:
 
     @cached_property
     def parameters(self) -> list[str]:
-        """The names of its parameters; those of `**sending: Unpack[…]` are documented at their TypedDict."""
+        """The names of its parameters, without `ctx`, the Context that each callback of a strategy takes first.
+
+        Those of `**sending: Unpack[…]` are documented at their TypedDict.
+        """
         if isinstance(self.value, type) and issubclass(self.value, BaseException):
             return []  # errors are raised by the toolkit, and their attributes are on the page of errors
         if isinstance(self.value, type) and (issubclass(self.value, MADE) or "Made by" in self.doc):
@@ -91,7 +92,7 @@ class Documented:
         except (TypeError, ValueError):
             return []
         kept = signature.parameters.items()
-        return [name for name, each in kept if name not in ("self", "cls", "args", "kwargs") and name[0] != "_"]
+        return [name for name, each in kept if name not in ("self", "cls", "args", "kwargs", "ctx") and name[0] != "_"]
 
     @property
     def unnamed(self) -> list[str]:
@@ -106,7 +107,7 @@ class Documented:
             return True
         if not isinstance(self.value, type):
             return False
-        field = rf'^    {name}: [^\n]*\n    """'
+        field = rf'^    {name}: .*\n(?:(?: {{8}}.*|    \))\n)*    """'
         sources = (inspect.getsource(base) for base in self.value.__mro__ if base.__module__.startswith("toolkit"))
         return any(re.search(field, source, flags=re.MULTILINE) for source in sources)
 

@@ -324,10 +324,10 @@ def test_an_unknown_name_is_answered_with_the_known_ones(field: str, builder: bo
     [
         (
             {"ordPx": "6000", "ordQty": "0.001"},
-            "order value 6 (0.001 at 6000.0) is below minOrderValue 10; nearest quantity 0.002",
+            "order value 6 (0.001 at 6000.0) is below minOrderValue 10. The nearest quantity is 0.002",
         ),
         (STOP | {"triggerPx": None, "tpslTriggerType": "LAST_PRICE"}, "TP/SL from position needs a triggerPx"),
-        ({"ordPx": "1000000"}, "price 1000000 is above 999999; nearest 999999.0"),
+        ({"ordPx": "1000000"}, "price 1000000 is above 999999. The nearest is 999999.0"),
     ],
 )
 def test_messages_hold_the_numbers(bent: dict[str, Any], message: str) -> None:

@@ -29,6 +29,7 @@ from toolkit.session import Session
 from toolkit.session_methods import Intents
 from toolkit.suggestions import OURS
 from toolkit.venue.engine.commands import TxCode
+from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import Config
 from toolkit.widgets.base_panel import static_view
 
@@ -227,6 +228,13 @@ def test_tables_of_the_wire_and_notebooks_are_written(pages: Any, tmp_path: Path
 )
 def test_plain_docstrings_become_markup(pages: Any, plain: str, markup: str) -> None:
     assert "\n".join(pages.as_rst(plain.splitlines())).strip() == markup
+
+
+def test_a_class_that_callers_never_make_is_shown_without_its_parameters(pages: Any) -> None:
+    plain = importlib.import_module("plain_docstrings")
+    assert plain.signature_of(None, "class", "Session", Session) == ("", None)
+    assert plain.signature_of(None, "class", "LocalVenue", LocalVenue) is None
+    assert plain.signature_of(None, "method", "Session.buy", Session.buy) is None
 
 
 def rows(page: str, columns: int) -> list[list[str]]:

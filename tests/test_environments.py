@@ -49,7 +49,7 @@ def test_elsewhere_one_address_without_the_other_is_refused(missing: str) -> Non
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8645", "ftp://127.0.0.1", "http://", "localhost"])
 def test_a_text_that_is_no_address_is_explained(address: str) -> None:
-    with pytest.raises(InputError, match=r"is not an address; give one like http://127\.0\.0\.1:8645"):
+    with pytest.raises(InputError, match=r"is not an address. Give one like http://127\.0\.0\.1:8645"):
         environment("local", base_url=address, variables={})
 
 

@@ -68,6 +68,6 @@ def test_what_needs_eth_account_says_why_it_is_missing_and_what_to_do(
         call()
     assert caught.value.name == "eth_account"
     assert str(caught.value) == (
-        f"{name} can't be used, as eth-account is not installed: its dependency ckzg has no wheel for Python 3.15; "
-        "use the toolkit with Python 3.11 to 3.14 for that"
+        f"{name} can't be used, as eth-account is not installed: its dependency ckzg has no wheel for Python 3.15. "
+        "Use the toolkit with Python 3.11 to 3.14 for that"
     )

@@ -710,9 +710,9 @@ def test_the_client_names_its_own_parameters(world: World) -> None:
         info.fills(page_size=501)
     with pytest.raises(MalformedRequest, match=r"^start NaT is not a time"):
         info.fills(start=pd.NaT)
-    with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side; use one of BUY"):
+    with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side. Use one of BUY"):
         info.fills(side="UP")
-    with pytest.raises(TypeError, match=r"^fills\(\) got an unexpected keyword argument 'sid'; did you mean 'side'"):
+    with pytest.raises(TypeError, match=r"^fills\(\) got an unexpected keyword argument 'sid'. Did you mean 'side'"):
         info.fills(sid="BUY")
 
 

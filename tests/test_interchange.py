@@ -91,7 +91,7 @@ def test_load_takes_frames_and_parquet_of_an_unnamed_index(tmp_path: Path) -> No
 
 
 def test_a_frame_that_cannot_be_taken_says_what_would_pass() -> None:
-    with pytest.raises(InputError, match=r"data is a LazyFrame, which is not computed yet; pass data\.collect\(\)"):
+    with pytest.raises(InputError, match=r"data is a LazyFrame, which is not computed yet. Pass data\.collect\(\)"):
         backtest(Wandering(), of_polars(TABLE).lazy())
     with pytest.raises(InputError, match="the index has no times; use a DatetimeIndex or a column 'time'"):
         backtest(Wandering(), {"BTCUSDC": of_polars(TABLE.drop(columns="time"))})

@@ -340,21 +340,21 @@ def test_too_few_positions_close_what_they_can_and_ties_keep_their_order() -> No
     ("call", "message"),
     [
         (lambda: margin.initial_margin(0.1 + 0.2, 2), "notional is the float 0.30000000000000004, which has more"),
-        (lambda: margin.initial_margin(True, 2), "notional is True; it must be a number"),
-        (lambda: margin.initial_margin("ten", 2), "notional is 'ten'; it must be a number"),
+        (lambda: margin.initial_margin(True, 2), "notional is True. It must be a number"),
+        (lambda: margin.initial_margin("ten", 2), "notional is 'ten'. It must be a number"),
         (lambda: margin.initial_margin("NaN", 2), "must be a finite number"),
         (lambda: margin.initial_margin(float("inf"), 2), "must be a finite number"),
-        (lambda: margin.initial_margin(10, 0), "leverage is 0; it must be above 0"),
-        (lambda: margin.maintenance_margin(-1, FLAT_1_25), "notional is -1; it must not be negative"),
+        (lambda: margin.initial_margin(10, 0), "leverage is 0. It must be above 0"),
+        (lambda: margin.maintenance_margin(-1, FLAT_1_25), "notional is -1. It must not be negative"),
         (lambda: margin.maintenance_margin(1, []), "tiers is empty"),
-        (lambda: margin.maintenance_margin(1, [(5, "0.01", 40)]), "first tier starts at 5; it must start at 0"),
+        (lambda: margin.maintenance_margin(1, [(5, "0.01", 40)]), "first tier starts at 5. It must start at 0"),
         (lambda: margin.maintenance_margin(1, [(0, "0.01", 40), (0, "0.02", 20)]), "not above"),
         (lambda: margin.maintenance_margin(1, [(0, "1.25", 40)]), "at least 0 and below 1"),
         (lambda: margin.maintenance_margin(1, [(0, None, None)]), "neither mmr nor max_leverage"),
-        (lambda: margin.maintenance_margin(1, ["low"]), r"a tier is \(floor, mmr, max_leverage\)"),
-        (lambda: margin.liquidation_price(0, 1, 1, 1, FLAT_1_25), r"side is 0; it must be \+1"),
-        (lambda: margin.funding_rate(None), "premium is None; it must be a number"),  # type: ignore[arg-type]
-        (lambda: margin.mark_price(0, 0, 1, 1, 1), "oracle is 0; it must be above 0"),
+        (lambda: margin.maintenance_margin(1, ["low"]), r"A tier is \(floor, mmr, max_leverage\)"),
+        (lambda: margin.liquidation_price(0, 1, 1, 1, FLAT_1_25), r"side is 0. It must be \+1"),
+        (lambda: margin.funding_rate(None), "premium is None. It must be a number"),  # type: ignore[arg-type]
+        (lambda: margin.mark_price(0, 0, 1, 1, 1), "oracle is 0. It must be above 0"),
     ],
 )
 def test_wrong_input_is_refused_with_its_reason(call: Any, message: str) -> None:
@@ -602,20 +602,20 @@ def test_numbers_of_other_libraries_are_taken_for_what_they_print_as() -> None:
 
     assert margin.initial_margin(np.float32(0.1), 1) == D("0.1")
     assert margin.initial_margin(Fraction(1, 8), 1) == D("0.125")
-    with pytest.raises(InputError, match=r"has no finite decimal; give a Decimal such as 0\.3333") as caught:
+    with pytest.raises(InputError, match=r"has no finite decimal. Give a Decimal such as 0\.3333") as caught:
         margin.initial_margin(Fraction(1, 3), 1)  # type: ignore[arg-type]
     assert margin.initial_margin(caught.value.nearest[0], 1)
     gaps: Sequence[Any] = (None, float("nan"), D("NaN"), np.float32("nan"), pd.NA)
     for gap in gaps:
         assert margin.mark_price(100, gap, gap, gap, np.float32(102), gap, gap) == 101
-    with pytest.raises(InputError, match=r"bid is Decimal\('sNaN'\); it must be a finite number"):
+    with pytest.raises(InputError, match=r"bid is Decimal\('sNaN'\). It must be a finite number"):
         margin.mark_price(100, 0, D("sNaN"), 1, 1)
 
 
 def test_a_written_tier_is_read_like_any_row() -> None:
     for ratio in ("0.0125", 0.0125, D("0.0125")):
         assert margin.maintenance_margin(1000, [margin.Tier(0, ratio, 40)]) == D("12.5")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"tiers\[0\].mmr is 2; it must be at least 0 and below 1"):
+    with pytest.raises(InputError, match=r"tiers\[0\].mmr is 2. It must be at least 0 and below 1"):
         margin.maintenance_margin(1000, [margin.Tier(D(0), D(2), None)])
 
 
@@ -630,19 +630,19 @@ def test_positions_may_be_rows_of_a_frame() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: margin.maintenance_margin(5, None), "tiers is None; it must be a list of rows"),
-        (lambda: margin.maintenance_margin(5, 5), "tiers is 5; it must be a list of rows"),
+        (lambda: margin.maintenance_margin(5, None), "tiers is None. It must be a list of rows"),
+        (lambda: margin.maintenance_margin(5, 5), "tiers is 5. It must be a list of rows"),
         (
             lambda: margin.adl_order([(10, 3)], 20),
-            r"positions\[0\] is \(10, 3\); a position is \(account, size, score\)",
+            r"positions\[0\] is \(10, 3\). A position is \(account, size, score\)",
         ),
-        (lambda: margin.adl_order([(1, 10, D("NaN"))], 20), r"positions\[0\].score is Decimal\('NaN'\); it must be"),
+        (lambda: margin.adl_order([(1, 10, D("NaN"))], 20), r"positions\[0\].score is Decimal\('NaN'\). It must be"),
         (lambda: margin.adl_order([(1, 10, 3)], 20, side="x"), "side is 'x'"),
-        (lambda: margin.impact_price([5], 5), r"levels\[0\] is 5; a level is \(price, quantity\)"),
-        (lambda: margin.impact_price([(1, "x")], 5), r"levels\[0\].quantity is 'x'; it must be a number"),
+        (lambda: margin.impact_price([5], 5), r"levels\[0\] is 5. A level is \(price, quantity\)"),
+        (lambda: margin.impact_price([(1, "x")], 5), r"levels\[0\].quantity is 'x'. It must be a number"),
         (lambda: margin.initial_margin("1e400", 5), "must lie between 1e-300 and 1e300"),
-        (lambda: margin.initial_margin(10**5000, 5), "notional is of type int; other than 0 it must lie between"),
-        (lambda: margin.liquidation_price("BUY", 1, 1, 1, FLAT_1_25), r"side is 'BUY'; it must be \+1 \(long\)"),
+        (lambda: margin.initial_margin(10**5000, 5), "notional is of type int. Other than 0 it must lie between"),
+        (lambda: margin.liquidation_price("BUY", 1, 1, 1, FLAT_1_25), r"side is 'BUY'. It must be \+1 \(long\)"),
     ],
 )
 def test_junk_is_refused_with_its_reason(call: Any, message: str) -> None:
@@ -666,7 +666,7 @@ def test_tiers_may_be_pairs_and_those_of_a_product() -> None:
     held = [tier(D(0), D("0.0125"), D(40)), tier(D(1000), D("0.05"), D(10))]
     assert margin.deductions([SimpleNamespace(**row._asdict()) for row in held]) == [0, D("37.5")]
     for odd in [(0,), (0, 1, 2, 3), SimpleNamespace(mmr="0.0125"), {"mmr": 1}]:
-        with pytest.raises(InputError, match="a tier is"):
+        with pytest.raises(InputError, match="A tier is"):
             margin.deductions([odd])
 
 

@@ -81,7 +81,7 @@ def test_colours_are_configurable_and_east_asian_ones_at_hand() -> None:
     assert plots.use("east-asian").up == plots.LIGHT.down
     rising = plots.candles(klines(), volume=False).collections[1]
     assert colors.to_hex(rising.get_edgecolor()[0]) == plots.LIGHT.down.lower()
-    with pytest.raises(ValueError, match="theme 'pink' is not known; use one of light, dark"):
+    with pytest.raises(ValueError, match=r"theme 'pink' is not known\. Use one of light, dark"):
         plots.use("pink")
 
 

@@ -49,31 +49,31 @@ def test_no_name_of_another_library_stands_twice() -> None:
 @pytest.mark.parametrize(
     ("path", "name", "end"),
     [
-        ("", "postions", "did you mean 'positions'?"),
-        ("", "fetch_balance", "use session.wallet_balances()"),
-        ("", "fetch_ohlcv", "use session.klines(symbol, interval)"),
-        ("", "create_order", "use session.buy(symbol, quantity, price) or session.sell(…)"),
-        ("", "place_order", "use session.exchange.place_order"),
-        ("", "klines_last", "use session.info.klines_last"),
-        ("", "advance", "use session.venue.advance"),
+        ("", "postions", "Did you mean 'positions'?"),
+        ("", "fetch_balance", "Use session.wallet_balances()"),
+        ("", "fetch_ohlcv", "Use session.klines(symbol, interval)"),
+        ("", "create_order", "Use session.buy(symbol, quantity, price) or session.sell(…)"),
+        ("", "place_order", "Use session.exchange.place_order"),
+        ("", "klines_last", "Use session.info.klines_last"),
+        ("", "advance", "Use session.venue.advance"),
         ("", "xyzzy", "'Session' object has no attribute 'xyzzy'"),
-        ("aio", "place_order", "use session.aio.exchange.place_order"),
-        ("exchange", "plaace_order", "did you mean 'place_order' or 'replace_order'?"),
-        ("exchange", "cancel_all_orders", "use session.cancel_all(symbol)"),
-        ("exchange", "futures_create_order", "use session.buy(symbol, quantity, price) or session.sell(…)"),
-        ("info", "ledgers", "did you mean 'ledger'?"),
-        ("info", "user_state", "use session.positions()"),
-        ("info", "get_klines", "use session.klines(symbol, interval)"),
-        ("stream", "orderbook", "did you mean 'order_book'?"),
-        ("stream", "l2_snapshot", "use session.stream.order_book(symbol)"),
-        ("aio.stream", "tickerz", "did you mean 'ticker' or 'tickers'?"),
-        ("permissions", "revok", "did you mean 'revoke'?"),
-        ("venue", "advanc", "did you mean 'advance'?"),
-        ("venue", "set_oracle", "use venue.control.set_oracle"),
-        ("venue", "core", "use venue.host.core"),
-        ("venue", "market", "use venue.control.market"),
-        ("", "control", "use session.venue.control"),
-        ("venue.control", "set_orcle", "did you mean 'set_oracle' or 'script_oracle'?"),
+        ("aio", "place_order", "Use session.aio.exchange.place_order"),
+        ("exchange", "plaace_order", "Did you mean 'place_order' or 'replace_order'?"),
+        ("exchange", "cancel_all_orders", "Use session.cancel_all(symbol)"),
+        ("exchange", "futures_create_order", "Use session.buy(symbol, quantity, price) or session.sell(…)"),
+        ("info", "ledgers", "Did you mean 'ledger'?"),
+        ("info", "user_state", "Use session.positions()"),
+        ("info", "get_klines", "Use session.klines(symbol, interval)"),
+        ("stream", "orderbook", "Did you mean 'order_book'?"),
+        ("stream", "l2_snapshot", "Use session.stream.order_book(symbol)"),
+        ("aio.stream", "tickerz", "Did you mean 'ticker' or 'tickers'?"),
+        ("permissions", "revok", "Did you mean 'revoke'?"),
+        ("venue", "advanc", "Did you mean 'advance'?"),
+        ("venue", "set_oracle", "Use venue.control.set_oracle"),
+        ("venue", "core", "Use venue.host.core"),
+        ("venue", "market", "Use venue.control.market"),
+        ("", "control", "Use session.venue.control"),
+        ("venue.control", "set_orcle", "Did you mean 'set_oracle' or 'script_oracle'?"),
     ],
 )
 def test_a_missing_attribute_names_what_was_meant(session: toolkit.Session, path: str, name: str, end: str) -> None:
@@ -84,8 +84,8 @@ def test_a_missing_attribute_names_what_was_meant(session: toolkit.Session, path
 
 
 def test_the_package_suggests_too() -> None:
-    assert message(toolkit, "conect") == "module 'toolkit' has no attribute 'conect'; did you mean 'connect'?"
-    assert message(toolkit, "Exchange").endswith("; use toolkit.connect()")
+    assert message(toolkit, "conect") == "module 'toolkit' has no attribute 'conect'. Did you mean 'connect'?"
+    assert message(toolkit, "Exchange").endswith(". Use toolkit.connect()")
 
 
 @pytest.mark.parametrize("name", ["_repr_png_", "_ipython_display_", "_ipython_canary_method_", "__deepcopy__", "_x"])
@@ -111,7 +111,7 @@ def test_an_error_inside_a_property_is_not_hidden() -> None:
 
 def test_attributes_of_instances_are_suggested_and_copies_work() -> None:
     thing = Thing()
-    assert message(thing, "counts").endswith("did you mean 'count'?")
+    assert message(thing, "counts").endswith("Did you mean 'count'?")
     for made in (copy.copy(thing), copy.deepcopy(thing), pickle.loads(pickle.dumps(thing))):
         assert vars(made) == {"count": 2}
 
@@ -140,4 +140,4 @@ def test_live_objects_can_be_copied(session: toolkit.Session) -> None:
 
 
 def test_no_attribute_prefers_the_given_name() -> None:
-    assert str(no_attribute("'X' object", "fetch_balance", ["fetch"], "x.y")).endswith("; use x.y")
+    assert str(no_attribute("'X' object", "fetch_balance", ["fetch"], "x.y")).endswith(". Use x.y")

@@ -29,7 +29,7 @@ def test_connect_has_at_most_14_parameters_and_says_which_keyword_was_meant() ->
     assert len(parameters) <= 14
     assert [*CONNECT, "sending"] == list(parameters)
     for name in Sending.__annotations__:
-        with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}x'; did you mean '{name}'"):
+        with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}x'. Did you mean '{name}'"):
             toolkit.connect(**{f"{name}x": 1})  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ def test_a_name_that_is_gone_names_what_to_use(session: toolkit.Session, old: st
         thing = getattr(thing, part)
     with pytest.raises(AttributeError) as caught:
         getattr(thing, name)
-    assert str(caught.value).endswith(f"; use {MOVED[old]}")
+    assert str(caught.value).endswith(f". Use {MOVED[old]}")
 
 
 def test_a_contract_that_is_not_listed_stays_callable(session: toolkit.Session) -> None:

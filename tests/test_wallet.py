@@ -176,7 +176,7 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_without_a_key_in_the_environment_the_error_names_the_variable() -> None:
-    with pytest.raises(WalletError, match="set the environment variable TOOLKIT_AGENT_KEY"):
+    with pytest.raises(WalletError, match="Set the environment variable TOOLKIT_AGENT_KEY"):
         Wallet.from_env(variables={})
 
 

@@ -14,15 +14,15 @@ from toolkit.errors import ToolkitError
 COMMANDS = {
     "quickstart": "the first trade, from faucet to closed position, on the local venue",
     "lab": "open JupyterLab at the walkthroughs",
-    "learn": "copy the walkthroughs to a folder of yours",
+    "learn": "copy the walkthroughs to your folder",
     "venue": "serve the local venue on 127.0.0.1",
     "class": "serve one venue for a room of students",
     "grade": "run handed-in notebooks in a jail and check them",
     "mcp": "serve a session to language-model agents, with limits",
     "record": "write a live feed to disk",
     "export": "write a notebook as one HTML page, with the last state of its widgets",
-    "sign": "sign unsigned requests, one JSON a line",
-    "verify": "print the signer of signed requests, one JSON a line",
+    "sign": "sign unsigned requests, one JSON per line",
+    "verify": "print the signer of signed requests, one JSON per line",
     "doctor": "check versions, clock, reachability, keys and agents, and say what to do next",
     "bench": "run the benchmarks",
 }
@@ -34,7 +34,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="toolkit",
         description="Research and trade a perpetual-futures exchange, with a whole local exchange inside.",
-        epilog="See `toolkit COMMAND --help`. Where `toolkit` is not found: python -m toolkit",
+        epilog="See `toolkit COMMAND --help`. If `toolkit` is not found: python -m toolkit",
     )
     parser.add_argument("--version", action="version", version=f"toolkit {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

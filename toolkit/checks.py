@@ -59,7 +59,7 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One broken rule. `field` is the wire name, `value` is as given, `limit` is what the rule allows."""
+    """One broken `rule` of a `field` (wire name): the `value` as given, the `limit`, and all of it in a `message`."""
 
     rule: str
     field: str
@@ -99,19 +99,20 @@ class Spec:
 
 
 def default_slippage(product: Product) -> int:
-    """Return the slippage of a market order that names none, in 1/SLIPPAGE_UNIT."""
+    """Return the slippage of a market order in `product` that names none, in 1/SLIPPAGE_UNIT."""
     return min(_DEFAULT_SLIPPAGE, product.max_slippage)
 
 
 def slippage_width(ratio: Decimal) -> int:
-    """Return a slippage above 0 in 1/SLIPPAGE_UNIT, rounded down but never to 0, which would be the default."""
+    """Return a slippage `ratio` above 0 in 1/SLIPPAGE_UNIT, rounded down but never to 0, which would be the default."""
     return max(1, int(_EXACT.multiply(ratio, Decimal(SLIPPAGE_UNIT))))
 
 
 def slippage_bound(product: Product, side: int, reference_ticks: int, slippage: int) -> int:
-    """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage).
+    """Return the worst price in ticks a market order may trade at: `reference_ticks` × (1 ± `slippage`).
 
-    Rounded towards the reference, so that the order never trades beyond its slippage.
+    `side` is that of the order in `product`, and `slippage` is in 1/SLIPPAGE_UNIT. The price is rounded towards the
+    reference, so that the order never trades beyond its slippage.
     """
     width = slippage or default_slippage(product)
     if side > 0:
@@ -133,12 +134,14 @@ def check_order(
     builder: bool = False,
     triggered: bool = False,
 ) -> list[Failure]:
-    """Return every pre-trade rule that an order item (in wire names) breaks. An empty list means that it passes.
+    """Return every pre-trade rule that an order item breaks. An empty list means that it passes.
 
-    A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit
-    price for the TP/SL orders of a bracket. `cover` is the size of the position that the order would close, which is
-    exempt from minOrderValue as a whole. `builder` allows the types of builder orders. `triggered` skips the trigger
-    fields, for an item that replaces an order that was triggered.
+    product, item: the market, and the order in wire names.
+    mark, last, index, bid, ask: reference prices in USDC (default: none, which leaves out the rules that need them).
+    entry: limit price of the main order in USDC, for the TP/SL orders of a bracket (default: none).
+    cover: size of the position that the order would close, which is exempt from minOrderValue as a whole (default: 0).
+    builder: True allows the types of builder orders (default: False).
+    triggered: True skips the trigger fields, for an item that replaces a triggered order (default: False).
     """
 
     def ticks(price: Decimal | None) -> int:
@@ -151,13 +154,13 @@ def check_order(
 
 
 def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal:
-    """Return the highest leverage for a position and orders of this notional in USDC: the product's, or the tier's."""
+    """Return the highest leverage for a position and orders of `notional` USDC: that of `product`, or of the tier."""
     limits = [tier.max_leverage for tier in product.tiers if notional > tier.floor or not tier.floor]
     return min([product.max_leverage, *limits])
 
 
 def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
-    """Return why a leverage can't be set with a position and orders of `notional` USDC, an empty list if it can."""
+    """Return why `leverage` can't be set in `product` with a position and orders of `notional` USDC, [] if it can."""
     limit = leverage_limit(product, notional)
     if leverage <= limit:
         return []
@@ -168,7 +171,7 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
 
 
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
-    """Return why an amount of USDC is too small to be withdrawn, an empty list if it is not."""
+    """Return why `amount` USDC are less than the `minimum` of a withdrawal, an empty list if they are not."""
     if amount >= minimum:
         return []
     value, least = plain_text(amount), plain_text(minimum)
@@ -191,15 +194,15 @@ def read_order(
     builder: bool = False,
     triggered: bool = False,
 ) -> Spec:
-    """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
+    """Return the order item in integers, with the rules it breaks.
 
-    `cover_steps` is the size of the position that the order would close. An item that replaces an order has
-    `filled_steps` of it filled. `triggered` skips the trigger fields when that order has been triggered.
+    product, item, builder, triggered: as in `check_order`.
+    mark, last, index, bid, ask, entry: reference prices in ticks (default: 0, not known).
+    cover_steps, filled_steps: the position that it would close, and the filled part of a replaced order (default: 0).
+
     Fields that could not be read, or are beyond 64 bits, are 0 in the result. Use it only when `failures` is None.
     """
-    reduce_name = item.get("reduceOnlyOption")
-    if reduce_name is None:
-        reduce_name = item.get("reduceOnly")
+    reduce_name = item.get("reduceOnly") if (option := item.get("reduceOnlyOption")) is None else option
     spec = Spec()
     spec.failures = None
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
@@ -265,12 +268,16 @@ def _read_names(
 
 
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:
-    """Return the failure of an order whose steps left to fill, at `price_ticks`, are worth less than minOrderValue."""
+    """Return the failure of an order in `product`: its `left_steps` are worth too little at `price_ticks`.
+
+    The order was for `filled_steps` more.
+    """
     value = plain_text(Decimal(price_ticks * left_steps * product.unit) / MICRO)
     price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)
     enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
-    message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}; nearest quantity {enough}"
+    message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}. "
+    message += f"The nearest quantity is {enough}"
     return Failure("minOrderValue", "ordQty", quantity, least, message, (enough,))
 
 
@@ -278,7 +285,7 @@ def _fail(
     spec: Spec, rule: str, field: str, value: str, limit: str, message: str, nearest: tuple[str, ...] = ()
 ) -> None:
     if nearest:
-        message += f"; nearest {' or '.join(nearest)}"
+        message += f". The nearest is {' or '.join(nearest)}"
     if spec.failures is None:
         spec.failures = []
     spec.failures.append(Failure(rule, field, value, limit, message, nearest))
@@ -295,7 +302,7 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     kind = CONDITIONAL_TYPES.get(name, 0)
     if kind and not builder:
         here = "LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
-        message = f"ordType {name} is for builder orders; here a conditional order is {here}"
+        message = f"ordType {name} is for builder orders. Here a conditional order is {here}"
         _fail(spec, "order type", "ordType", str(name), "LIMIT, MARKET", message, tuple(TYPES))
     if kind:
         return kind
@@ -431,7 +438,7 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
     price = "the main order's price" if entry else TriggerType(spec.trigger_by).name
     what = f"a {'stop' if stop else 'take profit'} that {'buys' if spec.side > 0 else 'sells'}"
     now, rule = product.price_text(now_ticks), f"{price} {'≥' if up else '≤'} {text}"
-    message = f"trigger price {text} is met already: {what} triggers at {rule}, which is {now}"
+    message = f"trigger price {text} is already reached: {what} triggers at {rule}, which is {now}"
     beyond_ticks = now_ticks + 1 if up else now_ticks - 1
     nearest = (product.price_text(beyond_ticks),) if 0 < beyond_ticks <= product.max_price else ()
     _fail(spec, "trigger met", "triggerPx", text, now, message, nearest)

@@ -160,11 +160,11 @@ def keys_and_account(
         what = (
             f"account {account} names an account of the local venue, and there are none on {env.name} or with a wallet"
         )
-        raise InputError(f"{what}; give an address", field="account", rule="an address", value=account)
+        raise InputError(f"{what}. Give an address", field="account", rule="an address", value=account)
     if wallet is not None and wallet.master and address is not None and address.lower() != wallet.master.lower():
         what = f"account {account} is not the master of this wallet, {wallet.master}"
-        advice = "to look at another account, connect without its keys"
-        raise InputError(f"{what}; {advice}", field="account", rule="the wallet's own", value=account)
+        advice = "Connect without keys to look at another account"
+        raise InputError(f"{what}. {advice}", field="account", rule="the wallet's own", value=account)
     return wallet, address
 
 
@@ -185,8 +185,8 @@ def _local_keys(
     rows = {str(row["name"]): row for row in listed()} if listed is not None else {}
     if account not in rows:
         known = tuple(rows)[:20]
-        hint = f"there are {', '.join(known)}" if known else "this venue has no names; give a number or an address"
-        what = f"there is no account named {account!r} here; {hint}"
+        hint = f"The names are {', '.join(known)}" if known else "This venue has no names. Give a number or an address"
+        what = f"there is no account named {account!r} here. {hint}"
         raise InputError(what, field="account", rule="known", value=account, nearest=known)
     row = rows[account]
     return (development_wallet(int(row["number"]), MOST), None) if row["public"] else (None, str(row["address"]))
@@ -217,7 +217,7 @@ def development_wallet(number: int, count: int = 10) -> Wallet:
     from .venue import development
 
     if not 0 <= number < count:
-        what = f"there is no development account {number}; use 0 to {count - 1}"
+        what = f"there is no development account {number}. Use 0 to {count - 1}"
         raise InputError(what, field="account", rule="range", value=number)
     return Wallet(agent=development.agent(number).key, master=development.master(number).key)
 
@@ -267,7 +267,7 @@ def of_one_venue(env: Environment, venue: LocalVenue | None, intents: object) ->
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
     """Return `makes_venue`. Raises InputError for invalid uses of `follow` and `fork`."""
     if follow is not None and not makes_venue:
-        what = "follow makes a local venue in this process; leave out venue, base_url and transport"
+        what = "follow makes a local venue in this process. Leave out venue, base_url and transport"
         raise InputError(what, field="follow", rule="local")
     if fork is not None and (follow is None or not is_address(fork)):
         what = f"fork {fork!r} must be an address (0x and 40 hex digits) on the venue that is followed with follow="
@@ -319,7 +319,7 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     codes = {product.symbol: product.code for product in venue.host.core.products.values()}
     code = codes.get(str(symbol), symbol)
     if code not in codes.values():
-        what = f"{symbol} is not listed; there are {', '.join(codes)}"
+        what = f"{symbol} is not listed. The products are {', '.join(codes)}"
         raise UnknownProduct(what, field="symbol", value=symbol, nearest=tuple(codes))
     ratio = exact(shock, "shock")
     rows = venue.host.query(lambda core: figures(core, account, int(code), ratio))

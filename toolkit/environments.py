@@ -23,7 +23,7 @@ VENUE_PATHS = (FEED_PATH, EXCHANGE_PATH, "/info")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The chain of signatures: chain id, `source` of agent signatures, `dexChain` of master signatures."""
+    """The chain of signatures: `chain_id`, `source` of agent signatures, `dex_chain` of master signatures."""
 
     chain_id: int
     source: Literal["a", "b"]
@@ -36,7 +36,7 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One venue: its name, chain and addresses. Source: docs/published.md, "Environments".
+    """One venue: its `name`, `chain`, `base_url` and `ws_url`. Source: docs/published.md, "Environments".
 
     `venue` distinguishes local venues, of which there can be many. It is "" for the others.
     """
@@ -83,7 +83,9 @@ def environment(
     ws_url: str | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Environment:
-    """Return a preset by name, or an Environment, with overrides: arguments, then TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
+    """Return the preset `name`, or an Environment, with other addresses: `base_url` and `ws_url`, if given.
+
+    The next choice is TOOLKIT_BASE_URL and TOOLKIT_WS_URL of `variables` (default: those of the process).
 
     Addresses may be given with or without the venue's paths (`ws://…/ws/dex`). A local venue serves both at one
     address, so either of the two is enough there. Raises InputError for an unknown name or an invalid address. Away
@@ -91,7 +93,7 @@ def environment(
     """
     if not isinstance(name, Environment) and name not in PRESETS:
         known = tuple(sorted(PRESETS))
-        said = f"environment {name!r} is not known; use one of {', '.join(known)}, or an Environment of your own"
+        said = f"environment {name!r} is not known. Use one of {', '.join(known)}, or your Environment"
         raise InputError(said, field="environment", rule="known", value=name, nearest=known)
     chosen = name if isinstance(name, Environment) else PRESETS[name]
     given = os.environ if variables is None else variables
@@ -103,7 +105,7 @@ def environment(
     elif bool(base) != bool(feed):
         missing, present = ("ws_url", "base_url") if base else ("base_url", "ws_url")
         message = (
-            f"{present} is given without {missing}; orders would go to one venue and the feed would come from "
+            f"{present} is given without {missing}. Orders would go to one venue and the feed would come from "
             f"another, {chosen.ws_url if base else chosen.base_url}. Give both"
         )
         raise InputError(message, field=missing, rule="both addresses")
@@ -119,7 +121,7 @@ def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
         return ""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
-        said = f"{field} {url!r} is not an address; give one like {kind}://127.0.0.1:8645"
+        said = f"{field} {url!r} is not an address. Give one like {kind}://127.0.0.1:8645"
         raise InputError(said, field=field, rule="address", value=url, nearest=(f"{kind}://127.0.0.1:8645",))
     path = parts.path.rstrip("/")
     for known in VENUE_PATHS:

@@ -233,7 +233,7 @@ EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {
 def exchange_error(
     code: int, message: str, *, data: Mapping[str, Any] | None = None, action: str = "", http_status: int = 200
 ) -> ExchangeError:
-    """Return the error for a code, an UnknownCode if the code is undocumented."""
+    """Return the error of an answer: its `code`, `message`, `data`, `action` and `http_status`."""
     kind = EXCHANGE_ERRORS.get(code, UnknownCode)
     return kind(message, code=code, data=data, action=action, http_status=http_status)
 
@@ -342,7 +342,12 @@ class VenueError(ToolkitError):
 
 
 def require(value: object, kinds: Any, field: str, wanted: str) -> None:
-    """Raise InputError unless an argument is of one of these types. `wanted` says what would pass."""
+    """Raise InputError, which says what is `wanted`, unless `value`, the argument `field`, is of these `kinds`."""
     if not isinstance(value, kinds):
-        message = f"{field} is {reprlib.repr(safe(value))}; give {wanted}"
+        message = f"{field} is {reprlib.repr(safe(value))}. Give {wanted}"
         raise InputError(message, field=field, rule="type", value=value)
+
+
+def capital(text: str) -> str:
+    """Return advice as a sentence of its own, after that which says what is wrong: with a capital."""
+    return text[:1].upper() + text[1:]

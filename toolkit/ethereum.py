@@ -12,7 +12,7 @@ from typing import Any
 from .errors import MissingPackage
 
 MISSING = "eth-account is not installed: its dependency ckzg has no wheel for Python 3.15"
-ADVICE = "use the toolkit with Python 3.11 to 3.14 for that"
+ADVICE = "Use the toolkit with Python 3.11 to 3.14 for that"
 
 
 def has_eth_account() -> bool:
@@ -45,7 +45,7 @@ def decrypt(stored: dict[str, Any], password: str) -> bytes:
 def mnemonic_words(function: str) -> Any:
     """Return eth-account's word list (BIP-39). Raises MissingPackage, which names the function that needs it."""
     if not has_eth_account():
-        raise MissingPackage(f"{function} can't be used, as {MISSING}; {ADVICE}", name="eth_account")
+        raise MissingPackage(f"{function} can't be used, as {MISSING}. {ADVICE}", name="eth_account")
     from eth_account.hdaccount.mnemonic import Mnemonic
 
     return Mnemonic()

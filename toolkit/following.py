@@ -142,7 +142,7 @@ class Following:
 
     def __init__(self, upstream: Reads, symbols: Sequence[str] | None, when_stale: str) -> None:
         if when_stale not in WHEN_STALE:
-            said = f"when_stale is {when_stale!r}; it is {' or '.join(WHEN_STALE)}"
+            said = f"when_stale is {when_stale!r}. It must be {' or '.join(WHEN_STALE)}"
             raise InputError(said, field="when_stale", nearest=WHEN_STALE)
         self.upstream = upstream
         self.products = {symbol: upstream.product(symbol) for symbol in symbols or upstream.products().index}

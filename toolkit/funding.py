@@ -46,9 +46,12 @@ def mark_price(
 ) -> Decimal:
     """Return the mark price: the median of up to three prices.
 
-    P1 is oracle + `basis_average` (150 s average of mid − oracle, None counts as 0). P2 is the median of best bid, best
-    ask and last price. P3 is `external`, the mid price of other venues' perpetuals. If exactly two of them exist,
-    `book_average` (30 s average of P2) is the third. If only one exists it is the mark price. The median of two is
+    oracle, basis_average: P1 is their sum. The second is the 150 s average of mid − oracle (None counts as 0).
+    bid, ask, last: P2 is the median of best bid, best ask and last price.
+    external: P3, the mid price of other venues' perpetuals.
+    book_average: 30 s average of P2. It is the third price if exactly two of P1 to P3 exist.
+
+    All are in USDC. If only one exists it is the mark price. The median of two is
     their mean. None, or NaN as in frames, means that a price does not exist. Raises InputError when no price exists.
 
     >>> mark_price(oracle=60_000, basis_average=5, bid=60_010, ask=60_020, last=60_012)
@@ -72,7 +75,7 @@ def mark_price(
 
 @exactly
 def impact_notional(max_leverage: Number, margin: Number = IMPACT_MARGIN) -> Decimal:
-    """Return the notional in USDC for which impact prices are computed: margin × maxLeverage.
+    """Return the notional in USDC for which impact prices are computed: `margin` × `max_leverage`.
 
     >>> impact_notional(40)
     Decimal('8000')
@@ -82,7 +85,7 @@ def impact_notional(max_leverage: Number, margin: Number = IMPACT_MARGIN) -> Dec
 
 @exactly
 def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal | None:
-    """Return the average execution price of a notional in USDC against book levels `(price, quantity)`, best first.
+    """Return the average execution price of a `notional` in USDC against `levels` (price, quantity), best first.
 
     None if the levels do not hold that notional.
 
@@ -95,7 +98,7 @@ def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal |
         try:
             at, held = level[0], level[1]
         except (LookupError, TypeError):
-            raise not_a(level, f"levels[{place}]", "a level is (price, quantity)") from None
+            raise not_a(level, f"levels[{place}]", "A level is (price, quantity)") from None
         price, depth = read_positive(at, f"levels[{place}].price"), read_amount(held, f"levels[{place}].quantity")
         if price * depth >= left:
             return target / (quantity + left / price)
@@ -108,7 +111,8 @@ def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal |
 def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None) -> Decimal:
     """Return the funding premium [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle, a ratio.
 
-    An impact price that does not exist (None or NaN: the book is too thin) adds nothing.
+    `oracle`, `impact_bid` and `impact_ask` are prices in USDC. An impact price that does not exist (None or NaN: the
+    book is too thin) adds nothing.
 
     >>> premium(50_000, 50_050, 50_060)
     Decimal('0.001')
@@ -122,7 +126,7 @@ def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None
 
 @exactly
 def interest_rate(quote_rate: Number, base_rate: Number, intervals: Number = 3) -> Decimal:
-    """Return the interest rate of one interval from daily rates: (quote − base) / intervals a day.
+    """Return the interest rate of one interval: (`quote_rate` − `base_rate`), by day, / `intervals` a day.
 
     >>> interest_rate("0.0006", "0.0003")
     Decimal('0.0001')
@@ -139,7 +143,7 @@ def funding_rate(
     clamp: Number = CLAMP,
     cap: Number | None = CAP,
 ) -> Decimal:
-    """Return the funding rate of one interval: {P + clamp(I − P, ±clamp)} / (8/N), limited to ±cap.
+    """Return the funding rate of one interval: {P + clamp(I − P, ±`clamp`)} / (8/N), limited to ±cap.
 
     `premium` is the time-weighted mean premium P over the interval of N = `interval_hours` hours, `interest` the rate I
     for 8 hours. All are ratios ("0.0001" is 0.01 %). `cap=None` leaves the rate uncapped.
@@ -155,7 +159,7 @@ def funding_rate(
 
 @exactly
 def funding_payment(size: Number, mark_price: Number, rate: Number) -> Decimal:
-    """Return what a position pays (+) or receives (−) in USDC at settlement: size·mark·rate.
+    """Return what a position pays (+) or receives (−) in USDC at settlement: size·`mark_price`·`rate`.
 
     `size` is signed: positive for a long, which pays a positive rate, negative for a short.
 

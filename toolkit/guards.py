@@ -23,7 +23,7 @@ HASHES = frozenset({"tx_hash", "payload_hash"})
 def refusal(what: str, name: str) -> str:
     """Return the message for a key in an argument that takes none."""
     return (
-        f"{what.removesuffix('.__init__')}: {name} looks like a private key, which it never takes; nothing was done. "
+        f"{what.removesuffix('.__init__')}: {name} looks like a private key, which it never takes. Nothing was done. "
         f"Keys go into a wallet: Wallet.from_keyfile(…), Wallet.from_keyring() or Wallet.from_env()"
     )
 
@@ -97,5 +97,5 @@ def without_keys(cls: type[T]) -> type[T]:
 def check_process(opened_in: int, what: str) -> None:
     """Raise ToolkitError in a process that inherited something by a fork: it would write what is another's."""
     if os.getpid() != opened_in:
-        advice = "open one here: connect(…), or LocalVenue(…)"
-        raise ToolkitError(f"{what} belongs to process {opened_in}, which this one was forked from; {advice}")
+        advice = "Open one here: connect(…), or LocalVenue(…)"
+        raise ToolkitError(f"{what} belongs to process {opened_in}, which this one was forked from. {advice}")

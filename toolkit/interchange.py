@@ -24,7 +24,7 @@ def to_pandas(data: Any, field: str = "data") -> Any:
         return data
     if not hasattr(data, "__arrow_c_stream__"):
         if hasattr(type(data), "collect") and hasattr(type(data), "columns"):
-            text = f"{field} is a {type(data).__name__}, which is not computed yet; pass {field}.collect()"
+            text = f"{field} is a {type(data).__name__}, which is not computed yet. Pass {field}.collect()"
             raise InputError(text, field=field, rule="computed")
         return data
     need("pyarrow")

@@ -45,8 +45,8 @@ class Ladder:
         if price % product.tick_size:
             nearest = tuple(str(product.round_price(price, way)) for way in ("down", "up"))
             what = f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}"
-            advice = 'give rounding="down", "up" or "nearest", or prices that divide evenly'
-            raise InputError(f"{what}; {advice}", field="rounding", rule="tickSize", value=str(price), nearest=nearest)
+            advice = 'Give rounding="down", "up" or "nearest", or prices that divide evenly'
+            raise InputError(f"{what}. {advice}", field="rounding", rule="tickSize", value=str(price), nearest=nearest)
         return price.quantize(product.tick_size)  # exact: only the number of decimals changes
 
     def _shares(self, product: Product) -> list[Decimal]:

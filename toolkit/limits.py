@@ -64,11 +64,11 @@ class Limits:
             given = getattr(self, name)
             for value in given.values() if isinstance(given, Mapping) else () if given is None else (given,):
                 if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not value > 0:
-                    text = f"{name} is {value!r}; give a number above 0, or None for no limit"
+                    text = f"{name} is {value!r}. Give a number above 0, or None for no limit"
                     raise InputError(text, field=name, rule="above 0", value=value)
         symbols: object = self.symbols
         if isinstance(symbols, str):
-            text = f"symbols is {symbols!r}; give several, such as ({symbols!r},), or None for all"
+            text = f"symbols is {symbols!r}. Give several, such as ({symbols!r},), or None for all"
             raise InputError(text, field="symbols", rule="a tuple", value=symbols)
 
     def check_rate(self, sent_ms: deque[int], now: int, orders: int = 1) -> None:
@@ -79,11 +79,11 @@ class Limits:
         if most is None or len(sent_ms) + orders <= most:
             return
         more = f", and there are {orders} more" if orders > 1 else ""
-        text = f"{len(sent_ms)} orders in the last minute; the limit is {most}{more}; "
+        text = f"{len(sent_ms)} orders in the last minute{more}. The limit is {most}. "
         if orders > most:
-            raise LimitReached(f"{text}at most {most:g} together pass", limit="max_orders_per_minute")
+            raise LimitReached(f"{text}At most {most:g} together pass", limit="max_orders_per_minute")
         wait_ms = sent_ms[ceil(len(sent_ms) + orders - most) - 1] + 60_000 - now
-        text += f"{'they pass' if more else 'the next passes'} in {-(-wait_ms // 1000)} s"
+        text += f"{'They pass' if more else 'The next passes'} in {-(-wait_ms // 1000)} s"
         raise LimitReached(text, limit="max_orders_per_minute")
 
     def check_order(self, order: Order, books: Mapping[str, Book], resting: Mapping[str, Orders], price: Price) -> None:
@@ -101,32 +101,32 @@ class Limits:
             orders = {**resting, symbol: [*resting[symbol], (replace(order, quantity=f"{quantity:f}"), 0.0)]}
             size = {name: book.reach(orders[name]) for name, book in books.items()}
             of_symbol = self.max_position.get(symbol) if isinstance(self.max_position, Mapping) else self.max_position
-            found = [("max_position", of_symbol, size[symbol], "would bring the position to {:f}")]
+            found = [("max_position", of_symbol, size[symbol], "would increase the position to {:f}")]
             if (most := self.max_order_notional) is not None:
                 found.append(("max_order_notional", most, quantity * exact(price(symbol)), "is worth {:,.2f} USDC"))
             if (most := self.max_notional) is not None:
                 total = sum((held * exact(price(name)) for name, held in size.items() if held), Decimal(0))
                 others = " with open orders filled" if any(resting.values()) else ""
-                found.append(("max_notional", most, total, "would bring positions to {:,.2f} USDC" + others))
+                found.append(("max_notional", most, total, "would increase positions to {:,.2f} USDC" + others))
             for name, most, amount, says in found:
                 if most is not None and amount > exact(most):
                     limit = format(most, "" if name == "max_position" else ",.2f")
-                    return name, f"{says.format(amount)}; the limit is {limit}"
+                    return name, f"{says.format(amount)}. The limit is {limit}"
             return None
 
         if (broken := exceeded(Decimal(order.quantity))) is not None:
             # What an order leads to never falls with its quantity, so the largest that passes is found by halving.
             wanted = min(int(Decimal(order.quantity) / step), 1 << 62)
             steps = bisect(range(wanted), 0, key=lambda many: exceeded(many * step) is not None)
-            most = f"at most {(steps - 1) * step:f} passes" if steps > 1 else "only orders that reduce pass"
-            raise LimitReached(f"{order.side} {symbol} {broken[1]}; {most}", limit=broken[0])
+            most = f"At most {(steps - 1) * step:f} passes" if steps > 1 else "Only orders that reduce pass"
+            raise LimitReached(f"{order.side} {symbol} {broken[1]}. {most}", limit=broken[0])
 
     def check_loss(self, fall: float, fall_of_day: float) -> None:
         """Raise LimitReached when equity fell too far. NaN, for an equity that is not known yet, passes."""
         for name, loss, since in (("max_loss", fall, ""), ("max_daily_loss", fall_of_day, " since the day began")):
             most = getattr(self, name)
             if most is not None and loss > most:
-                text = f"equity fell by {loss:,.2f} USDC{since}; the limit is {most:,.2f}; only orders that reduce pass"
+                text = f"equity fell by {loss:,.2f} USDC{since}. The limit is {most:,.2f}. Only orders that reduce pass"
                 raise LimitReached(text, limit=name)
 
 

@@ -41,8 +41,8 @@ def _venue(name: str, names: dict[str, Any]) -> LocalVenue:
     owners = {id(venue): (key, venue) for key, value in names.items() if key[:1] != "_" and (venue := _of(value))}
     if len(owners) != 1:
         there = ", ".join(sorted(key for key, _ in owners.values())) or "none"
-        advice = "name a session or venue, as in %%sandbox s"
-        raise InputError(f"%%sandbox needs one local venue, and there are: {there}; {advice}", field="sandbox")
+        advice = "Name a session or venue, as in %%sandbox s"
+        raise InputError(f"%%sandbox needs one local venue, and there are: {there}. {advice}", field="sandbox")
     return next(iter(owners.values()))[1]
 
 

@@ -52,7 +52,7 @@ _INFINITY = Decimal("Infinity")
 
 
 class Tier(NamedTuple):
-    """One row of a margin table: notional (USDC) above which it applies, maintenance margin ratio, highest leverage."""
+    """One row of a margin table: `mmr` and `max_leverage` above a notional of `floor` USDC."""
 
     floor: Decimal
     mmr: Decimal
@@ -60,7 +60,7 @@ class Tier(NamedTuple):
 
 
 class Deleveraging(NamedTuple):
-    """One step of auto-deleveraging: the account, the quantity of its position that is closed, and its score."""
+    """One step of auto-deleveraging: `account`, the closed `quantity` of its position, and its `score`."""
 
     account: Any
     quantity: Decimal
@@ -69,7 +69,7 @@ class Deleveraging(NamedTuple):
 
 @exactly
 def initial_margin(notional: Number, leverage: Number) -> Decimal:
-    """Return the initial margin in USDC of a notional in USDC: notional / leverage.
+    """Return the initial margin in USDC of a `notional` in USDC: notional / `leverage`.
 
     >>> initial_margin(100_000, 20)
     Decimal('5000')
@@ -79,7 +79,7 @@ def initial_margin(notional: Number, leverage: Number) -> Decimal:
 
 @exactly
 def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
-    """Return the maintenance margin in USDC of a notional N in USDC: N·MMR_n − d_n, for its tier n.
+    """Return the maintenance margin in USDC of a `notional` N in USDC: N·MMR_n − d_n, for its tier n of `tiers`.
 
     >>> maintenance_margin(200_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)])
     Decimal('3125000.0000')
@@ -92,7 +92,7 @@ def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
 
 @exactly
 def deductions(tiers: Iterable[Any]) -> list[Decimal]:
-    """Return d_n in USDC of each tier: d_1 = 0 and d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)).
+    """Return d_n in USDC of each of `tiers`: d_1 = 0 and d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)).
 
     They keep the maintenance margin continuous where a tier begins.
 
@@ -104,7 +104,7 @@ def deductions(tiers: Iterable[Any]) -> list[Decimal]:
 
 @exactly
 def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
-    """Return the tier of a notional in USDC. A notional exactly at a floor still belongs to the tier below.
+    """Return which of `tiers` a `notional` in USDC has. One exactly at a floor still belongs to the tier below.
 
     >>> tier_of(150_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)]).max_leverage
     Decimal('40')
@@ -115,7 +115,9 @@ def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
 
 @exactly
 def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Number) -> Decimal:
-    """Return the profit (+) or loss (−) in USDC of a position at a mark price: s·q·(mark − entry).
+    """Return the profit (+) or loss (−) in USDC of a position at `mark_price`: s·q·(mark − entry).
+
+    s is +1 for a `side` of LONG and −1 for SHORT, q the `size` in base units. `entry_price` is in USDC.
 
     >>> unrealized_pnl(-1, 2, 60_000, 59_000)
     Decimal('2000')
@@ -126,7 +128,7 @@ def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Num
 
 @exactly
 def margin_ratio(maintenance: Number, equity: Number) -> Decimal:
-    """Return maintenance margin / equity, both in USDC. Liquidation begins at 1.
+    """Return `maintenance` margin / `equity`, both in USDC. Liquidation begins at 1.
 
     Without maintenance margin (no position) the ratio is 0. With some and no equity left it is Infinity.
 
@@ -145,8 +147,11 @@ def liquidation_price(
 ) -> Decimal | None:
     """Return the mark price at which equity equals maintenance margin: (s·q·P0 − m − d) / (q·(s − MMR)).
 
-    `margin` is the margin m in USDC that backs the position. For an isolated one it is the assigned margin. For a cross
-    one it is balance + unrealised PnL of the other positions − their maintenance margin (it may be negative).
+    side, size, entry_price: LONG (s = 1) or SHORT (−1), base units q, and USDC P0.
+    margin: USDC m that back the position. For an isolated one it is the assigned margin. For a cross one it is balance
+        + unrealised PnL of the other positions − their maintenance margin (it may be negative).
+    tiers: rows of the margin table.
+
     Maintenance margin is taken at mark value, with the MMR and deduction d of the tier of the notional at that price,
     which may differ from the tier at entry.
 
@@ -168,10 +173,13 @@ def liquidation_price_hedged(
 ) -> Decimal | None:
     """Return the liquidation price that a long and a short of one product share in hedge mode (cross margin).
 
-    Equity is margin + PnL of both legs. Each leg needs the maintenance margin of its tier at mark value. `margin`
-    (USDC) is as in `liquidation_price`. When both a falling and a rising price liquidate (legs of nearly equal size),
-    the result is the lower price for a net long and the upper one otherwise. Returns None where no positive mark price
-    liquidates. The entry price of a leg of size 0 is ignored.
+    long_size, long_entry, short_size, short_entry: base units of both legs, and their entry prices in USDC.
+    margin, tiers: as in `liquidation_price`.
+
+    Equity is margin + PnL of both legs. Each leg needs the maintenance margin of its tier at mark value. When both a
+    falling and a rising price liquidate (legs of nearly equal size), the result is the lower price for a net long and
+    the upper one otherwise. Returns None where no positive mark price liquidates. The entry price of a leg of size 0 is
+    ignored.
 
     >>> liquidation_price_hedged(2, 100_000, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))
     Decimal('98701.30')
@@ -189,10 +197,11 @@ def liquidation_price_hedged(
 def bankruptcy_price(
     side: int, size: Number, entry_price: Number, margin: Number, tick: Number | None = None
 ) -> Decimal | None:
-    """Return the mark price at which equity is 0: P0 − s·m/q, for a margin m in USDC.
+    """Return the mark price at which equity is 0: P0 − s·m/q, for a `margin` m in USDC.
 
-    With `tick` it is rounded to a multiple of the tick towards solvency: up for a long, down for a short. None where
-    no positive price satisfies it (size 0, or a long whose margin covers its whole entry value).
+    `side`, `size` and `entry_price` are as in `liquidation_price`. With `tick` it is rounded to a multiple of the tick
+    towards solvency: up for a long, down for a short. None where no positive price satisfies it (size 0, or a long
+    whose margin covers its whole entry value).
 
     >>> bankruptcy_price(+1, 1, 100_000, 5_000)
     Decimal('95000')
@@ -210,7 +219,9 @@ def bankruptcy_price(
 
 @exactly
 def effective_leverage(side: int, size: Number, mark_price: Number, bankruptcy_price: Number | None) -> Decimal:
-    """Return |mark value| / (mark value − bankruptcy value), values signed by side.
+    """Return |mark value| / (mark value − bankruptcy value), values signed by `side`.
+
+    They are `size` (base units) times `mark_price` and `bankruptcy_price`.
 
     Infinity if the position is at or beyond its bankruptcy price. A long that can't go bankrupt (None) has bankruptcy
     value 0.
@@ -233,7 +244,8 @@ def adl_score(
 ) -> Decimal:
     """Return the auto-deleveraging score: PnL % × effective leverage for a profit, PnL % ÷ it for a loss.
 
-    PnL % = (mark value − entry value) / |entry value|. The position with the highest score is closed first.
+    `side`, `size`, `entry_price`, `mark_price` and `bankruptcy_price` are those of the position. PnL % = (mark value −
+    entry value) / |entry value|. The position with the highest score is closed first.
 
     >>> adl_score(+1, 1, 100_000, 110_000, 88_000)
     Decimal('0.5')
@@ -282,13 +294,13 @@ def adl_order(
 
 @exactly
 def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
-    """Return the rows of a margin table. Raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
+    """Return the rows `tiers` of a table. Raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
     given = read_rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
     rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:
-        raise InputError("tiers is empty; it needs at least one row (floor, mmr, max_leverage)", field="tiers")
+        raise InputError("tiers is empty. It needs at least one row (floor, mmr, max_leverage)", field="tiers")
     if rows[0].floor != 0:
-        message = f"the first tier starts at {rows[0].floor}; it must start at 0"
+        message = f"the first tier starts at {rows[0].floor}. It must start at 0"
         raise InputError(message, field="tiers[0].floor", value=rows[0].floor)
     for index, (before, row) in enumerate(itertools.pairwise(rows)):
         if row.floor <= before.floor:
@@ -304,7 +316,7 @@ def _tier(row: Any, field: str) -> Tier:
         raise InputError(f"{field} has neither mmr nor max_leverage", field=f"{field}.mmr")
     ratio = 1 / (2 * top) if mmr is None and top is not None else read_decimal(mmr, f"{field}.mmr")
     if not 0 <= ratio < 1:
-        raise InputError(f"{field}.mmr is {ratio}; it must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
+        raise InputError(f"{field}.mmr is {ratio}. It must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
     return Tier(read_amount(floor, f"{field}.floor"), ratio, top)
 
 
@@ -322,7 +334,7 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
         if ratio is None:
             ratio = getattr(row, "maintenance_rate", None)
         return row.floor, ratio, getattr(row, "max_leverage", None)
-    raise not_a(row, field, "a tier is (floor, mmr, max_leverage)")
+    raise not_a(row, field, "A tier is (floor, mmr, max_leverage)")
 
 
 def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
@@ -369,7 +381,7 @@ def _reader(row: Any, field: str) -> Callable[[str], Any]:
         return found
     elif hasattr(row, "size"):
         return lambda name: getattr(row, name, None)
-    raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
+    raise not_a(row, field, "A position is (account, size, score), or has size and score by name")
 
 
 def _crossings(

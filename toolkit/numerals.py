@@ -39,7 +39,7 @@ _MAGNITUDE = 300
 _CONTEXT = Context(prec=50)
 _ANSWER = Context(prec=28)
 _ZERO = Decimal(0)
-_NUMBER = "it must be a number"
+_NUMBER = "It must be a number"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -65,7 +65,7 @@ def read_side(value: Any) -> int:
         return int(number)
     known = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
     nearest = known.get(value.upper() if isinstance(value, str) else "", ("1", "-1"))
-    message = f"side is {shown(value)}; it must be +1 (long) or -1 (short)"
+    message = f"side is {shown(value)}. It must be +1 (long) or -1 (short)"
     raise InputError(message, field="side", value=value, nearest=nearest)
 
 
@@ -87,7 +87,7 @@ def read_positive(value: Any, field: str) -> Decimal:
     """Return a number above 0."""
     number = read_decimal(value, field)
     if number <= 0:
-        raise InputError(f"{field} is {number}; it must be above 0", field=field, value=value)
+        raise InputError(f"{field} is {number}. It must be above 0", field=field, value=value)
     return number
 
 
@@ -95,7 +95,7 @@ def read_amount(value: Any, field: str) -> Decimal:
     """Return a number that is not negative."""
     number = read_decimal(value, field)
     if number < 0:
-        raise InputError(f"{field} is {number}; it must not be negative", field=field, value=value)
+        raise InputError(f"{field} is {number}. It must not be negative", field=field, value=value)
     return number
 
 
@@ -117,10 +117,10 @@ def read_decimal(value: Any, field: str) -> Decimal:
     else:
         number = _from_other(value, field)
     if not number.is_finite():
-        raise not_a(value, field, "it must be a finite number")
+        raise not_a(value, field, "It must be a finite number")
     if not -_MAGNITUDE <= number.adjusted() < _MAGNITUDE:
         if number:
-            raise not_a(value, field, f"other than 0 it must lie between 1e-{_MAGNITUDE} and 1e{_MAGNITUDE}")
+            raise not_a(value, field, f"Other than 0 it must lie between 1e-{_MAGNITUDE} and 1e{_MAGNITUDE}")
         return _ZERO
     return number
 
@@ -164,8 +164,8 @@ def _from_float(text: str, value: Any, field: str) -> Decimal:
     number = Decimal(text)
     if number.is_finite() and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         near = format(number, ".12g")
-        advice = f"give a Decimal or a text such as {near!r}"
-        message = f"{field} is the float {text}, which has more than {FLOAT_DIGITS} digits; {advice}"
+        advice = f"Give a Decimal or a text such as {near!r}"
+        message = f"{field} is the float {text}, which has more than {FLOAT_DIGITS} digits. {advice}"
         raise InputError(message, field=field, value=value, nearest=(near,))
     return number
 
@@ -188,7 +188,7 @@ def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
         number = Decimal(int(value.numerator)) / Decimal(int(value.denominator))
     if Fraction(number) != value:
         near = str(_ANSWER.plus(number))
-        message = f"{field} is the fraction {shown(value)}, which has no finite decimal; give a Decimal such as {near}"
+        message = f"{field} is the fraction {shown(value)}, which has no finite decimal. Give a Decimal such as {near}"
         raise InputError(message, field=field, value=value, nearest=(near,))
     return number
 
@@ -201,12 +201,12 @@ def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
             return found
         except TypeError:
             pass
-    raise not_a(value, field, f"it must be a list of {wanted}")
+    raise not_a(value, field, f"It must be a list of {wanted}")
 
 
 def not_a(value: Any, field: str, wanted: str) -> InputError:
     """Return the error for a value of the wrong kind, `wanted` describes the right one."""
-    return InputError(f"{field} is {shown(value)}; {wanted}", field=field, value=value)
+    return InputError(f"{field} is {shown(value)}. {wanted}", field=field, value=value)
 
 
 def fixed_text(value: int, places: int) -> str:
@@ -318,8 +318,8 @@ def span_ns(span: Any, name: str = "span") -> int:
             return 0
         found = _text_ns(text)
     if not 0 <= found < _LONGEST_NS:
-        months = "; M would be months, which differ in length, and minutes are m" if shown(span).endswith("M'") else ""
-        message = f'{name} {shown(span)} is not a span of time; write "90s", "30m" or "1d 12h", or give a timedelta'
+        months = ". M would be months, which differ in length. Minutes are m" if shown(span).endswith("M'") else ""
+        message = f'{name} {shown(span)} is not a span of time. Write "90s", "30m" or "1d 12h", or give a timedelta'
         raise InputError(message + months, field=name, rule="span", value=span, nearest=("30m", "4h", "1d"))
     return found
 
@@ -342,7 +342,7 @@ def _text_ns(text: str) -> int:
 
 def _without_unit(span: Any, number: Decimal, name: str) -> InputError:
     readings = tuple(dict.fromkeys(unit_text(int(number * ns)) for ns in (10**9, 10**6)))
-    said = f"{name} is {shown(span)}, which could be {number} s or {number} ms; write "
+    said = f"{name} is {shown(span)}, which could be {number} s or {number} ms. Write "
     said += " or ".join(f'"{one}"' for one in readings)
     return InputError(said, field=name, rule="unit", value=span, nearest=readings)
 
@@ -385,7 +385,7 @@ def moment_ns(when: Any, name: str = "time", now_ms: int | None = None) -> int:
         found = None
     if found is None or found < 0:
         ago = "" if now_ms is None else ", 'yesterday', '7d' for a week ago"
-        said = f"{shown(when)} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00'{ago}, or a datetime"
+        said = f"{shown(when)} is not a time. Use milliseconds, ISO text such as '2026-01-31T12:00'{ago}, or a datetime"
         raise MalformedRequest(f"{name} {said}", field=name, rule="time", value=when)
     return found
 

@@ -146,7 +146,6 @@ class Order(Shape):
         return checks.check_order(product, self.to_item(product), entry=entry, builder=builder)
 
     def describe(self) -> str:
-        """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
         words = [*((self.conditional,) if self.conditional else ()), self.side]
         words += ["all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
         words.append("at market" if self.price is None else f"at {self.price}")
@@ -202,7 +201,6 @@ class Bracket(Shape):
         return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that one of its orders breaks, empty if it passes."""
         # The triggers are compared with the price at which the entry opens the position.
         price = None if self.entry.price is None else exact(self.entry.price, "price")
         found = self.entry.failures(product)
@@ -211,7 +209,6 @@ class Bracket(Shape):
         return found
 
     def describe(self) -> str:
-        """Return the bracket in words, e.g. "BUY 0.01 BTCUSDC at 60000 | take profit 66000"."""
         words = [self.entry.describe()]
         for name, leg in (("take profit", self.take_profit), ("stop loss", self.stop_loss)):
             if leg is not None:
@@ -535,21 +532,17 @@ class Twap(Shape):
         return self.duration_ms // (self.slices - 1)
 
     def child(self, quantity: Decimal) -> Order:
-        """Return a child order: IOC, so that what finds no price is left to the next one."""
+        """Return the child order of a `quantity`: IOC, so that what finds no price is left to the next one."""
         reduce_only: ReduceOnly | None = "REDUCE_ONLY" if self.reduce_only else None
         return Order(
             self.symbol, self.side, format(quantity, "f"), self.price, "IOC", reduce_only, slippage=self.slippage
         )
 
     def due(self, product: Product, done: int) -> Decimal:
-        """Return the quantity that is to be traded by the time that `done` child orders were placed."""
+        """Return the quantity of `product` that is to be traded by the time that `done` child orders were placed."""
         return product.step_size * (product.steps(self.quantity) * min(done, self.slices) // self.slices)
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that the smallest child order breaks, of those that need no current price.
-
-        Raises InputError for more child orders than steps.
-        """
         smallest = self.due(product, 1)
         if not smallest:
             most = product.steps(self.quantity)
@@ -560,7 +553,6 @@ class Twap(Shape):
         return self.child(smallest).failures(product)
 
     def describe(self) -> str:
-        """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00"."""
         at = "at market" if self.price is None else f"at {self.price} or better"
         words = f"{self.side} {self.quantity} {self.symbol} {at} in {self.slices} orders over "
         words += str(timedelta(milliseconds=self.duration_ms))
@@ -602,7 +594,7 @@ def twap(
         what = f"duration {duration!r} is less than a second for each of {chosen} orders"
         raise InputError(what, field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",))
     if price is not None and slippage is not None:
-        raise InputError("slippage is for orders at market; leave price or slippage out", field="slippage")
+        raise InputError("slippage is for orders at market. Leave price or slippage out", field="slippage")
     return Twap(
         symbol, _one_of(side, SIDES, "side"), decimal_text(quantity, "quantity"), span_ms, chosen,
         _text(price, "price"), _text(slippage, "slippage"), bool(reduce_only),
@@ -612,7 +604,7 @@ def twap(
 def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:
     if isinstance(value, str) and value.upper() in known:
         return value.upper()
-    message = f"{name} {value!r} is not known; use {', '.join(known)}{meant(value, known)}"
+    message = f"{name} {value!r} is not known. Use {', '.join(known)}{meant(value, known)}"
     raise InputError(message, field=name, rule="known", value=value, nearest=known)
 
 
@@ -621,8 +613,8 @@ def _unsigned(value: Amount, name: str, side: str) -> str:
     if not text.startswith("-") and (name == "quantity" or text.strip("0.")):
         return text
     other = "sell" if side.startswith("BUY") else "buy"
-    advice = f"to {other}, use {other}" if name == "quantity" else "leave price out for a market order"
-    raise InputError(f"{name} {text} is not above 0; {advice}", field=name, rule="sign", value=value)
+    advice = f"To {other}, use {other}" if name == "quantity" else "Leave price out for a market order"
+    raise InputError(f"{name} {text} is not above 0. {advice}", field=name, rule="sign", value=value)
 
 
 def _reduce_only(value: bool | str | None) -> ReduceOnly | None:
@@ -641,3 +633,5 @@ def _id(value: int | str | None, name: str) -> int | None:
 
 
 add_examples(globals(), "orders")
+for _kind in (Shape, Order, Bracket):
+    add_examples(_kind, _kind.__name__)

@@ -56,7 +56,7 @@ def theme_named(theme: Theme | str | None) -> Theme:
     if isinstance(theme, Theme):
         return theme
     if theme not in _NAMED:
-        raise InputError(f"theme {theme!r} is not known; use one of {', '.join(_NAMED)}, or a Theme")
+        raise InputError(f"theme {theme!r} is not known. Use one of {', '.join(_NAMED)}, or a Theme")
     return _NAMED[theme]
 
 
@@ -201,7 +201,7 @@ def _frame(data: object, field: str, columns: Sequence[str], source: str) -> pd.
     require(frame, pd.DataFrame, field, f"a DataFrame, as {source} returns it")
     assert isinstance(frame, pd.DataFrame)
     if missing := ", ".join(column for column in columns if column not in frame.columns):
-        text = f"{field} has no column {missing}; give a frame as {source} returns it"
+        text = f"{field} has no column {missing}. Give a frame as {source} returns it"
         raise InputError(text, field=field, rule="columns")
     return frame
 
@@ -228,7 +228,7 @@ def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:
     name = next((column for column in ("equity", "balance") if column in curve.columns), None)
     if name is None:
         there = ", ".join(map(str, curve.columns)) or "none"
-        raise InputError(f"curve has no column equity or balance; it has {there}", field="curve")
+        raise InputError(f"curve has no column equity or balance. It has {there}", field="curve")
     return _by_time(curve)[name].astype("float64")
 
 
@@ -245,3 +245,4 @@ def _sizes(held: pd.DataFrame) -> pd.DataFrame:
 
 
 add_examples(globals(), "plots")
+add_examples(Theme, "Theme")

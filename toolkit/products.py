@@ -69,7 +69,7 @@ def _scale(size: Decimal) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class MarginTier:
-    """One row of a margin table: maintenance rate and leverage limit above a notional of `floor` USDC."""
+    """One row of a margin table: `maintenance_rate` and `max_leverage` above a notional of `floor` USDC."""
 
     floor: Decimal
     maintenance_rate: Decimal
@@ -78,7 +78,19 @@ class MarginTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Product:
-    """One listed market. Fields follow ProductMeta (docs/published.md, "Info API"). Rates are ratios, amounts USDC."""
+    """One listed market. Fields follow ProductMeta (docs/published.md, "Info API"). Rates are ratios, amounts USDC.
+
+    code, symbol, name: number of the market on the wire, its symbol ("BTCUSDC"), and a longer name.
+    tick_size, price_precision: smallest step of a price in USDC, and its decimals.
+    step_size, quantity_precision: smallest step of a quantity in base units, and its decimals.
+    max_leverage, max_order_quantity, min_order_value: limits of an order: a factor, base units and USDC.
+    max_slippage_pct: largest slippage of a market order, a ratio.
+    max_position_notional: largest position in USDC.
+    maker_fee_rate, taker_fee_rate: fees of a fill, as ratios of its value.
+    margin_table_id, tiers: number of its margin table, and the rows.
+    list_status, only_isolated, product_type: "listed" if it can be traded, True without cross margin, "perpetual".
+    base_currency, quote_currency, settle_currency, currency_code: what it trades, prices and settles in.
+    """
 
     code: int
     symbol: str
@@ -151,11 +163,11 @@ class Product:
         return self.list_status == "listed"
 
     def ticks(self, price: str | Decimal) -> int:
-        """Return a price in ticks. Raises InputError unless it is a plain decimal and a multiple of tick_size."""
+        """Return `price` in ticks. Raises InputError unless it is a plain decimal and a multiple of tick_size."""
         return self._whole(price, self.tick_scale, "price", "tickSize", self.tick_size)
 
     def steps(self, quantity: str | Decimal) -> int:
-        """Return a quantity in steps. Raises InputError unless it is a plain decimal and a multiple of step_size."""
+        """Return `quantity` in steps. Raises InputError unless it is a plain decimal and a multiple of step_size."""
         return self._whole(quantity, self.step_scale, "quantity", "stepSize", self.step_size)
 
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
@@ -166,17 +178,17 @@ class Product:
         return count
 
     def price_text(self, ticks: int) -> str:
-        """Return a price in ticks as decimal text, with the decimals of tick_size: 600000 → "60000.0"."""
+        """Return a price of so many `ticks` as decimal text, with the decimals of tick_size: 600000 → "60000.0"."""
         places, size = self.tick_scale
         return fixed_text(ticks * size, places)
 
     def quantity_text(self, steps: int) -> str:
-        """Return a quantity in steps as decimal text, with the decimals of step_size."""
+        """Return a quantity of so many `steps` as decimal text, with the decimals of step_size."""
         places, size = self.step_scale
         return fixed_text(steps * size, places)
 
     def round_price(self, price: Amount, direction: Direction) -> Decimal:
-        """Return the multiple of tick_size at, below ("down"), above ("up") or nearest to a price.
+        """Return `price` rounded to a multiple of tick_size, in the `direction` "down", "up" or "nearest".
 
         A computed float counts with its first 15 digits, so that 0.1 + 0.2 rounds up to 0.3. Raises InputError for
         another direction or a value that is not a number.
@@ -184,7 +196,7 @@ class Product:
         return _rounded(price, self.tick_size, direction, "price")
 
     def round_quantity(self, quantity: Amount, direction: Direction) -> Decimal:
-        """Return the multiple of step_size at, below, above or nearest to a quantity, as `round_price` does."""
+        """Return `quantity` rounded to a multiple of step_size in a `direction`, as `round_price` does."""
         return _rounded(quantity, self.step_size, direction, "quantity")
 
     @classmethod
@@ -247,32 +259,32 @@ _OPTIONAL = {one.name for one in fields(Product) if one.default is not MISSING} 
 
 
 def exact(value: Amount, name: str) -> Decimal:
-    """Return an amount as Decimal, never rounded.
+    """Return the amount `value` as Decimal, never rounded. Errors call it `name`.
 
     Accepts whole numbers (NumPy's too), decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2
     is not (its shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
     """
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
-        raise _not_exact(value, name, "give text such as '0.01', a whole number or a Decimal")
+        raise _not_exact(value, name, "Give text such as '0.01', a whole number or a Decimal")
     try:
         number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     except (InvalidOperation, ValueError):
         # A percentage could mean its hundredth part, so nothing is offered for one.
         plain = " or ".join(map(repr, () if "%" in str(value) else meanings(str(value)))) or "text such as '0.01'"
         plain += ", which is 1 %" if name in ("slippage", "shock") and plain.startswith("text") else ""
-        raise _not_exact(value, name, f"give {plain}") from None
+        raise _not_exact(value, name, f"Give {plain}") from None
     if not number.is_finite():
-        raise _not_exact(value, name, "give a finite number")
+        raise _not_exact(value, name, "Give a finite number")
     if number and (number.adjusted() >= MAX_DIGITS or int(number.as_tuple().exponent) < -MAX_DIGITS):
-        raise _not_exact(value, name, f"give a number of at most {MAX_DIGITS} digits before and after the point")
+        raise _not_exact(value, name, f"Give a number of at most {MAX_DIGITS} digits before and after the point")
     if isinstance(value, float) and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
-        raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
+        raise _not_exact(value, name, f"This float is not exact as written. Give text, such as '{value:.12g}'")
     return number
 
 
 def identifier(value: object, name: str) -> int:
-    """Return an id given as a whole number (Python's, NumPy's or pandas'), or as text. Raises InputError."""
+    """Return the id `value`, a whole number or its text. Raises InputError, which calls it `name`."""
     given = _plain(value)
     number = 0
     if isinstance(given, str):
@@ -301,7 +313,7 @@ def _plain(value: Any) -> Any:
 
 
 def decimal_text(value: Amount, name: str) -> str:
-    """Return an amount as the decimal text to sign: plain text as written, anything else in plain digits."""
+    """Return the amount `value` as decimal text to sign: text as written, else plain digits. Errors call it `name`."""
     number = exact(value, name) or Decimal(0)
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
@@ -309,13 +321,13 @@ def decimal_text(value: Amount, name: str) -> str:
 
 
 def _not_exact(value: Any, name: str, advice: str) -> InputError:
-    words = f"{name} {shown(value)} is not an exact amount; {advice}"
+    words = f"{name} {shown(value)} is not an exact amount. {advice}"
     return InputError(words, field=name, rule="exact", value=value)
 
 
 def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal:
     if direction not in _ROUNDING:
-        message = f"direction {direction!r} is not known; use down, up or nearest"
+        message = f"direction {direction!r} is not known. Use down, up or nearest"
         raise InputError(message, field="direction", rule="known", value=direction, nearest=tuple(_ROUNDING))
     if isinstance(value, float) and math.isfinite(value):
         value = f"{value:.{FLOAT_DIGITS}g}"
@@ -324,7 +336,7 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
 
 
 class ProductTable(Mapping[str, Product]):
-    """The listed products by symbol. `find` also takes codes. `checksum` is the venue's md5Checksum of the list."""
+    """The listed `products` by symbol. `find` also takes codes. `checksum` is the venue's md5Checksum of the list."""
 
     def __init__(self, products: Sequence[Product], checksum: str = "") -> None:
         self._by_symbol = {product.symbol: product for product in products}
@@ -350,7 +362,7 @@ class ProductTable(Mapping[str, Product]):
         return cls(products, str(meta.get("md5Checksum") or ""))
 
     def find(self, symbol: str | int | Product) -> Product:
-        """Return a product by symbol or code. Raises UnknownProduct, which lists the known symbols."""
+        """Return the product with `symbol`, or with that code. Raises UnknownProduct, which lists the known symbols."""
         if isinstance(symbol, Product):
             return symbol
         if isinstance(symbol, str):
@@ -362,9 +374,9 @@ class ProductTable(Mapping[str, Product]):
             listed = ", ".join(known[:12]) if known else "none at the moment"
             base = re.sub(r"[-/_:. ].*|(?<=.)USD[TC]?$", "", str(symbol).upper())
             own = [repr(one) for one, each in self._by_symbol.items() if base == each.base_currency]
-            message = f"no product {symbol!r}; the venue lists {listed}" + (f"; did you mean {own[0]}?" if own else "")
+            message = f"no product {symbol!r}. The venue lists {listed}" + (f". Did you mean {own[0]}?" if own else "")
             if isinstance(symbol, str) and len(several := re.split(r"[,;\s]+", symbol.strip())) > 1:
-                message += f"; several are a list, {several}"
+                message += f"{'' if own else '.'} Several are a list, {several}"
             raise UnknownProduct(message, field="symbol", rule="listed", value=symbol, nearest=known)
         return found
 

@@ -17,8 +17,8 @@ T = TypeVar("T")
 BLANK: Final = "[not shown, as it may be a private key]"
 # Bounded on both sides: signatures and calldata have longer runs of digits, addresses shorter ones.
 _KEY_TEXT = re.compile(r"(?<![0-9a-fA-F])(?:0[xX])?[0-9a-fA-F]{64}(?![0-9a-fA-F])")
-# In a message a key may also stand as an integer, or as the repr of 32 bytes.
-_KEY_NUMBER = re.compile(r"(?<![0-9.])[0-9]{59,78}(?![0-9.])")
+# In a message a key may also stand as an integer, which may end a sentence, or as the repr of 32 bytes.
+_KEY_NUMBER = re.compile(r"(?<![0-9.])[0-9]{59,78}(?![0-9]|\.[0-9])")
 _KEY_BYTES = re.compile(r"""b(['"])(?:\\x[0-9a-f]{2}|\\[^x]|[^\\]){32}\1""")
 _KEY_BITS = range(193, 257)  # no amount, id or time is an integer of this size
 

@@ -92,7 +92,7 @@ def connect(
     texts |= {"ws_url": sending.get("ws_url") or os.environ.get("TOOLKIT_WS_URL"), "intents": sending.get("intents")}
     if wrong := connecting.wrong_type(environment, wallet, account, **texts):
         del environment, wallet, account, base_url, sending, texts
-        raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
+        raise InputError(f"{wrong}. The value is not shown, as it may be a key", field=wrong.split()[0])
     chosen = connecting.sending_with_defaults(sending)
     ws_url, timeout = chosen["ws_url"], chosen["timeout"]
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)

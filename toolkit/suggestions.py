@@ -113,10 +113,10 @@ _OUR_WORDS = [
 """Arguments or values of other libraries, in lower case → ours, of which a function takes one."""
 
 _ELSEWHERE = """
-leverage is a setting of the product, session.exchange.set_leverage(symbol, leverage): leverage lev
-it is a setting of the product, session.exchange.set_margin_mode(symbol, mode): margin_mode margin_type isolated
-in hedge mode the side says it, toolkit.orders.order(symbol, "BUY_CLOSE_HEDGE", …): position_side positionside pos_side
-the exchange has keys of wallets only, toolkit.Wallet.from_keyfile(path): api_key apikey secret api_secret
+Leverage is a setting of the product, session.exchange.set_leverage(symbol, leverage): leverage lev
+It is a setting of the product, session.exchange.set_margin_mode(symbol, mode): margin_mode margin_type isolated
+In hedge mode the side says it, toolkit.orders.order(symbol, "BUY_CLOSE_HEDGE", …): position_side positionside pos_side
+The exchange has keys of wallets only, toolkit.Wallet.from_keyfile(path): api_key apikey secret api_secret
 """
 _SET_ELSEWHERE = {
     word: said
@@ -127,15 +127,15 @@ _SET_ELSEWHERE = {
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """Return ", did you mean …?" for a word that is none of `known`: our word for it, else the nearest, "" for neither.
+    """Return ". Did you mean …?" for a word that is none of `known`: our word for it, else the nearest, "" for neither.
 
     >>> meant("LONG", ["BUY", "SELL"]), meant("stop", ["tp", "sl"]), meant("GTCC", ["GTC", "IOC"]), meant(5, ["GTC"])
-    ("; did you mean 'BUY'?", "; did you mean 'sl'?", "; did you mean 'GTC'?", '')
+    (". Did you mean 'BUY'?", ". Did you mean 'sl'?", ". Did you mean 'GTC'?", '')
     """
     names, theirs = list(known), str(word).lower()
     ours = next((one for words, own in _OUR_WORDS if theirs in words for one in own if one in names), None)
     hint = repr(ours) if ours else _nearest(str(word).upper(), names) or _nearest(str(word), names)
-    return f"; did you mean {hint}?" if hint else ""
+    return f". Did you mean {hint}?" if hint else ""
 
 
 RENAMED = {
@@ -178,17 +178,17 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
     """Return the error for a missing attribute of `owner`: with `better`, else our name for it, else the nearest names.
 
     >>> str(no_attribute("'Session' object", "fetch_balance"))
-    "'Session' object has no attribute 'fetch_balance'; use session.wallet_balances()"
+    "'Session' object has no attribute 'fetch_balance'. Use session.wallet_balances()"
     >>> str(no_attribute("'Session' object", "postions", ["positions", "orders"]))
-    "'Session' object has no attribute 'postions'; did you mean 'positions'?"
+    "'Session' object has no attribute 'postions'. Did you mean 'positions'?"
     """
     message = f"{owner} has no attribute {name!r}"
     # Python itself, copy, pickle and IPython probe names that begin with an underscore; those stay cheap.
     if not name.startswith("_"):
         if better := better or next((ours for ours, names in OURS.items() if name in names.split()), ""):
-            message += f"; use {better}"
+            message += f". Use {better}"
         elif nearest := _nearest(name, names):
-            message += f"; did you mean {nearest}?"
+            message += f". Did you mean {nearest}?"
     # With `name` set, Python's own traceback does not add a second suggestion.
     return AttributeError(message, name=name)
 
@@ -197,11 +197,11 @@ def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeywo
     """Return the error for a keyword argument that a function does not take, with the nearest one that it takes.
 
     >>> str(unknown_keyword("connect()", "time_out", ["timeout", "transport"]))
-    "connect() got an unexpected keyword argument 'time_out'; did you mean 'timeout'?"
+    "connect() got an unexpected keyword argument 'time_out'. Did you mean 'timeout'?"
     """
     taken = [one for one in names if one != "self"]
     elsewhere = _SET_ELSEWHERE.get(name.lower())
-    hint = f"; {elsewhere}" if elsewhere else meant(name, taken) or f"; it takes {', '.join(taken)}"
+    hint = f". {elsewhere}" if elsewhere else meant(name, taken) or f". It takes {', '.join(taken)}"
     said = f"{owner} got an unexpected keyword argument {name!r}{hint}"
     return UnknownKeyword(said, field=name, rule="known")
 
@@ -220,7 +220,7 @@ def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> d
         return dict(signature.bind(*args, **keywords).arguments)
     except TypeError as error:
         named = [one for one, param in signature.parameters.items() if param.kind is param.KEYWORD_ONLY]
-        hint = f"; name them: {', '.join(named)}" if "too many positional" in str(error) else ""
+        hint = f". Name them: {', '.join(named)}" if "too many positional" in str(error) else ""
         raise TypeError(f"{function}() {error}{hint}") from None
 
 
@@ -262,12 +262,12 @@ def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: st
 
     >>> check_known(["BTCUSD"], ["BTCUSDC", "ETHUSDC"], "funding", "symbol of the data")
     Traceback (most recent call last):
-    toolkit.errors.InputError: funding has 'BTCUSD', which is no symbol of the data; did you mean 'BTCUSDC'?
+    toolkit.errors.InputError: funding has 'BTCUSD', which is no symbol of the data. Did you mean 'BTCUSDC'?
     """
     names = list(known)
     for name in given:
         if name not in names:
-            hint = meant(name, names) or f"; it may have {', '.join(names)}"
+            hint = meant(name, names) or f". It may have {', '.join(names)}"
             said = f"{field} has {name!r}, which is no {what}{hint}"
             raise InputError(said, field=field, rule="known", value=str(name), nearest=tuple(names))
 

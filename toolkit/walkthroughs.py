@@ -14,7 +14,7 @@ def folder() -> Path:
     for place in (here.parent / "notebooks", here / "notebooks"):
         if any(place.glob("*.ipynb")):
             return place
-    message = "the walkthroughs are not part of this installation; install the package from its wheel or source tree"
+    message = "the walkthroughs are not part of this installation. Install the package from its wheel or source tree"
     raise InputError(message, field="walkthroughs", rule="installed")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .protocol.signing import PrivateKey
 
 Role = Literal["agent", "master"]
-NO_ADDRESS = "not an address (0x and 40 hex digits); the value is not shown, as it may be a key"
+NO_ADDRESS = "not an address (0x and 40 hex digits). The value is not shown, as it may be a key"
 
 AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
@@ -95,7 +95,8 @@ class Wallet:
         if fault:
             raise WalletError(f"the system's keyring can't be read ({fault and fault.__name__})")
         if stored is None or not stored:
-            raise WalletError(f"the system's keyring has no {role} key named {name}; wallet.save_keyring() stores one")
+            what = f"the system's keyring has no {role} key named {name}"
+            raise WalletError(f"{what}. Store one with wallet.save_keyring()")
         key = _parsed(stored, f"the {role} key in the keyring")
         return cls._of(key if role == "agent" else None, key if role == "master" else None, address)
 
@@ -118,7 +119,7 @@ class Wallet:
         values = Secret(os.environ) if variables is None else Secret(variables)
         keys = [_parsed(Secret(values.reveal().get(name) or None), f"the key in {name}") for name in (agent, master)]
         if keys == [None, None]:
-            raise WalletError(f"no key found; set the environment variable {agent} (and {master} to approve)")
+            raise WalletError(f"no key found. Set the environment variable {agent} (and {master} to approve)")
         stated = account or Secret(values.reveal().get("TOOLKIT_ACCOUNT"))
         return cls._of(keys[0], keys[1], _address(stated, "the account (TOOLKIT_ACCOUNT)"))
 
@@ -162,9 +163,10 @@ class Wallet:
     def save_keyfile(
         self, path: str | os.PathLike[str], password: str | Secret | None = None, *, role: Role = "agent"
     ) -> None:
-        """Write one key to an encrypted key file that only its owner can read. Never overwrites a file.
+        """Write one key to an encrypted file at `path` that only its owner can read. Never overwrites a file.
 
-        If no password is given, you type it twice at a prompt, unseen. The file is written whole or not at all.
+        `role` is "agent" (default) or "master". If no `password` is given, you type it twice at a prompt, unseen. The
+        file is written whole or not at all.
 
         Raises WalletError if the wallet has no such key, the file exists, or it can't be written.
         """
@@ -183,10 +185,11 @@ class Wallet:
 
     @no_keys
     def save_keyring(self, name: str = KEYRING_NAME, *, role: Role = "agent") -> None:
-        """Store one key in the system's keyring (macOS Keychain, Windows Credential Locker, Secret Service, KWallet).
+        """Store one key under `name` in the system's keyring.
 
-        Needs the package `keyring`. Raises WalletError if the wallet has no such key, another is stored under this
-        name, or there is no keyring.
+        That is macOS Keychain, Windows Credential Locker, Secret Service or KWallet. `role` is "agent" (default) or
+        "master". Needs the package `keyring`. Raises WalletError if the wallet has no such key, another is stored under
+        this name, or there is no keyring.
         """
         _check_role(role)
         key, store = self.key(role), _keyring()
@@ -201,7 +204,7 @@ class Wallet:
         if fault:
             raise WalletError(f"the system's keyring can't be written ({fault and fault.__name__})")
         if not done:
-            raise WalletError(f"the system's keyring has another {role} key named {name}; give this one another name")
+            raise WalletError(f"the system's keyring has another {role} key named {name}. Give this one another name")
 
     @property
     def agent(self) -> str | None:
@@ -214,19 +217,19 @@ class Wallet:
         return self._master.address if self._master else None
 
     def key(self, role: Role, purpose: str = "this") -> PrivateKey:
-        """Return the key of a role. Raises WalletError, which says how to provide a missing key."""
+        """Return the key of a `role`. Raises WalletError, which says how to provide a missing key for a `purpose`."""
         key = self._agent if role == "agent" else self._master
         if key is None:
             variable = AGENT_VARIABLE if role == "agent" else MASTER_VARIABLE
             raise WalletError(
-                f"{purpose} is signed by the {role} key, and this wallet has none; "
-                f"read one with Wallet.from_keyfile(path, role={role!r}) or Wallet.from_keyring(role={role!r}), "
+                f"{purpose} is signed by the {role} key, and this wallet has none. "
+                f"Read one with Wallet.from_keyfile(path, role={role!r}) or Wallet.from_keyring(role={role!r}), "
                 f"or set {variable} and use Wallet.from_env()"
             )
         return key
 
     def joined(self, other: Wallet) -> Wallet:
-        """Return a wallet with the keys of both. Raises WalletError if both have different keys of one role."""
+        """Return a wallet with the keys of both, this and the `other`. Raises WalletError if two of a role differ."""
         for role, mine, theirs in (("agent", self._agent, other._agent), ("master", self._master, other._master)):
             if mine and theirs and mine.address != theirs.address:
                 raise WalletError(f"both wallets have their own {role} key, {mine.address} and {theirs.address}")
@@ -241,7 +244,7 @@ class Wallet:
         return f"<Wallet: {', '.join(parts) or 'no keys'}>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise WalletError("a wallet is never pickled or copied; make it where it is used, e.g. with Wallet.from_env()")
+        raise WalletError("a wallet is never pickled or copied. Make it where it is used, e.g. with Wallet.from_env()")
 
     def __getstate__(self) -> NoReturn:
         self.__reduce_ex__(2)
@@ -249,7 +252,7 @@ class Wallet:
 
 def _check_role(role: str) -> None:
     if role not in ("agent", "master"):
-        raise WalletError(f"role {role!r} is not known; it is agent or master")
+        raise WalletError(f"role {role!r} is not known. It is agent or master")
 
 
 def _address(given: str | Secret | None, what: str = "the account") -> str | None:
@@ -271,9 +274,9 @@ def _password(given: str | Secret | None, *questions: str) -> Secret:
             warnings.simplefilter("error", GetPassWarning)  # without a terminal it would show what is typed
             answers = [Secret(getpass(question)) for question in questions]
     except (EOFError, GetPassWarning):
-        raise WalletError("there is no terminal to ask for the password; run this in one") from None
+        raise WalletError("there is no terminal to ask for the password. Run this in one") from None
     if len({answer.reveal() for answer in answers}) != 1:
-        raise WalletError("the two passwords differ; nothing was written")
+        raise WalletError("the two passwords differ. Nothing was written")
     return answers[0]
 
 
@@ -303,7 +306,7 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
     if isinstance(text, str):
         digits = text.strip().removeprefix("0x").removeprefix("0X")
         if len(digits) != 64:
-            return None, f"has {len(digits)} characters; a private key has 64 hex digits, with or without 0x"
+            return None, f"has {len(digits)} characters. A private key has 64 hex digits, with or without 0x"
         try:
             secret = bytes.fromhex(digits)
         except ValueError:
@@ -311,9 +314,9 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
     elif isinstance(text, bytes):
         secret = text
     else:
-        return None, f"is {type(text).__name__}; give 64 hex digits or 32 bytes"
+        return None, f"is {type(text).__name__}. Give 64 hex digits or 32 bytes"
     if len(secret) != 32:
-        return None, f"has {len(secret)} bytes; a private key has 32"
+        return None, f"has {len(secret)} bytes. A private key has 32"
     if hold(secret) is None:
         return None, "is outside the range of secp256k1"
     return PrivateKey(secret), ""
@@ -357,7 +360,7 @@ def _matching(key: PrivateKey, stated: object) -> tuple[PrivateKey | None, str]:
     address = key.address.lower()
     if stated is None or str(stated).lower().removeprefix("0x") == address.removeprefix("0x"):
         return key, ""
-    return None, f"is damaged: it states the address {stated}, and its key is that of {key.address}; restore a copy"
+    return None, f"is damaged: it states the address {stated}, and its key is that of {key.address}. Restore a copy"
 
 
 def _parse_keys_file(
@@ -371,7 +374,7 @@ def _parse_keys_file(
             rows = {str(row["name"]): row for row in json.load(file)["accounts"]}
         row = next((row for row in rows.values() if account in (row["number"], str(row["number"]), row["name"])), None)
         if row is None:
-            return None, None, f"has no account {account!r}; it has {', '.join(list(rows)[:20])}"
+            return None, None, f"has no account {account!r}. It has {', '.join(list(rows)[:20])}"
         agent, agent_fault = _parse_row(row["agent"])
         master, master_fault = _parse_row(row["master"])
     except OSError as error:

@@ -1,7 +1,7 @@
 """Examples of public functions and methods, one a line: `name: code → what it gives`. They become doctests, which run.
 
 A section is a class or a module. Words in braces stand for the lines of `_BEFORE`. A ` ; ` ends a line of code, a
-` ¶ ` one of output, and an indented line continues an entry.
+` ‖ ` one within a block, and an indented line continues an entry.
 """
 
 from __future__ import annotations
@@ -25,8 +25,17 @@ _BEFORE = {
     "builder": '{other} ; _ = other.exchange.register_builder("builders")',
     "allowed": "{builder} ; wallet, builder = other.wallet.agent, other.account"
     ' ; _ = session.exchange.approve_agent_to_builder(wallet, builder, "0.0005")',
+    "held": 'def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "0.1")',
+    "resting": 'def on_bar(ctx, bar): ‖ placed = ctx.buy(bar.symbol, "0.01", "50000")',
+    "fills": 'research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()',
+    "states": 'research.backtest(on_bar, bars).orders["status"].unique().tolist()',
+    "last": "research.backtest(on_bar, bars).records.iloc[-1].to_dict()",
+    "recorded": 'recorder = research.record(session, "recorded", ["BTCUSDC"]) ; _ = session.venue.advance("2m")'
+    ' ; recorder.close() ; kept = research.Recording("recorded")',
+    "events": '{recorded} ; events = data.load("recorded", format="recording")',
+    "tried": 'research.trials.clear() ; research.trials.add("one", 1.5) ; research.trials.add("other", 0.5)',
 }
-"""The code that examples begin with."""
+"""The code that examples share."""
 
 _EXAMPLES = """
 [session]
@@ -69,28 +78,22 @@ prepare: session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000")
 stop: _ = session.limits.stop("lost the feed") ; session.limits.stopped → 'lost the feed'
 resume: _ = session.limits.stop("lost the feed") ; session.limits.resume() ; session.limits.stopped → ''
 [ParentOrderFlows]
-twap: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; _ = session.venue.advance("10m") ;
-    made.status, made.filled → ('FINISHED', Decimal('0.050'))
+twap: {twap} ; _ = session.venue.advance("10m") ; parent.status, parent.filled → ('FINISHED', Decimal('0.050'))
 [ParentOrderPartFlows]
-get: made = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ; session.parent_orders.get(made.id).status
-    → 'RUNNING'
+get: {twap} ; session.parent_orders.get(parent.id).status → 'RUNNING'
 start_twap: made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5) ;
     first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01")) ;
     session.parent_orders.start_twap(made, first).describe()
     → 'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
 [PermissionFlows]
 revoke: session.permissions.revoke("toolkit").status → 'ACCEPTED'
-allow_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
-    session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status → 'ACCEPTED'
-end_builder: {other} ; _ = toolkit.Builder(other).register("builders") ;
-    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
-    session.permissions.end_builder().status → 'ACCEPTED'
+allow_builder: {builder} ; session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status
+    → 'ACCEPTED'
+end_builder: {allowed} ; session.permissions.end_builder().status → 'ACCEPTED'
 [BuilderFlows]
 register: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
 traders: _ = toolkit.Builder(session).register("builders") ; len(toolkit.Builder(session).traders()) → 0
-place: {other} ; _ = toolkit.Builder(other).register("builders") ;
-    _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005") ;
-    toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
+place: {allowed} ; toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
 [ProductFlows]
 margin_tables: session.products.margin_tables().loc[1, "max_leverage"].tolist() → [40.0, 20.0]
 currencies: session.products.currencies().index.tolist() → ['USDC']
@@ -324,6 +327,120 @@ report: run.report().axes[0].get_title(loc="left") → 'Equity, USDC'
 page: run.page() → <Page 'Cross (fast = 5, slow = 20)'>
 save: run.save("my-run").name → 'my-run'
 load: _ = run.save("my-run") ; research.Results.load("my-run").name → 'Cross'
+[Context]
+buy: def on_bar(ctx, bar): ‖ if not ctx.position(bar.symbol): ‖     ctx.buy(bar.symbol, "0.01") ; {fills}
+    → [['BUY', 63423.2]]
+sell: def on_bar(ctx, bar): ‖ if not ctx.legs(bar.symbol)[1]: ‖
+        ctx.sell(bar.symbol, "0.01", "62000", tif="POST_ONLY") ; {fills} → [['SELL', 62000.0], ['SELL', 62000.0]]
+target: {held} ; {fills} → [['BUY', 63423.2]]
+target_share: def on_bar(ctx, bar): ‖ ctx.target_share(bar.symbol, 0.5, tolerance=0.02) ; {fills} → [['BUY', 63423.2]]
+bracket: def on_bar(ctx, bar): ‖ if not ctx.orders(): ‖
+        ctx.bracket(bar.symbol, "0.1", take_profit="63500", stop_loss="60500") ; {fills}
+    → [['BUY', 63423.2], ['SELL', 63500.0]]
+one_cancels_other: def on_bar(ctx, bar): ‖ if not ctx.orders(): ‖
+        exits = ctx.buy(bar.symbol, "0.01", "62000"), ctx.sell(bar.symbol, "0.01", "64000") ‖
+        ctx.one_cancels_other(*exits) ; {fills} → [['SELL', 64000.0], ['SELL', 64798.1]]
+trailing_stop: def on_bar(ctx, bar): ‖ if not ctx.position(bar.symbol): ‖     ctx.buy(bar.symbol, "0.1") ‖
+        ctx.trailing_stop(bar.symbol, 0.01) ; {fills} → [['BUY', 63423.2], ['SELL', 64388.0]]
+place: def on_bar(ctx, bar): ‖ if not ctx.orders(): ‖
+        ctx.place(orders.limit(bar.symbol, "BUY", "0.01", "61000")) ; {fills} → [['BUY', 61000.0], ['BUY', 60632.8]]
+cancel: {resting} ‖ ctx.cancel(placed) ; {states} → ['CANCELED']
+modify: {resting} ‖ ctx.modify(placed, price="51000") ;
+    research.backtest(on_bar, bars).orders["price"].iloc[0].item() → 51000.0
+cancel_all: {resting} ‖ ctx.cancel_all(bar.symbol) ; {states} → ['CANCELED']
+close_position: {held} ‖ if ctx.position(bar.symbol): ‖     ctx.close_position(bar.symbol) ; {fills}
+    → [['BUY', 63423.2], ['SELL', 63244.1]]
+set_leverage: {held} ‖ ctx.set_leverage(bar.symbol, "5") ‖ ctx.record(ratio=round(ctx.margin_ratio, 4)) ; {last}
+    → {'ratio': 0.0079}
+product: def on_bar(ctx, bar): ‖ ctx.record(step=float(ctx.product(bar.symbol).step_size)) ; {last} → {'step': 0.001}
+position: {held} ‖ ctx.record(size=ctx.position(bar.symbol)) ; {last} → {'size': 0.1}
+legs: {held} ‖ ctx.record(long=ctx.legs(bar.symbol)[0], short=ctx.legs(bar.symbol)[1]) ; {last}
+    → {'long': 0.1, 'short': 0.0}
+underway: {held} ‖ ctx.record(sent=ctx.underway(bar.symbol)) ;
+    research.backtest(on_bar, bars).records["sent"].head(2).tolist() → [0.1, 0.0]
+price: def on_bar(ctx, bar): ‖ ctx.record(price=ctx.price(bar.symbol)) ; {last} → {'price': 62500.0}
+funding: def on_bar(ctx, bar): ‖ ctx.record(predicted=ctx.funding(bar.symbol).predicted) ; {last} → {'predicted': 5e-05}
+liquidation_price: def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "1") ‖
+    ctx.record(price=round(ctx.liquidation_price(bar.symbol), 1)) ; {last} → {'price': 54293.4}
+positions: {held} ‖ ctx.record(unrealized=ctx.positions()["unrealized"].sum()) ; {last} → {'unrealized': -92.32}
+orders: {resting} ‖ ctx.record(open=len(ctx.orders())) ; {last} → {'open': 200}
+bars: def on_bar(ctx, bar): ‖ ctx.record(bars=len(ctx.bars(bar.symbol, "4h").close)) ; {last} → {'bars': 50}
+book: def on_book(ctx, book): ‖
+    ctx.record(spread=ctx.book(book.symbol).asks[0][0] - ctx.book(book.symbol).bids[0][0]) ;
+    research.paper({"on_book": on_book}, ["BTCUSDC"], duration="1m").records["spread"].round(1).tail(2).tolist()
+    → [19.5]
+set_timer: def on_start(ctx): ‖ ctx.set_timer(30_000) ; def on_timer(ctx): ‖ ctx.record(price=ctx.price("BTCUSDC")) ;
+    len(research.paper({"on_start": on_start, "on_timer": on_timer}, ["BTCUSDC"], duration="2m").records) → 3
+record: def on_bar(ctx, bar): ‖ ctx.record(range=round(bar.high - bar.low, 1)) ; {last} → {'range': 1643.3}
+stop: def on_bar(ctx, bar): ‖ ctx.record(close=bar.close) ‖ if bar.close < 61_000: ‖     ctx.stop("below 61,000") ;
+    len(research.backtest(on_bar, bars).records) → 88
+[Strategy]
+I: class Slow(research.Strategy): ‖ def on_start(self, ctx): ‖     self.mean = self.I(indicators.SMA, 10) ‖
+    def on_bar(self, ctx, bar): ‖     ctx.record(mean=round(self.mean[-1], 1)) ;
+    research.backtest(Slow, bars).records["mean"].iloc[-1].item() → 61655.7
+on_start: def on_start(ctx): ‖ ctx.set_leverage("BTCUSDC", "5") ; {held} ;
+    research.backtest({"on_start": on_start, "on_bar": on_bar}, bars).fills["side"].tolist() → ['BUY']
+on_bar: def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "0.1" if bar.close > bar.open else 0) ; {fills}
+    → [['BUY', 63376.9], ['SELL', 64396.2]]
+on_bars: def on_bars(ctx, latest): ‖ ctx.record(dearest=max(bar.close for bar in latest.values())) ;
+    research.backtest({"on_bars": on_bars}, bars).records["dearest"].iloc[-1].item() → 62500.0
+on_trade: def on_trade(ctx, trade): ‖ ctx.record(price=trade.price) ;
+    research.paper({"on_trade": on_trade}, ["BTCUSDC"], duration="1m").records["price"].tail(2).tolist() → [62611.9]
+on_book: def on_book(ctx, book): ‖ ctx.record(spread=book.asks[0][0] - book.bids[0][0]) ;
+    research.paper({"on_book": on_book}, ["BTCUSDC"], duration="1m").records["spread"].round(1).tail(2).tolist()
+    → [19.5]
+on_timer: def on_timer(ctx): ‖ ctx.record(price=ctx.price("BTCUSDC")) ;
+    len(research.paper({"on_timer": on_timer}, ["BTCUSDC"], duration="10s").records) → 99
+on_fill: def on_fill(ctx, fill): ‖ ctx.record(fee=round(fill.fee, 4)) ; {held} ;
+    research.backtest({"on_bar": on_bar, "on_fill": on_fill}, bars).records["fee"].tolist() → [3.8054]
+on_reject: def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "1000") ; def on_reject(ctx, placed): ‖
+    print(placed.reason) ‖ ctx.stop() ; _ = research.backtest({"on_bar": on_bar, "on_reject": on_reject}, bars)
+    → margin: the order needs initial margin 3266290 USDC ...
+on_funding: def on_funding(ctx, payment): ‖ ctx.record(paid=round(payment.payment, 4)) ; {held} ;
+    research.backtest({"on_bar": on_bar, "on_funding": on_funding}, bars).records["paid"].head(2).tolist()
+    → [-0.3169, -0.3202]
+on_stop: def on_stop(ctx): ‖ ctx.record(left=ctx.position("BTCUSDC")) ; {held} ;
+    research.backtest({"on_bar": on_bar, "on_stop": on_stop}, bars).records["left"].tolist() → [0.1]
+[Recording]
+frame: {recorded} ; kept.frame("ticker", "BTCUSDC", columns=["last"])["last"].tail(2).tolist() → [62611.9, 62655.6]
+tops: {recorded} ; kept.tops("BTCUSDC")["mid"].tail(2).tolist() → [62606.65, 62660.5]
+trades: {recorded} ; kept.trades("BTCUSDC")[["side", "price", "quantity"]].tail(1).values.tolist()
+    → [['SELL', 62655.6, 0.016]]
+bars: {recorded} ; kept.bars("BTCUSDC")[["open", "close"]].tail(1).values.tolist() → [[62577.7, 62655.6]]
+recover: {recorded} ; kept.recover()  # it was closed → []
+[Events]
+between: {events} ; len(events.between("2026-01-01 00:01", "2026-01-01 00:02")) → 87
+counts: {events} ; events.counts() → {'depth': 137, 'trade': 22, 'clear': 1, 'snapshot': 36, 'mark': 3, 'index': 3}
+frame: {events} ; events.frame()[["kind", "price"]].tail(2).values.tolist() → [['mark', 62653.3], ['index', 62614.5]]
+arrow: {events} ; events.arrow().column_names[:4] → ['exchange_time', 'local_time', 'kind', 'side']
+save: {events} ; events.save("events.parquet") ; len(data.load("events.parquet", format="parquet")) == len(events)
+    → True
+bars: {events} ; events.bars("1m")[["open", "close"]].values.tolist() → [[62595.1, 62611.9], [62577.7, 62655.6]]
+[Trials]
+add: {tried} ; len(research.trials) → 2
+paused: research.trials.clear() ; with research.trials.paused(): ‖ _ = research.backtest(Cross(fast=4), bars) ;
+    len(research.trials) → 0
+variance: {tried} ; research.trials.variance() → 0.5
+frame: {tried} ; research.trials.frame().values.tolist() → [['one', 1.5], ['other', 0.5]]
+clear: research.trials.clear() ; len(research.trials) → 0
+[Shape]
+check: order = orders.limit("BTCUSDC", "BUY", "0.01", "60000") ; order.check(session.product("BTCUSDC")) is order → True
+failures: wrong = orders.limit("BTCUSDC", "BUY", "0.01", "60000.05") ;
+    [each.field for each in wrong.failures(session.product("BTCUSDC"))] → ['ordPx']
+describe: orders.market("BTCUSDC", "BUY", "0.01").describe() → 'BUY 0.01 BTCUSDC at market'
+[Order]
+failures: stop = orders.stop("BTCUSDC", "SELL", "61000") ; product = session.product("BTCUSDC") ;
+    [each.field for each in stop.failures(product, entry=product.round_price("60000", "down"))] → ['triggerPx']
+describe: orders.limit("BTCUSDC", "BUY", "0.01", "60000", tif="POST_ONLY").describe()
+    → 'BUY 0.01 BTCUSDC at 60000 POST_ONLY'
+to_item: orders.market("BTCUSDC", "BUY", "0.01").to_item(session.product("BTCUSDC"))["timeInForce"] → 'IOC'
+to_items: len(orders.market("BTCUSDC", "BUY", "0.01").to_items(session.product("BTCUSDC"))) → 1
+[Bracket]
+to_items: {bracket} ; [item["ordSide"] for item in made.to_items(session.product("BTCUSDC"))] → ['BUY', 'SELL']
+[Theme]
+with_colours: plots.LIGHT.with_colours(up="navy", down="orange").up → 'navy'
+swapped: plots.LIGHT.swapped().up == plots.LIGHT.down → True
+colour: plots.LIGHT.colour("up"), plots.LIGHT.colour(0) → ('#009E73', '#0072B2')
 """
 
 
@@ -337,7 +454,7 @@ def examples_of(section: str) -> Mapping[str, list[str]]:
         code, _, gives = rest.partition(" → ")
         while (filled := re.sub(r"\{(\w+)\}", lambda found: _BEFORE.get(found[1], found[0]), code)) != code:
             code = filled
-        made[name] = ["", *(f">>> {one}" for one in code.split(" ; ")), *gives.split(" ¶ ")]
+        made[name] = ["", *(f">>> {one}" for one in code.replace(" ‖ ", "\n...     ").split(" ; ")), gives]
     return made
 
 

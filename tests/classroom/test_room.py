@@ -179,7 +179,7 @@ def test_a_reset_answers_also_where_little_is_too_much_or_nobody_takes() -> None
 def test_a_mistyped_link_says_so(tmp_path: Path) -> None:
     with toolkit.class_room(["Ann"], market=None) as room:
         for wrong in (room.links["Ann"][:-1], room.links["Ann"] + ".", f"{room.base_url}/join/x"):
-            with pytest.raises(errors.ToolkitError, match=r"gave out no such link.*copy the whole line") as raised:
+            with pytest.raises(errors.ToolkitError, match=r"gave out no such link.*Copy the whole line") as raised:
                 toolkit.join(wrong)
             assert wrong.rpartition("/")[2] not in str(raised.value)
             assert "gave out no such link" in httpx.get(wrong).text

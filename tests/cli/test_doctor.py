@@ -91,9 +91,9 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
         (httpx.ConnectError("no route"), "check address and network"),
         (httpx.ReadTimeout("slow"), "firewall or proxy"),
         (httpx.Response(200, text="<html>log in</html>"), "log-in page"),
-        (httpx.Response(403, text="forbidden"), "something else than the venue"),
+        (httpx.Response(403, text="forbidden"), "another server than the venue"),
         (httpx.Response(200, json={"code": 40006, "message": "not here"}), "does not serve this location"),
-        (httpx.Response(200, json={"code": 40280, "message": "halted"}), "try again later"),
+        (httpx.Response(200, json={"code": 40280, "message": "halted"}), "Try again later"),
     ],
 )
 def test_a_venue_that_can_not_be_reached_is_explained(answer: Any, advice: str) -> None:
@@ -266,7 +266,7 @@ def test_a_plain_installation_is_whole_and_its_extras_are_named(monkeypatch: pyt
     ("wrong", "name", "words"),
     [
         ({"base_url": "https://{place}"}, "reachable", "speaks http"),
-        ({"base_url": "http://{place}/api/v1"}, "reachable", "a path too many"),
+        ({"base_url": "http://{place}/api/v1"}, "reachable", "the address has a path"),
         ({"base_url": "{place}"}, "environment", "correct the arguments"),
         ({"base_url": "http://{place}", "ws_url": "ws://127.0.0.1:9"}, "feed", "--ws-url"),
         ({"base_url": "http://{place}", "ws_url": "ws://{place}/nothing"}, "feed", "--ws-url"),
@@ -293,7 +293,7 @@ def test_the_feed_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_masters_key_in_place_of_the_agents_is_noticed() -> None:
     found = findings(Answers(product_meta=META, agent=[], wallet=[{"equity": "250.5"}]))["agent"]
     assert found.state == "fail"
-    assert "has 250.50 USDC of its own" in found.text
+    assert "has 250.50 USDC, so this seems" in found.text
     assert "TOOLKIT_MASTER_KEY" in found.advice
 
 

@@ -6,12 +6,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
+import toolkit
 from toolkit.__main__ import main
+from toolkit.cli import quickstart
+from toolkit.errors import MissingPackage
 
 ROOT = Path(__file__).resolve().parents[2]
+STORY = Path(__file__).with_name("quickstart.txt")
 STEPS = ("faucetClaim accepted", "approveAgent accepted", "BTCUSDC", "placeOrder accepted", "cancelOrder accepted",
          "LONG", "Close it", "FUNDING", "REALIZED_PNL", "equity")  # fmt: skip
 
@@ -39,6 +45,85 @@ def test_the_same_seed_tells_the_same_story(capsys: pytest.CaptureFixture[str]) 
         assert main(["quickstart", "--seed", seed, "--no-plot"]) == 0
         stories.append(capsys.readouterr().out)
     assert stories[0] == stories[1] != stories[2]
+
+
+def test_a_seed_gives_the_whole_text_of_the_first_trade(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A change of this file is a change of the simulated market, of hashes, or of words: say so in the changelog."""
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["quickstart", "--no-plot"]) == 0
+    assert capsys.readouterr().out == STORY.read_text(encoding="utf-8")
+
+
+def test_the_equity_of_the_trade_is_drawn_by_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from matplotlib import pyplot
+
+    drawn: list[pd.Series[Any]] = []
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("toolkit.plots.equity", lambda curve, title: drawn.append(curve.rename(title)))
+    monkeypatch.chdir(tmp_path)
+    assert main(["quickstart", "--plot", "x.png"]) == 0
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+    assert pyplot.get_fignums() == []
+    [curve] = drawn
+    assert curve.name == "Equity of the first trade (USDC)"
+    assert str(curve.index.tz) == "UTC"
+    # Before the order, every two minutes of the hour, and a second after the position was closed.
+    start = pd.Timestamp(quickstart.START)
+    assert (curve.index[1:-1] - curve.index[0]).tolist() == [pd.Timedelta(minutes=2 * at) for at in range(1, 31)]
+    assert pd.Timedelta(0) <= curve.index[0] - start < pd.Timedelta("1min")
+    assert pd.Timedelta("1s") <= curve.index[-1] - curve.index[-2] < pd.Timedelta("1min")
+    story, told = capsys.readouterr().out, STORY.read_text(encoding="utf-8")
+    assert story.startswith(told)
+    assert " ".join(story.removeprefix(told).split()) == (
+        "The equity over that hour is drawn in x.png. "
+        "Next: python -m toolkit lab opens the walkthroughs, python -m toolkit doctor looks at your set-up."
+    )
+    change = curve.iloc[-1] - curve.iloc[0]
+    assert f"The trade {'made' if change >= 0 else 'lost'} {abs(change):.2f} USDC" in story
+
+
+def test_without_matplotlib_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def need(package: str) -> None:
+        raise MissingPackage(f"{package} is not installed", name=package)
+
+    monkeypatch.setattr(quickstart, "need", need)
+    assert main(["quickstart"]) == 0
+    assert capsys.readouterr().out.endswith("   The equity is not drawn: matplotlib is not installed\n")
+
+
+def test_a_table_has_as_many_decimals_as_its_longest_number_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    times = pd.to_datetime([0, 86_400_000], unit="ms", utc=True)
+    frame = pd.DataFrame({"a_b": [1234.5, None], "n": [1, 20], "t": times, "w": ["x", None], "tiny": [1e-7, 2.25]})
+    quickstart._table(frame, list(frame))
+    assert capsys.readouterr().out == (
+        "\n"
+        "       a b   n  t                 w  tiny\n"
+        "   -------  --  ----------------  -  ----\n"
+        "   1,234.5   1  1970-01-01 00:00  x  0.00\n"
+        "            20  1970-01-02 00:00     2.25\n"
+    )
+
+
+@pytest.mark.parametrize(("made", "words"), [(1.25, "made 1.25"), (0.0, "made 0.00"), (-0.5, "lost 0.50")])
+def test_the_result_of_the_trade_is_said_with_its_sign(
+    made: float, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with toolkit.connect(clock="manual") as session:
+        quickstart._account(session, pd.Series([500.0, 400.0, 500.0 + made]))
+    assert capsys.readouterr().out.endswith(f"   The trade {words} USDC, fees and funding included.\n")
+
+
+def test_the_keys_follow_from_the_seed() -> None:
+    found = [quickstart.throwaway_wallet(seed) for seed in (7, 7, 8)]
+    assert found[0].master == found[1].master == "0x539eFEe65E918E634c5E98048A882Cc8992D569D"
+    assert found[0].agent == found[1].agent == "0xf5C9bD7cBfe193a919df3a9B34Bb9b76ab74b7a9"
+    assert len({wallet.master for wallet in found} | {wallet.agent for wallet in found}) == 4
 
 
 def test_a_figure_that_can_not_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
     line = [sys.executable, "-m", "toolkit", "venue", *options]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "its end is missing; 1 entries from its beginning are whole" in done.stderr
+    assert "its end is missing; 1 entries from its beginning are intact" in done.stderr
     assert "--recover" in done.stderr
     with command(*options, "--recover") as (_, _, lines):
         assert f"journal {path}: 1 entries, seed 7" in lines
@@ -129,7 +129,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
         (["--port", "0", "--accounts", "1001"], "accounts must be 0 to 1000"),
         (["--port", "0", "--balance", "0.0000001"], "at most 6 decimals"),
         (["--port", "0", "--mnemonic", "abandon ability"], "the mnemonic (2 words) is not valid"),
-        (["--port", "0", "--mnemonic", "random"], "give --keys-file FILE or --print-keys"),
+        (["--port", "0", "--mnemonic", "random"], "Give --keys-file FILE or --print-keys"),
         (["--port", "0", "--connections-per-ip", "0"], "must be 1 or more"),
         (["--port", "0", "--start", "noon"], "start 'noon' is not a time"),
         (["--port", "0", "--fault", "explode"], "is none of refuse"),
@@ -153,7 +153,7 @@ def test_what_cannot_be_started_is_explained(
 def test_faults_control_and_speed_come_from_the_command_line() -> None:
     options = ("--port", "0", "--accounts", "1", "--no-market", "--speed", "1000", "--control", "--log")
     with command(*options, "--fault", "status status=502 path=/info/*") as (process, address, lines):
-        assert "fault <Fault status path=/info/* status=502; struck 0>" in lines
+        assert "fault <Fault status path=/info/* status=502, struck 0>" in lines
         token = next(line.split()[-1] for line in lines if line.startswith("control token"))
         assert httpx.get(f"{address}/control").status_code == 401
         with httpx.Client(base_url=address, headers={"authorization": f"Bearer {token}"}) as client:

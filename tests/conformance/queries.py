@@ -177,12 +177,27 @@ def requires(path: Path, name: str) -> Callable[[Venue, object], None]:
     return check
 
 
+FILTERS = {
+    "symbol": ("symbol", "symbolCode"), "side": ("side",), "orderId": ("ordId", "orderId"), "execId": ("execId",),
+    "clientOrderId": ("clOrdId", "clientOrderId"), "agentAddress": ("agentAddress",), "txHash": ("txHash",),
+}  # fmt: skip
+"""Parameter → the fields of which each row has its value."""
+SIZES = ("pageSize", "size", "limit")
+
+
 def takes(venue: Venue, path: object) -> None:
+    """Ask with each optional parameter: its rows are those that it chooses, and no more than it allows."""
     here = NAMES[str(path)]
     other = {"/info/order/states": {"type": 1}, "/info/vault/history": {"interval": "24h"}}.get(here.path, {})
     for name in here.optional.split():
-        if name in values(venue):
-            asked(venue, here, name, **{key: value for key, value in other.items() if key == name})
+        if name not in values(venue):
+            continue
+        value = other.get(name, values(venue)[name])
+        rows = rows_of(asked(venue, here, name, **{name: value}))
+        expect(name not in SIZES or len(rows) <= value, f"{len(rows)} rows with {name} {value}")
+        for row in rows if here.record else ():
+            found = [str(row[field]) for field in FILTERS.get(name, ()) if field in row]
+            expect(all(each.lower() == str(value).lower() for each in found), f"{name} {value} answers {found}")
 
 
 def shaped(venue: Venue, path: object) -> None:
@@ -341,7 +356,9 @@ def _(venue: Venue) -> None:
 @states(f"{FACTS}: Info API", "the quantities of an order add up: filled and left make the quantity until it ends")
 def _(venue: Venue) -> None:
     traded(venue)
-    for row in venue.rows("/info/order/states", userAddr=venue.trader(0).address, pageSize=100, status="NEW"):
+    rows = venue.rows("/info/order/states", userAddr=venue.trader(0).address, pageSize=100, status="NEW")
+    expect(rows, "no open order")
+    for row in rows:
         expect(Decimal(row["filledQty"]) + Decimal(row["leaveQty"]) == Decimal(row["qty"]), row)
 
 

@@ -119,6 +119,27 @@ def test_the_suite_notices_an_answer_that_is_changed_on_the_way(lie: str, monkey
         assert [one.result for one in outcomes(served.base_url, only=only)] == ["differs"]
 
 
+FILTERED = ("/info/order/states", "/info/order/events", "/info/trade/page", "/info/kline/last")
+
+
+@pytest.mark.parametrize("path", FILTERED)
+def test_the_suite_notices_a_parameter_that_is_ignored(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolkit.venue.local import LocalVenue
+
+    plain = Venue.request
+
+    def ignoring(venue: Venue, method: str, asked: str, **options: Any) -> Answer:
+        kept = {"userAddr", "symbol_name", "interval"} & set(options.get("params", ()))
+        if asked == path:
+            options["params"] = {name: options["params"][name] for name in kept}
+        return plain(venue, method, asked, **options)
+
+    with LocalVenue(clock="manual").serve() as served:
+        assert [one.result for one in outcomes(served.base_url, only=f"{path} takes")] == ["holds"]
+        monkeypatch.setattr(Venue, "request", ignoring)
+        assert [one.result for one in outcomes(served.base_url, only=f"{path} takes")] == ["differs"]
+
+
 def test_every_statement_names_a_document_and_is_said_once() -> None:
     said = [(statement.source, statement.text) for statement in STATEMENTS]
     assert len(said) == len(set(said)) >= 280

@@ -114,7 +114,9 @@ def _(venue: Venue) -> None:
     buyer, seller = flat(venue, 0), flat(venue, 1)
     venue.pair(buyer, seller)
     for trader in (buyer, seller):
-        for row in venue.rows("/info/trade/page", userAddr=trader.address, pageSize=10):
+        rows = venue.rows("/info/trade/page", userAddr=trader.address, pageSize=10)
+        expect(rows, "no fill")
+        for row in rows:
             if row["orderPx"] not in ("0", "") and Decimal(row["orderPx"]):
                 ahead = Decimal(row["filledPx"]) - Decimal(row["orderPx"])
                 expect(ahead * (1 if int(row["side"]) == 1 else -1) <= 0, row)

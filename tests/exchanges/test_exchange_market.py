@@ -273,7 +273,7 @@ def test_candles_and_funding_rates_come_in_the_frames_of_a_session(server: Binan
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"follow": "binanse:BTC/USDT:USDT"}, "no live feed of an exchange 'binanse'; it has binance"),
+        ({"follow": "binanse:BTC/USDT:USDT"}, "no live feed of an exchange 'binanse'. It has binance"),
         ({"as_symbol": "BTCUSDC"}, "as_symbol is for a market of another exchange"),
         ({"follow": "mainnet", "as_symbol": "BTCUSDC"}, "as_symbol is for a market of another exchange"),
     ],
@@ -285,7 +285,7 @@ def test_what_can_not_be_followed_is_said_before_anything_is_asked(options: dict
 
 def test_an_unknown_market_names_the_near_ones_and_ends_its_thread(server: BinanceServer) -> None:
     before = threading.active_count()
-    with pytest.raises(UnknownProduct, match="no market 'BTC/USDT'; near are BTC/USDT:USDT"):
+    with pytest.raises(UnknownProduct, match=r"no market 'BTC/USDT'\. Similar ones are BTC/USDT:USDT"):
         toolkit.connect("local", follow=ExchangeMarket(server.client(), "BTC/USDT"))
     with pytest.raises(InputError, match="as_symbol 'DOGE' is not a product"):
         toolkit.connect("local", follow=ExchangeMarket(server.client(), SYMBOL, as_symbol="DOGE"))

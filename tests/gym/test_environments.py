@@ -227,7 +227,7 @@ def test_an_account_in_hedge_mode_is_refused() -> None:
         session.venue.advance("1m")
         session.venue.control.set_position_mode(str(session.account), "HEDGE")
         session.buy("BTCUSDC", "0.02")
-        with pytest.raises(InputError, match="hedge mode; use one in one-way mode"):
+        with pytest.raises(InputError, match=r"hedge mode\. Use an account in one-way mode"):
             TradingEnv(session=session, max_position="0.05").reset()
 
 
@@ -259,7 +259,7 @@ def test_an_action_is_the_wanted_part_of_the_largest_position(action: float, hel
 @pytest.mark.parametrize("wrong", [[float("nan")], [0.1, 0.2], [float("inf")]])
 def test_an_action_that_is_no_number_is_refused_with_what_would_pass(wrong: list[float]) -> None:
     env = TradingEnv(episode=5)
-    with pytest.raises(InputError, match=r"reset\(\) begins one"):
+    with pytest.raises(InputError, match=r"reset\(\) begins an episode"):
         env.step([0.0])
     env.reset(seed=1)
     with pytest.raises(InputError, match="one finite number from -1 to 1"):

@@ -117,7 +117,7 @@ def test_no_answer_waits_and_what_is_missing_is_named(capsys: pytest.CaptureFixt
 
 def test_an_exercise_that_was_not_done_yet_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     empty = SimpleNamespace(fills=lambda **_: pd.DataFrame({"realized_pnl": []}))
-    assert "do the exercise first" in said(capsys, "first-trade.profit", 1, session=empty)
+    assert "Do the exercise first" in said(capsys, "first-trade.profit", 1, session=empty)
 
 
 def test_traded_accepts_five_whole_minutes_of_the_log_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +135,7 @@ def test_traded_accepts_five_whole_minutes_of_the_log_and_nothing_else(capsys: p
     assert right == {0, 2, 6, 14, 12, 8, 16}
     assert said(capsys, "live-feed.traded", "14.0", session=session) == "right"
     shown[0] = frame.iloc[:0]
-    assert "do the exercise first" in said(capsys, "live-feed.traded", 1, session=session)
+    assert "Do the exercise first" in said(capsys, "live-feed.traded", 1, session=session)
 
 
 NONSENSE: list[Any] = [
@@ -246,7 +246,7 @@ def test_a_receipt_or_results_of_something_else_are_not_right(
     good = session.buy("SOLUSDC", "0.2", price=session.stream.order_book("SOLUSDC", 1).best_ask, tif="IOC")
     assert said(capsys, "order-kinds.taken", good, session=session) == "right"
     free = given["strategy.opposite"]["free"]
-    assert "buy wherever Trend sells" in said(capsys, "strategy.opposite", free, free=free)
+    assert "buy when Trend sells" in said(capsys, "strategy.opposite", free, free=free)
 
 
 @pytest.mark.parametrize(("answer", "words"), [(None, "waits for your answer"), ("1", "not yet")])

@@ -62,26 +62,73 @@ ROOMS: dict[str, Room] = {
     "research/analysis": Room(
         ["toolkit/research/analysis"], ["tests/research/analysis", "tests/research/backtesting/test_vectorised.py"]
     ),
-    "research/data": Room(["toolkit/research/data"], ["tests/research/data"]),
+    "research/data": Room(
+        ["toolkit/research/data"], ["tests/research/data", "tests/research/backtesting/events/test_event_files.py"]
+    ),
     "research/backtesting": Room(
         ["toolkit/research/backtesting"],
         [
             "tests/research/backtesting/test_backtest.py",
+            "tests/research/backtesting/test_known_runs.py",
             "tests/research/backtesting/test_vectorised.py",
+            "tests/research/backtesting/test_vectorised_frames.py",
+            "tests/research/backtesting/test_listing_and_funding.py",
+            "tests/research/backtesting/test_market_order_limits.py",
+            "tests/research/backtesting/test_quiet.py",
             "tests/research/backtesting/events/test_single_orders.py",
             "tests/research/test_context.py",
         ],
     ),
     "venue/simulation": Room(
-        ["toolkit/venue/simulation"], ["tests/venue/simulation", "tests/venue/lab/test_control.py"]
+        ["toolkit/venue/simulation"],
+        [
+            "tests/venue/simulation/test_drawn.py",
+            "tests/venue/simulation/test_same_commands.py",
+            "tests/venue/simulation/test_same_recording.py",
+            "tests/venue/simulation/test_controls.py",
+            "tests/venue/simulation/test_replay.py",
+            "tests/venue/simulation/test_interventions.py",
+            "tests/venue/simulation/test_one_market.py",
+            "tests/venue/simulation/test_participants.py",
+            "tests/venue/simulation/test_past.py",
+            "tests/venue/simulation/test_queues.py",
+            "tests/venue/simulation/test_recorded.py",
+            "tests/venue/simulation/test_unwatched.py",
+            "tests/venue/lab/test_control.py",
+        ],
+    ),
+    # What a command does in a process of its own isn't reached by a mistake that is planted in this one.
+    "cli": Room(
+        ["toolkit/__main__.py", "toolkit/cli", "toolkit/cli/mcp"],
+        [
+            "tests/cli/test_arguments.py",
+            "tests/cli/test_doctor_findings.py",
+            "tests/cli/test_serving.py",
+            "tests/cli/test_tables_and_files.py",
+            "tests/cli/test_doctor.py",
+            "tests/cli/test_quickstart.py",
+            "tests/cli/test_sign_verify.py",
+            "tests/cli/mcp/test_command.py",
+            "tests/cli/mcp/test_tools.py",
+            "tests/cli/mcp/test_server.py",
+        ],
     ),
     # What runs in processes and sandboxes of its own isn't reached by a mistake that is planted in this one.
     "classroom": Room(
         ["toolkit/classroom"],
-        ["tests/classroom/test_room.py", "tests/classroom/test_lesson.py", "tests/classroom/test_feedback.py"],
+        [
+            "tests/classroom/test_marking.py",
+            "tests/classroom/test_teaching.py",
+            "tests/classroom/test_class_results.py",
+            "tests/classroom/test_joining.py",
+            "tests/classroom/test_roster.py",
+            "tests/classroom/test_feedback.py",
+            "tests/classroom/test_room.py",
+            "tests/classroom/test_lesson.py",
+        ],
         ["grading.py", "jail.py", "notebook_worker.py"],
     ),
-    "learn": Room(["toolkit/learn"], ["tests/learn"]),
+    "learn": Room(["toolkit/learn"], ["tests/learn/test_questions.py", "tests/learn/test_checking.py"]),
     "exchanges": Room(["toolkit/exchanges", "toolkit/following.py"], ["tests/exchanges", "tests/test_following.py"]),
     "gym": Room(["toolkit/gym"], ["tests/gym"]),
     "widgets/order_ticket": Room(["toolkit/widgets/order_ticket"], ["tests/widgets/order_ticket"]),
@@ -139,10 +186,19 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
         ],
     ),
-    "venue/served": Room(["toolkit/venue/served"], ["tests/venue/served"]),
-    "venue/feed": Room(
-        ["toolkit/venue/feed"], ["tests/venue/feed", "tests/client/stream", "tests/venue/api/test_gateway.py"]
+    "venue/served": Room(
+        ["toolkit/venue/served"],
+        [
+            "tests/venue/served/test_application.py",
+            "tests/venue/served/test_bounds.py",
+            "tests/venue/served/test_boundary.py",
+            "tests/venue/served/test_floods.py",
+            "tests/venue/served/test_lanes.py",
+            "tests/venue/served/test_routes.py",
+            "tests/venue/served/test_server.py",
+        ],
     ),
+    "venue/feed": Room(["toolkit/venue/feed"], ["tests/venue/feed"]),
     "venue/lab": Room(
         ["toolkit/venue/lab"],
         [
@@ -167,5 +223,8 @@ ROOMS: dict[str, Room] = {
     "client/capture": Room(["toolkit/client/capture"], ["tests/client/capture"]),
 }
 
-REACHED = ("protocol", "checks", "margin", "client/orders", "venue/engine", "venue/trading", "venue/risk")
+REACHED = (
+    *("protocol", "checks", "margin", "client/orders", "venue/engine", "venue/trading", "venue/risk"),
+    *("venue/programs", "client/parent_orders"),
+)
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -116,7 +116,7 @@ def test_parsing_twice_changes_nothing(request: tuple[dict[str, Any], dict[str, 
 def test_display_only_types_are_refused(name: str, make: Any) -> None:
     error = refusal(make(ordType=name))
     assert error.field.endswith("ordType")
-    assert f"{name} is display-only and must not be sent; use one of LIMIT, MARKET" in str(error)
+    assert f"{name} is display-only and must not be sent. Use one of LIMIT, MARKET" in str(error)
     assert "LIMIT" in error.nearest
 
 
@@ -149,7 +149,7 @@ def test_stop_types_are_for_builder_orders_only(name: str) -> None:
         (place(clOrdId="5"), "orders[0].clOrdId", "5 would pass"),
         ({"type": "placeOrder", "orders": []}, "orders", "a list of at least 1 objects"),
         ({"type": "placeOrder"}, "orders", "is missing"),
-        ({**place(), "note": "x"}, "note", "is not a field here; known are type, orders"),
+        ({**place(), "note": "x"}, "note", "is not a field here. The fields are type, orders"),
         ({"type": "replaceOrder", **ORDER}, "ordId", "clOrdId or ordId is missing"),
         ({"type": "replaceOrder", **ORDER, "ordId": 0}, "ordId", "clOrdId or ordId is missing"),
         ({"type": "replaceOrder", **ORDER, "ordId": 5, "reduceOnlyOption": "REDUCE_ONLY"}, "reduceOnlyOption", "named"),
@@ -158,7 +158,7 @@ def test_stop_types_are_for_builder_orders_only(name: str) -> None:
         (bracket(TP, SL), "orders[0].reduceOnly", "the first order of a bracket is the main order"),
         (bracket({}, {}), "orders[1].reduceOnly", "got nothing"),
         (bracket({}, {"reduceOnly": "REDUCE_ONLY"}), "orders[1].reduceOnly", "TP_FROM_POSITION or SL_FROM_POSITION"),
-        (bracket({}, TP, TP), "orders[2].reduceOnly", "TP_FROM_POSITION stands twice"),
+        (bracket({}, TP, TP), "orders[2].reduceOnly", "TP_FROM_POSITION occurs twice"),
         ({"type": "cancelOrder", "cancels": [{"symbolCode": 1}]}, "cancels[0].ordId", "clOrdId or ordId is missing"),
         ({"type": "cancelOrder", "cancels": [{"symbolCode": 1, "ordId": "x"}]}, "cancels[0].ordId", "number or text"),
         ({"type": "setLeverage", "symbolCode": 1, "leverage": "0.99"}, "leverage", '"1" would pass'),
@@ -240,7 +240,7 @@ def test_an_unknown_type_is_its_own_error(kind: str) -> None:
     assert error.field == "type"
     assert len(str(error)) < 800
     if kind == "revokeAgent":
-        assert "revoke with approveAgent, the zero address" in str(error)
+        assert "Revoke with approveAgent, the zero address" in str(error)
 
 
 @pytest.mark.parametrize("payload", [None, 5, [], "x", {}, {"type": None}, {"type": 5}, {"type": []}])
@@ -257,7 +257,7 @@ def test_the_reference_names_every_action_field_and_rule() -> None:
         assert f"### {action.type}\n" in page
         for entry in action.fields:
             assert f"| {entry.name} |" in page
-    assert "| orders[].ordPx | yes | decimal text, 0 or more | limit price;" in page
+    assert "| orders[].ordPx | yes | decimal text, 0 or more | limit price (" in page
     assert "Alias: reduceOnlyOption." in page
     assert "(vaultAddress required)" in page
 

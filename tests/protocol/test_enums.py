@@ -109,5 +109,5 @@ def test_an_unknown_name_is_refused_in_plain_english_with_those_that_pass(names:
     with pytest.raises(MalformedRequest) as refused:
         names.parse("no such", "field")
     article = "an" if names.label[0] in "aeiou" else "a"
-    assert str(refused.value).startswith(f"field 'no such' is not {article} {names.label}; use one of ")
+    assert str(refused.value).startswith(f"field 'no such' is not {article} {names.label}. Use one of ")
     assert refused.value.nearest == names.names

@@ -45,13 +45,13 @@ def with_changes(path: str, value: Any) -> dict[str, Any]:
 
 
 CASES: list[tuple[str, Any, str, str]] = [
-    ("action", ..., "action", "is missing; it must be an object with a type"),
+    ("action", ..., "action", "is missing. It must be an object with a type"),
     ("action", [], "action", "must be an object with a type, got a list of 0"),
-    ("action.type", ..., "action.type", "is missing; use one of placeOrder"),
+    ("action.type", ..., "action.type", "is missing. Use one of placeOrder"),
     ("action.type", 5, "action.type", "must be text, got the number 5"),
-    ("action.orders.0.ordPx", 60000, "action.orders[0].ordPx", 'got the number 60000; "60000" would pass'),
+    ("action.orders.0.ordPx", 60000, "action.orders[0].ordPx", 'got the number 60000. "60000" would pass'),
     ("action.orders.0.note", 1, "action.orders[0].note", "is not a field here"),
-    ("nonce", ..., "nonce", "is missing; it must be Unix milliseconds"),
+    ("nonce", ..., "nonce", "is missing. It must be Unix milliseconds"),
     ("nonce", None, "nonce", "must be Unix milliseconds, a 64-bit whole number of 0 or more, got null"),
     ("nonce", "5", "nonce", 'got the text "5"'),
     ("nonce", 1.0, "nonce", "got the number 1.0"),
@@ -63,18 +63,18 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("expiryAfter", -5, "expiryAfter", "got the number -5"),
     ("vaultAddress", "0x12", "vaultAddress", 'must be an address: 0x and 40 hex digits, got the text "0x12"'),
     ("vaultAddress", 5, "vaultAddress", "got the number 5"),
-    ("extra", 5, "extra", "is not a field of the request; known are action, signature, nonce, expiryAfter"),
-    ("signature", ..., "signature", "is missing; it must be an object with r, s and v"),
+    ("extra", 5, "extra", "is not a field of the request. The fields are action, signature, nonce, expiryAfter"),
+    ("signature", ..., "signature", "is missing. It must be an object with r, s and v"),
     ("signature", "0x", "signature", 'must be an object with r, s and v, got the text "0x"'),
-    ("signature.r", ..., "signature.r", "must be 32 bytes as 0x and 64 hex digits; it is missing"),
+    ("signature.r", ..., "signature.r", "must be 32 bytes as 0x and 64 hex digits, and it is missing"),
     ("signature.r", "0x12", "signature.r", 'got the text "0x12"'),
     ("signature.s", 5, "signature.s", "got the number 5"),
     ("signature.s", "0x" + "g" * 64, "signature.s", "must be 32 bytes"),
-    ("signature.v", ..., "signature.v", "must be 27 or 28; it is missing"),
-    ("signature.v", 0, "signature.v", "must be 27 or 28; got the number 0"),
+    ("signature.v", ..., "signature.v", "must be 27 or 28, and it is missing"),
+    ("signature.v", 0, "signature.v", "must be 27 or 28, got the number 0"),
     ("signature.v", "27", "signature.v", 'got the text "27"'),
     ("signature.v", 27.0, "signature.v", "got the number 27.0"),
-    ("signature.w", 5, "signature.w", "is not a field of a signature; known are r, s, v"),
+    ("signature.w", 5, "signature.w", "is not a field of a signature. The fields are r, s, v"),
 ]
 
 
@@ -117,7 +117,7 @@ def test_an_envelope_field_that_an_action_does_not_carry_is_refused(name: str, d
         else:
             error = refusal(request)
             assert error.field == field
-            assert f"is not carried by {name}; leave it out" in str(error)
+            assert f"is not carried by {name}. Leave it out" in str(error)
     if action.vault_required:
         assert "vaultAddress: is missing" in str(refusal(base))
 
@@ -145,9 +145,9 @@ def test_an_envelope_field_that_an_action_does_not_carry_is_refused(name: str, d
         (b"null", "must be a JSON object, got null"),
         (b"[1]", "must be a JSON object, got a list of 1"),
         (b'"text"', "must be a JSON object"),
-        (b'{"nonce": 1, "nonce": 2}', "nonce: stands twice in one object"),
-        (b'{"nonce": 1, "n\\u006fnce": 2}', "nonce: stands twice in one object"),
-        (b'{"a": {"x:y": ":", "b": [{"c": 1, "c": 1}]}}', "c: stands twice in one object"),
+        (b'{"nonce": 1, "nonce": 2}', "nonce: occurs twice in one object"),
+        (b'{"nonce": 1, "n\\u006fnce": 2}', "nonce: occurs twice in one object"),
+        (b'{"a": {"x:y": ":", "b": [{"c": 1, "c": 1}]}}', "c: occurs twice in one object"),
     ],
 )
 def test_a_body_that_is_not_a_json_object_is_refused(body: bytes, words: str) -> None:
@@ -158,7 +158,7 @@ def test_duplicate_keys_are_refused_at_every_depth() -> None:
     text = json.dumps(REQUEST)
     for name, value in (("ordPx", '"1"'), ("r", '"0x"'), ("type", '"placeOrder"'), ("nonce", "1")):
         doubled = text.replace(f'"{name}":', f'"{name}": {value}, "{name}":', 1)
-        assert f"{name}: stands twice" in str(refusal(doubled.encode()))
+        assert f"{name}: occurs twice" in str(refusal(doubled.encode()))
 
 
 def test_colons_in_texts_are_not_mistaken_for_duplicate_keys() -> None:

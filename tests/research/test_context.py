@@ -188,7 +188,7 @@ def test_an_indicator_holds_no_value_of_a_later_bar() -> None:
     [
         (lambda close: np.append(close[1:], np.nan), "looks ahead"),
         (lambda close: (close - close.mean()) / close.std(), "looks ahead"),
-        (lambda close: close[:-1], "returned 1 × 29 values; 30 bars and 1 outputs need 1 × 30"),
+        (lambda close: close[:-1], "returned 1 × 29 values, but 30 bars and 1 outputs need 1 × 30"),
     ],
     ids=["shifted", "normalised", "shorter"],
 )

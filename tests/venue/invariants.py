@@ -98,7 +98,7 @@ class OrderWatch:
             assert order.id not in self._final, f"order {order.id} ended twice"
             self._final.add(order.id)
             if order.tif == FOK and order.filled not in (0, order.quantity):
-                assert "cut to" in order.reason or order.triggered, f"FOK filled in part: {order}"
+                assert "reduced to" in order.reason or order.triggered, f"FOK filled in part: {order}"
         self._ended += len(ended)
         self._events += len(events)
         numbers = state.last_order, state.last_exec, state.last_priority

@@ -55,7 +55,8 @@ class Measurement:
             return None
         if self.most is not None and self.measured > self.most:
             return False
-        return self.measured >= self.target if self.better == "higher" else self.measured <= self.target
+        # values may be NumPy's, whose booleans are neither False nor JSON
+        return bool(self.measured >= self.target if self.better == "higher" else self.measured <= self.target)
 
     @property
     def distance(self) -> float | None:

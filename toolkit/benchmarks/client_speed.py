@@ -22,10 +22,10 @@ CANDLES = 100_000
 DEPTH = 50
 INCREMENTS = 10_000
 _FLOATS = ("open", "high", "low", "close", "volume", "turnover")
-_IMPORT = "import time; t = time.perf_counter(); import toolkit; print(time.perf_counter() - t)"
+_IMPORT = "import time\nt = time.perf_counter()\nimport toolkit\nprint(time.perf_counter() - t)"
 _CONNECT = (
-    "import toolkit, time; toolkit.connect; t = time.perf_counter(); s = toolkit.connect(); "
-    "print(time.perf_counter() - t); s.close()"
+    "import toolkit, time\ntoolkit.connect\nt = time.perf_counter()\ns = toolkit.connect()\n"
+    "print(time.perf_counter() - t)\ns.close()"
 )
 
 Change = tuple[list[list[str]], list[list[str]]]

@@ -79,7 +79,6 @@ class Quoter(Strategy):
         self.received: dict[tuple[int, int], tuple[int, int]] = {}
 
     def on_start(self, ctx: Any) -> None:
-        """Keep what does not change."""
         self.symbol = ctx.symbols[0]
         self.product = ctx.product(self.symbol)
         self.tick, self.step = float(self.product.tick_size), float(self.product.step_size)
@@ -92,7 +91,6 @@ class Quoter(Strategy):
         self.received[key] = total, round(fill.price / self.tick)
 
     def on_timer(self, ctx: Any) -> None:
-        """Decide."""
         setup, book = self.setup, ctx.book()
         self.count += 1
         if not (book.bids and book.asks) or ctx.now > self.end_ms:

@@ -51,7 +51,7 @@ def measure_market(seeds: Sequence[int] = (), recording: str | None = None) -> l
     draw = random.Random()
     seeds = list(seeds) or [draw.randrange(1, 1_000_000) for _ in range(SEEDS)]
     hours = [random.Random(seed).randrange(24) for seed in seeds]
-    print(f"seeds {', '.join(map(str, seeds))}; first seconds from hours {', '.join(map(str, hours))}", file=sys.stderr)
+    print(f"seeds {', '.join(map(str, seeds))}. First seconds from hours {', '.join(map(str, hours))}", file=sys.stderr)
     found = first_seconds(seeds, hours, recording=recording)
     seen = [observe(seed, 24 * DAYS) for seed in seeds]
     found += [*flow_rows(seen), *price_rows(seen), *past_rows(seeds), *funding_rows(seeds), *shock_rows(seeds)]
@@ -202,7 +202,7 @@ def speed_rows(seed: int) -> list[Measurement]:
     ratio = spent / signature / (20.0 / 47e-6)  # a day of the market before this one took 20 s, a signature 47 µs
     weeks, peer = min(_weeks_seconds(time.time_ns()) for _ in range(3)), "the market before it"
     return [
-        Measurement("a day of four products, nobody watching", spent, "s", 0.2, "lower", "ratio", peer, ratio),
+        Measurement("a day of four products that no user watches", spent, "s", 0.2, "lower", "ratio", peer, ratio),
         *far_order_rows(seed),
         Measurement("candles of 1 week over the whole history, for the first time", weeks, "s", 0.3, "lower"),
     ]

@@ -171,8 +171,8 @@ def first(sight: Sight) -> tuple[int, int]:
 
 QUOTES: tuple[tuple[str, Quote, int], ...] = (
     ("a naive quote: at the best prices, every 5 s", naive, 5_000),
-    ("a sane quote: behind them, ten times a second, with a limit", sane, 100),
-    ("a quote a tick before them, ten times a second, with a limit", first, 100),
+    ("a sane quote: behind them, ten times per second, with a limit", sane, 100),
+    ("a quote a tick before them, ten times per second, with a limit", first, 100),
 )
 
 
@@ -185,7 +185,7 @@ def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measu
         measured = zip(*((each.profit_bp, each.after_bp[-1], each.from_takers) for each in runs), strict=True)
         profit, later, part = (fmean(values, volumes) if any(volumes) else 0.0 for values in measured)
         profits = sorted(each.profit_bp for each in runs)
-        note = f"seeds {profits[0]:.2f} to {profits[-1]:.2f}; a fill is worth {later:+.2f} bp after a minute"
+        note = f"seeds {profits[0]:.2f} to {profits[-1]:.2f}. A fill is worth {later:+.2f} bp after a minute"
         found.append(Measurement(f"{name}: profit of volume, before fees", profit, "bp", note=note))
         if quote is sane:
             earning = sum(profit > 0 for profit in profits) / len(profits)

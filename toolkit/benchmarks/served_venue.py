@@ -52,8 +52,8 @@ def _together(slower_ms: int) -> Measurement:
     disk = f", as if a sync of this disk took {slower_ms} ms more" if slower_ms else ""
     name = f"served venue, journal at full, {CLIENTS} clients{disk}"
     note = (
-        f"{_quantiles(together)}; alone {pace_alone:,.0f}/s, {_quantiles(alone)}; one sync of this disk {synced:.2f} ms"
-        f" (a write has {SYNCS}); the server's processor time {together_us:.0f} µs an order, {alone_us:.0f} µs alone,"
+        f"{_quantiles(together)}. Alone {pace_alone:,.0f}/s, {_quantiles(alone)}. One sync of this disk {synced:.2f} ms"
+        f" (a write has {SYNCS}). The server's processor time {together_us:.0f} µs per order, {alone_us:.0f} µs alone,"
         f" the clients' {own_us:.0f} µs"
     )
     ratio = pace / pace_alone
@@ -74,8 +74,8 @@ def _class_of_thirty() -> Measurement:
                 resting += len(session.orders(open=True))
     lost = CLIENTS * STUDENT_ORDERS - resting
     note = (
-        f"{CLIENTS} feeds open, {STUDENT_ORDERS} orders each at once, {_quantiles(moments)}; a query over all weeks"
-        f" meanwhile {asked:.1f} s; the server's memory {before:.0f} MB, then {memory:.0f} MB"
+        f"{CLIENTS} feeds open, {STUDENT_ORDERS} orders each simultaneously, {_quantiles(moments)}. A query over all"
+        f" weeks meanwhile {asked:.1f} s. The server's memory {before:.0f} MB, then {memory:.0f} MB"
     )
     return Measurement(f"class of {CLIENTS}: orders lost", lost, "orders", target=0, better="lower", note=note)
 

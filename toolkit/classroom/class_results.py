@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +13,9 @@ from ..returns import growth
 from ..session import Session, connect
 from ..venue.engine.core import Core
 from ..venue.model.accounts import VenueAccount
+from ..venue.model.history import LedgerEntry
 from ..venue.risk import account_margin, ledger
-from ..venue.risk.equity_curve import CurvePoint, curve
+from ..venue.risk.equity_curve import CurvePoint, curve, is_capital_flow
 from ..wallet import Wallet
 from .roster import Roster, Student
 
@@ -53,21 +52,22 @@ class Beginning(NamedTuple):
 
 def beginning(core: Core, student: Student) -> Beginning:
     """Return where the return begins that is counted from now."""
-    points, brought = _trading(core, student)
-    return Beginning(core.state.time, points[-1].equity, brought[-1])
+    last = _points(core, core.state.accounts[student.address.lower()])[-1]
+    return Beginning(core.state.time, last.equity, last.net_deposits)
 
 
 def standing(core: Core, student: Student, begun: Beginning) -> dict[str, Any]:
     """Return the row of a student, without the rank. Values are numbers, ready for JSON."""
     account = core.state.accounts.get(student.address.lower())
-    points, brought = _trading(core, student)
-    if account is None or not points:
+    if account is None:
         return {"name": student.name, **dict.fromkeys(list(COLUMNS)[2:], 0)}
-    since = [at for at, point in enumerate(points) if point.time > begun.time] or [-1]
+    points = _points(core, account)
+    since = [point for point in points if point.time > begun.time] or points[-1:]
     fills = core.state.history.fills_of(account.address)
     grown = growth(
-        [begun.equity, *(points[at].equity for at in since)], [begun.brought, *(brought[at] for at in since)]
+        [begun.equity, *(point.equity for point in since)], [begun.brought, *(point.net_deposits for point in since)]
     )
+    earned = sum(entry.amount for entry in ledger.entries(core, account.address) if _is_earned_otherwise(entry))
     fees = sum(fill.open_fee + fill.close_fee + fill.builder_fee for fill in fills)
     return {
         "name": student.name,
@@ -76,32 +76,24 @@ def standing(core: Core, student: Student, begun: Beginning) -> dict[str, Any]:
         "drawdown": max(1 - value / high for value, high in zip(grown, accumulate(grown, max), strict=True)),
         "fees": fees / MICRO,
         "trades": len(fills),
-        "left_out": _earned_otherwise(core, account)[-1][1] / MICRO,
+        "left_out": earned / MICRO,
     }
 
 
-def _trading(core: Core, student: Student) -> tuple[list[CurvePoint], list[int]]:
-    """Return the points of a student's equity, and the money received up to each point other than by trading."""
-    account = core.state.accounts.get(student.address.lower())
-    if account is None:
-        return [], []
-    points = curve(core, account, 0, core.state.time + 1)
-    other = _earned_otherwise(core, account)
-    left_out = (other[bisect_right(other, point.time, key=itemgetter(0)) - 1][1] for point in points)
-    return points, [point.net_deposits + out for point, out in zip(points, left_out, strict=True)]
+def _points(core: Core, account: VenueAccount) -> list[CurvePoint]:
+    """Return the points of an account's equity, with all money received other than by trading as net deposits."""
+    return curve(
+        core, account, 0, core.state.time + 1, lambda each: is_capital_flow(each) or _is_earned_otherwise(each)
+    )
 
 
-def _earned_otherwise(core: Core, account: VenueAccount) -> list[tuple[int, int]]:
-    """Return times and sums so far of what an account was paid by others, not by trading, (0, 0) first."""
-    sums = [(0, 0)]
-    for entry in ledger.entries(core, account.address):
-        if entry.kind in OTHER_INCOME and entry.amount > 0:
-            sums.append((entry.time, sums[-1][1] + entry.amount))
-    return sums
+def _is_earned_otherwise(entry: LedgerEntry) -> bool:
+    """Return whether others paid an entry, not for a trade."""
+    return entry.kind in OTHER_INCOME and entry.amount > 0
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return the leaderboard as a DataFrame with COLUMNS, and "seen" where the rows have it."""
+    """Return the leaderboard as a DataFrame with COLUMNS."""
     import pandas as pd
 
     rows = list(rows)

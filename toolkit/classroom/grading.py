@@ -179,7 +179,7 @@ def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: floa
 def _content(path: Path) -> bytes:
     """Return what is in a file. Raises Stopped for a link, for what is no file, and for one that is too large."""
     if path.is_symlink():
-        raise Stopped("it is not a notebook: it is a link; the file itself must be handed in")
+        raise Stopped("it is not a notebook: it is a link. Hand in the file itself")
     # A link or pipe that takes its place now is not followed, and does not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
@@ -187,5 +187,5 @@ def _content(path: Path) -> bytes:
             raise Stopped("it is not a notebook: it is no regular file")
         content = file.read((LARGEST_NOTEBOOK_MB << 20) + 1)
     if len(content) > LARGEST_NOTEBOOK_MB << 20:
-        raise Stopped(f"it is not a notebook to grade: it has more than {LARGEST_NOTEBOOK_MB} MB; clear its outputs")
+        raise Stopped(f"it is not a notebook to grade: it has more than {LARGEST_NOTEBOOK_MB} MB. Clear its outputs")
     return content

@@ -43,7 +43,7 @@ REFUSED = (
 _FORBIDDEN = (
     "and its trial fails: {}. Where the system forbids user namespaces, its administrator allows them with `sysctl "
     "-w kernel.unprivileged_userns_clone=1` (Debian), `sysctl -w user.max_user_namespaces=10000`, or on Ubuntu 24.04 "
-    "an AppArmor profile for /usr/bin/bwrap; bubblewrap 0.8 or later is needed"
+    "an AppArmor profile for /usr/bin/bwrap. Bubblewrap 0.8 or later is needed"
 )
 # The program is process 1 of its namespace, which no process inside can kill or stop.
 _OPTIONS = (
@@ -275,7 +275,7 @@ def system_call_filter(machine: str) -> bytes:
     Raises Stopped for a machine whose numbers are not known here.
     """
     if machine not in _CALLS:
-        raise Stopped(f"the numbers of system calls on {machine} are not known here; use --container")
+        raise Stopped(f"the numbers of system calls on {machine} are not known here. Use --container")
     load, equal, at_least, result = 0x20, 0x15, 0x35, 0x06
     architecture, socket, *calls = _CALLS[machine]
     # Each call jumps to the last instruction but one, which refuses. 0x40000000 begins the calls of x32.

@@ -27,8 +27,8 @@ def join(link: str | Secret, **options: Any) -> Session:
     """
     timeout = float(options.get("timeout", 10.0))
     given, failed = sealed(lambda: _given(Secret(link).reveal(), timeout))
-    if failed is not None and issubclass(failed, InputError):
-        raise InputError("this is no link of a class; one looks like http://192.168.1.5:8645/join/…", field="link")
+    if failed is not None and issubclass(failed, ValueError):  # InputError, or of an address
+        raise InputError("this is no link of a class. A link looks like http://192.168.1.5:8645/join/…", field="link")
     if seed := os.environ.get(GRADED_SEED_VARIABLE):
         return connect(seed=int(seed), **options)
     if given is None:

@@ -50,14 +50,14 @@ class ClassRules(Hooks):
         if not incoming.path.startswith(JOIN_PATH) or incoming.path.removeprefix(JOIN_PATH) in self._codes:
             return None
         text = "this class gave out no such link: a character is missing, added or changed, or it is another class's"
-        return http_error(404, f"{text}; copy the whole line again, or ask the teacher for it")
+        return http_error(404, f"{text}. Copy the whole line again, or ask the teacher for it")
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:
         """Note the signer of an action. Raises WireError 40280 for one of a closed program."""
         if incoming.action in self._closed:
             program = self._closed[incoming.action]
-            remedy = f"the teacher opens it with `toolkit class --open {program}`"
-            raise WireError(DISABLED, f"{incoming.action} is closed in this class; {remedy}")
+            remedy = f"The teacher opens it with `toolkit class --open {program}`"
+            raise WireError(DISABLED, f"{incoming.action} is closed in this class. {remedy}")
         name = self._owners.get(incoming.signer.lower())
         if name is not None:
             self._seen_ms[name] = time.time_ns() // 1_000_000
@@ -115,7 +115,7 @@ class Lesson:
         check_known(opened, PROGRAMS, "opened", "program")
         count = len(roster.students)
         if separate and journal:
-            raise InputError("separate venues have no journal; leave one of the two out", field="journal")
+            raise InputError("separate venues have no journal. Leave out one of the two", field="journal")
         common = {"accounts": count, "balance": balance, "mnemonic": roster.words, "journal": journal, **venue}
         one = None if separate else LocalVenue(**common)
         venues = {student.number: one or LocalVenue(**common) for student in roster.students}
@@ -317,7 +317,7 @@ class Lesson:
         """Return the whole class to a kept state. Raises InputError for a number that was not given out."""
         if number not in self._saved:
             known = ", ".join(map(str, self._saved)) or "none yet"
-            raise InputError(f"there is no save point {number}; there are {known}", field="number", value=number)
+            raise InputError(f"there is no save point {number}. There are {known}", field="number", value=number)
         venues, begun = self._saved[number]
         for at, venue in enumerate(self.all_venues()):
             venue.revert(venues[at])

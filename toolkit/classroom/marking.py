@@ -183,7 +183,7 @@ def _restored(value: Any) -> Any:
     [(kind, inner)] = value.items()
     if kind == "decimal":
         number = Decimal(inner)
-        if number.is_finite() and abs(number.adjusted()) > LARGEST_EXPONENT:
+        if abs(number.adjusted()) > LARGEST_EXPONENT:  # 0 for NaN and Infinity
             raise ValueError(f"the number has more than {LARGEST_EXPONENT} digits")
         return number
     if kind == "list":

@@ -120,7 +120,7 @@ class Kernel:
                 errors.append(self._execute(source, left if number == len(self._cells) else left / 2))
                 self._execute(_LEAVE.format(names=self._task.names), READ_SECONDS, reading=True)
             except Ended as error:
-                errors[number - 1 :] = ["; ".join(filter(None, (*errors[number - 1 :], str(error))))]
+                errors[number - 1 :] = [". ".join(filter(None, (*errors[number - 1 :], str(error))))]
                 ended = "the notebook's process had ended"
         self.report.seconds = time.monotonic() - began
         return self.report

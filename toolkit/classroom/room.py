@@ -41,11 +41,14 @@ def class_room(
 ) -> Room:
     """Serve a class until its block or `close()` ends it: what `toolkit class` runs, for a teacher, a test, a lesson.
 
-    `names` are those of the students, each with new keys and `balance` USDC. `separate` gives each a venue, with the
-    same seed. `opened` are the programs that students may use ("faucet", "builders", "referrals", "vaults",
-    "withdrawals"), none by default. `held` stops the clock at `start` (default: 2026-01-01T00:00:00Z) until
-    `room.go_on()`. `port` 0 takes a free one. All hosts but loopback need `allow_remote`. `venue` are arguments of
-    `LocalVenue`, such as `seed`, `speed` and `market`. With `journal` the class is kept in a file.
+    names, balance: the students, each of whom gets new keys and so many USDC (default: 10,000).
+    separate: True gives each a venue of their own, with the same seed (default: one market for all).
+    journal: file that keeps the class through a restart (default: none).
+    opened: programs that students may use: "faucet", "builders", "referrals", "vaults", "withdrawals" (default: none).
+    held, start: True stops the clock at `start` (default: 2026-01-01T00:00:00Z) until `room.go_on()`.
+    host, port, allow_remote: address (default: loopback, and a free port). Other hosts need `allow_remote=True`.
+    settings: limits of the requests of clients, as in `served.boundary.ServeSettings`.
+    venue: arguments of `LocalVenue`, such as `seed`, `speed` and `market`.
 
     Raises InputError for invalid names, programs and places.
     """
@@ -64,7 +67,7 @@ def class_room(
 
 
 class Room(AbstractContextManager["Room"]):
-    """A class that is served. It has the methods of the teacher, such as `freeze()`, `jump(…)` and `reset("Ann")`.
+    """A class that is served, with the methods of the teacher: `freeze()`, `jump(…)`. Made by `class_room`.
 
     Attributes: `base_url`, `board_url` (the leaderboard's page), `teacher_url` and `control_token` (secret).
     """
@@ -81,7 +84,7 @@ class Room(AbstractContextManager["Room"]):
         return {each.name: f"{self.base_url}{JOIN_PATH}{each.code}" for each in self.lesson.roster.students}
 
     def join(self, student: str, **options: Any) -> Session:
-        """Return the session of a student, by name or number, as `toolkit.join`. It closes with the class."""
+        """Return the session of a `student` (name or number), with `**options` of `join`. It closes with the class."""
         link = self.links[self.lesson.roster.named(student).name]
         return self._stack.enter_context(join(link, **options))
 

@@ -62,7 +62,7 @@ class Roster:
                 raise InputError(f"name {name!r} must have 1 to 40 printable characters", field="names")
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
-            raise InputError(f"names must differ; {sorted(repeated)[0]!r} is there twice", field="names")
+            raise InputError(f"names must differ. {sorted(repeated)[0]!r} is there twice", field="names")
         codes = [secrets.token_urlsafe(16) for _ in names]
         return cls(names, codes, development.new_mnemonic())
 
@@ -94,7 +94,7 @@ class Roster:
             if name in (student.name, student.number, str(student.number)):
                 return student
         known = ", ".join(student.name for student in self.students[:40])
-        raise InputError(f"there is no student {name!r}; there are {known}", field="student", value=name)
+        raise InputError(f"there is no student {name!r}. There are {known}", field="student", value=name)
 
 
 def names_of(count: int, path: Path | None = None) -> list[str]:

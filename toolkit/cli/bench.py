@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `toolkit bench`."""
     parser.add_argument("only", nargs="*", metavar="NAME", help=f"which of {', '.join(MODULES)} (default: all)")
     parser.add_argument(
-        "--json", metavar="FILE", help="also write the rows as JSON to FILE; - for standard output only"
+        "--json", metavar="FILE", help="also write the rows as JSON to FILE (- for standard output only)"
     )
     parser.add_argument(
         "--seeds", nargs="+", type=int, default=(), metavar="N", help="of market (default: three are drawn)"
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print. The exit code is 1 when a target is missed."""
     if unknown := sorted(set(args.only) - set(MODULES)):
-        raise InputError(f"no benchmark named {', '.join(unknown)}; there are {', '.join(MODULES)}", field="only")
+        raise InputError(f"no benchmark named {', '.join(unknown)}. There are {', '.join(MODULES)}", field="only")
     measured: list[Measurement] = []
     for name in args.only or MODULES:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
@@ -89,4 +89,4 @@ def _verdict(row: Measurement) -> str:
         return row.note
     word = "met" if row.met else "MISSED"
     distance = "" if row.distance is None else f", {row.distance:.2f} of the target"
-    return word + distance + (f"; {row.note}" if row.note else "")
+    return word + distance + (f": {row.note}" if row.note else "")

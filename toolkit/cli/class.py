@@ -24,13 +24,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
     add("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
-    add("--names", type=Path, metavar="FILE", help="their names, one a line")
-    add("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
+    add("--names", type=Path, metavar="FILE", help="file of their names, one per line")
+    add("--balance", default="10000", metavar="USDC", help="start balance of each (default 10000)")
     add("--separate", action="store_true", help="a venue for each, with the same seed and market")
     text = "keep the class in FILE, and names and keys in FILE.class, to continue it later"
     add("--journal", metavar="FILE", help=text)
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
-    text = "what students may use besides trading, which brings money or accounts from elsewhere (default: none)"
+    text = "actions that students may use in addition to trading, and that add money or accounts (default: none)"
     add("--open", nargs="+", default=[], choices=PROGRAMS, help=text)
     venue.configure_serving(parser)
 
@@ -52,8 +52,8 @@ def _serve(args: argparse.Namespace, stop: venue.StopSignals) -> None:
         venue.catch_up(room.lesson.venues[0], stop)
         host, port = _own_address() if args.host in WILDCARDS else args.host, room.base_url.rpartition(":")[2]
         _introduce(room, args, f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        kept = f"in {path}, which only you can read" if path else "in this process only, and end with it"
-        print(f"keys         new ones for this class, {kept}; a student's link gives that student's")
+        kept = f"in {path}, which only you can read" if path else "in this process only"
+        print(f"keys         new ones for this class, {kept}. A student's link gives that student's")
         print(f"teacher      {room.teacher_url}")
         print(f"control token  {room.control_token}\n\nready", flush=True)
         stop.wait()
@@ -65,7 +65,7 @@ def _roster(args: argparse.Namespace) -> tuple[Roster, Path | None]:
     if path is not None and path.exists():
         return Roster.load(path), path
     if args.students < 1 and args.names is None:
-        raise InputError("say how many students there are: --students N, or --names FILE", field="students")
+        raise InputError("the number of students is missing: give --students N, or --names FILE", field="students")
     roster = Roster.create(names_of(args.students, args.names))
     if path is not None:
         roster.save(path)

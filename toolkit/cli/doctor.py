@@ -67,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at")
     add("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
-    add("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
-    add("--keyfile", type=Path, metavar="FILE", help="the agent's encrypted key file; asks its password")
+    add("--ws-url", metavar="URL", help="address of the feed (default: from --base-url at a local venue)")
+    add("--keyfile", type=Path, metavar="FILE", help="the agent's encrypted key file (prompts for its password)")
     add("--keyring", metavar="NAME", help="name of the agent key in the system's keyring")
     add("--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key")
     add("--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key")
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         wrapped(finding.text, f"  {mark}  {finding.name:<12} ", least=60)
         findings.append(finding)
     steps = [finding for finding in findings if finding.advice and finding.state in ("warn", "fail")]
-    print("\nWhat to do next")
+    print("\nNext steps")
     for number, finding in enumerate(steps, 1):
         wrapped(f"{finding.name}: {finding.advice}", f"  {number}. ", least=60)
     if any(finding.state == "fail" for finding in findings):
@@ -133,8 +133,8 @@ def versions() -> Iterator[Finding]:
         text = f"{platform.python_version()} is not one that the whole toolkit is tested on"
         yield Finding("python", "warn", text, "use Python 3.11, 3.12, 3.13 or 3.14")
     if not has_eth_account():
-        works = "key files work without it, mnemonics and class rooms need it"
-        yield Finding("eth-account", "note", f"{MISSING}; {works}", ADVICE)
+        works = "Key files work without it, mnemonics and class rooms need it"
+        yield Finding("eth-account", "note", f"{MISSING}. {works}", ADVICE)
     found, missing, without = [], [], set()
     signing = ("eth-account",) if has_eth_account() else ("eth-keyfile",)
     for name in (*PACKAGES, *signing, *OPTIONAL):
@@ -151,7 +151,7 @@ def versions() -> Iterator[Finding]:
     if without:
         names = ",".join(sorted(without))
         advice = f"for widgets and plots (notebook) or Parquet files (data): {install_line(*without)}"
-        yield Finding("extras", "note", f"installed without {names}; what needs them will say so", advice)
+        yield Finding("extras", "note", f"installed without {names}. Functions that need them say so", advice)
     if missing:
         advice = f"install the toolkit again in this Python: {install_line()}"
         yield Finding("packages", "fail", f"not installed: {', '.join(missing)}", advice)
@@ -233,7 +233,7 @@ def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> 
     except ToolkitError as error:
         advice = "Wallet.save_keyfile and save_keyring write what is read here"
         if "no terminal" in str(error):
-            advice = "run it in a terminal; where there is none, put the agent key into TOOLKIT_AGENT_KEY"
+            advice = "run it in a terminal. Where there is none, put the agent key into TOOLKIT_AGENT_KEY"
         if "NoKeyringError" in str(error):
             advice = "this system has no keyring: keep the key in an encrypted file, and give --keyfile FILE"
         return None, Finding("keys", "fail", str(error), advice)
@@ -244,7 +244,7 @@ def _key_advice(said: str) -> str:
     if "account" in said:
         return "put the master's address into TOOLKIT_ACCOUNT (or --account), never a key"
     if "has 40 characters" in said:
-        return "that is an address, which anyone may know; put in the key that belongs to it, 64 hex digits"
+        return "that is an address, which is public. Put in the key that belongs to it, 64 hex digits"
     return "put 64 hex digits, with or without 0x, into that variable"
 
 
@@ -279,13 +279,13 @@ def capture(session: Session, folder: Path, seconds: float, timeout: float) -> F
         taken.write(folder)
     except OSError as error:
         return Finding("capture", "fail", f"{folder} can't be written: {error}", "name another folder")
-    text = f"{taken.summary()}; see {folder / 'report.md'}"
+    text = f"{taken.summary()}. See {folder / 'report.md'}"
     if taken.feed.error:
-        text = f"{text}; the feed failed: {taken.feed.error}"
+        text = f"{text}. The feed failed: {taken.feed.error}"
         return Finding("capture", "warn", text, "try again, or another address")
     if not any(one.published for one in taken.differences):
         return Finding("capture", "ok", text)
-    advice = f"{folder / 'report.md'} has no keys or addresses; send it with a report of the trouble"
+    advice = f"{folder / 'report.md'} has no keys or addresses. Send it with your report of the problem"
     return Finding("capture", "warn", text, advice)
 
 
@@ -299,7 +299,7 @@ def feed(session: Session, timeout: float) -> Finding:
         with session.stream.order_book(str(symbol), depth=5) as book:
             book.wait(lambda live: live.updates, timeout=timeout)
     except ToolkitError as error:
-        advice = "compare the feed's address: --ws-url, or TOOLKIT_WS_URL; locally it follows from --base-url"
+        advice = "compare the feed's address: --ws-url, or TOOLKIT_WS_URL. At a local venue it follows from --base-url"
         return Finding("feed", "fail", f"{where}: {error}", advice)
     return Finding("feed", "ok", where)
 
@@ -321,7 +321,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         warnings.simplefilter("always")
         table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
     for warning in broken:
-        yield Finding("products", "warn", str(warning.message), "the other products work; report it to the venue")
+        yield Finding("products", "warn", str(warning.message), "the other products work. Report it to the venue")
     if table:
         yield Finding("products", "ok", f"{len(table)} listed: {', '.join(list(table)[:8])}")
     else:
@@ -349,18 +349,18 @@ def _further_address(session: Session) -> Iterator[Finding]:
 
 def _unreachable(error: Exception) -> str:
     if "WRONG_VERSION_NUMBER" in str(error):
-        return "the address begins with https, and what answers there speaks http: try the one for the other"
+        return "the address begins with https, and the server speaks http: write http:// instead"
     if isinstance(error, ExchangeError) and error.code == 404:
-        return "the address has a path too many: give it without, like http://127.0.0.1:8645"
+        return "the address has a path: give it without, like http://127.0.0.1:8645"
     if isinstance(error, errors.NotSent):
-        return "check address and network; behind a proxy set HTTPS_PROXY; start a local venue: python -m toolkit venue"
+        return "check address and network. Behind a proxy set HTTPS_PROXY. Start a local venue: python -m toolkit venue"
     if isinstance(error, errors.TimedOut | errors.Disconnected):
-        return "try again; if it stays, a firewall or proxy swallows the connection, or the venue is down"
+        return "try again. If it fails again, a firewall or proxy blocks the connection, or the venue is down"
     if isinstance(error, errors.HttpStatus | errors.BadAnswer):
-        return "something else than the venue answers there: a proxy, a log-in page, a wrong address; try a browser"
+        return "another server than the venue answers: a proxy, a log-in page or a wrong address. Open it in a browser"
     if isinstance(error, errors.LocationNotSupported):
-        return "the venue does not serve this location; the local venue works anywhere"
-    return "the venue refused a public query; try again later"
+        return "the venue does not serve this location. The local venue works anywhere"
+    return "the venue refused a public query. Try again later"
 
 
 def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
@@ -371,7 +371,7 @@ def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
         return Finding("clock", "ok", words)
     if is_local:  # its time may differ: --start, --speed, --clock manual
         there = datetime.fromtimestamp(theirs / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return Finding("clock", "note", f"at the venue it is {there}; sessions follow its time")
+        return Finding("clock", "note", f"at the venue it is {there}. Sessions follow its time")
     state = "fail" if abs(skew_ms) >= SKEW_FAIL_MS else "warn"
     advice = "set this machine's clock by the network (NTP): orders carry times, and late ones are refused with 40208"
     return Finding("clock", state, words, advice)
@@ -392,7 +392,7 @@ def _agent(session: Session) -> Iterator[Finding]:
     if active:
         return
     if not rows and (funds := _equity(session, agent)):
-        text = f"{agent} has {funds:,.2f} USDC of its own, so this seems to be a master's key"
+        text = f"{agent} has {funds:,.2f} USDC, so this seems to be a master's key"
         advice = "use it as master key (TOOLKIT_MASTER_KEY), and make an agent with toolkit.Wallet.create()"
         yield Finding("agent", "fail", text, advice)
     else:

@@ -35,7 +35,7 @@ img, svg { max-width: 100%; }
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("notebook", type=Path, metavar="NOTEBOOK.ipynb")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: NOTEBOOK.html beside it)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: NOTEBOOK.html in the same folder)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,8 +16,8 @@ from ..classroom.grading import MEMORY_MB, SECONDS, SEED, grade
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
-    add("folder", type=Path, help="the notebooks that were handed in; folders in it are searched too")
-    add("--checks", type=Path, metavar="FILE", help="hidden checks; without: that each runs to its end")
+    add("folder", type=Path, help="the notebooks that were handed in, also in its folders")
+    add("--checks", type=Path, metavar="FILE", help="hidden checks (default: each notebook must run to its end)")
     add("--seconds", type=float, default=SECONDS, help=f"time limit of a notebook (default {SECONDS:g})")
     add("--memory", type=int, default=MEMORY_MB, metavar="MB", help=f"memory limit (default {MEMORY_MB})")
     add("--jobs", type=int, metavar="N", help="notebooks that run at a time (default: as many as there are cores)")

@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> int:
     if copied:
         print(f"{len(copied)} files are in {target}. Open them with: toolkit lab {target}")
     else:
-        print(f"{target} has them all already; --overwrite replaces them.")
+        print(f"{target} has them all already. --overwrite replaces them.")
     return 0

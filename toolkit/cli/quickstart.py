@@ -87,11 +87,11 @@ def _fund_and_approve(session: Session) -> None:
 
 
 def _look_around(session: Session) -> None:
-    _step(4, "What is listed", "session.products()")
+    _step(4, "The listed products", "session.products()")
     products = session.products().reset_index()
     columns = ["symbol", "tick_size", "step_size", "min_order_value", "max_leverage", "taker_fee_rate"]
     _table(products, columns)
-    _step(5, f"What {SYMBOL} did in the last minutes", f'session.klines("{SYMBOL}", "1m", limit=5)')
+    _step(5, f"The last minutes of {SYMBOL}", f'session.klines("{SYMBOL}", "1m", limit=5)')
     _table(session.klines(SYMBOL, "1m", limit=5).reset_index(), ["time", "open", "high", "low", "close", "volume"])
 
 
@@ -105,7 +105,7 @@ def _order_that_waits(session: Session) -> None:
     _receipt(resting)
     _table(session.orders(open=True), ["order_id", "symbol", "side", "type", "price", "quantity", "status"])
     print()
-    _say("No one has sold that low yet. session.cancel(receipt) cancels it:")
+    _say("No trader has sold at that price yet. session.cancel(receipt) cancels it:")
     _receipt(session.cancel(resting))
 
 

@@ -21,14 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("url", metavar="URL", help="http://… of a served venue, or mainnet or testnet")
     add("--ws-url", metavar="URL", help="address of the feed, where it does not follow from URL")
-    add("--out", type=Path, default=Path("recording"), metavar="DIR", help="directory (recording)")
-    add("--symbols", nargs="+", metavar="SYMBOL", help="products (default: all that are listed)")
-    add("--channels", nargs="+", metavar="NAME", help="default: trades order_book ticker candles")
-    add("--depth", type=int, default=20, help="levels a side of the order book (default 20)")
+    add("--out", type=Path, default=Path("recording"), metavar="DIR", help="directory (default: recording)")
+    add("--symbols", nargs="+", metavar="SYMBOL", help="products (default: all listed ones)")
+    add("--channels", nargs="+", metavar="NAME", help="channels (default: trades order_book ticker candles)")
+    add("--depth", type=int, default=20, help="levels per side of the order book (default 20)")
     add("--exact", action="store_true", help="keep amounts as decimals, not as floats")
-    add("--duration", metavar="SPAN", help="stop after a while, such as 10m or 8h")
-    add("--rows-per-file", type=int, default=50_000, metavar="N", help="a new file after so many rows")
-    add("--flush", default="5m", metavar="SPAN", help="a new file after this time at the latest (5m)")
+    add("--duration", metavar="SPAN", help="stop after this time, such as 10m or 8h")
+    add("--rows-per-file", type=int, default=50_000, metavar="N", help="rows of a file (default 50000)")
+    add("--flush", default="5m", metavar="SPAN", help="most time in one file (default 5m)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
                     _tell(live)
             print(f"recording {', '.join(symbols)} of {session.environment.base_url} to {args.out}", flush=True)
             if recorder.resumed is not None:
-                print(f"continues a recording; nothing was recorded since {recorder.resumed}", flush=True)
+                print(f"continues a recording. Nothing was recorded since {recorder.resumed}", flush=True)
             print("ready", flush=True)
             stop.wait(seconds)
         print(f"stopped: {', '.join(f'{count:,} {name}' for name, count in recorder.rows.items())}", flush=True)

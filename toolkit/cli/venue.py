@@ -44,46 +44,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = explain()
     configure_serving(parser)
     _configure_accounts(parser)
-    add("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
-    text = "write every command to FILE before it is answered; an existing FILE is continued"
+    add("--clock", choices=("real", "manual"), default="real", help="how time passes (default real)")
+    text = "write every command to FILE before it is answered, and continue an existing FILE"
     add("--journal", metavar="FILE", help=text)
     text = (
-        "when a command counts as written. full: once the disk has it, which survives a power cut. os: once the "
-        "operating system has it, which survives the death of this process and is much faster"
+        "When a command counts as written. With full it is on the disk, and survives a power failure. With os the "
+        "operating system has it, which survives a crash of this process and is much faster. (default full)"
     )
     add("--sync", choices=("full", "os"), default="full", help=text)
     text = (
-        "what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
-        "answered already, or prices stand still in them, which takes no time"
+        "Treatment of the time in which a journal's venue did not run. With simulate, trading is simulated, while "
+        "requests are answered. With skip, prices do not change, which takes no time. (default simulate)"
     )
     add("--catch-up", choices=("simulate", "skip"), default="simulate", help=text)
     add("--recover", action="store_true", help="continue a damaged journal from its intact entries")
     text = (
-        "also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
-        "printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN"
+        "also serve interventions: GET /control lists them, POST /control/NAME makes one. Both need the token that "
+        "is printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN"
     )
     add("--control", action="store_true", help=text)
-    add("--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated")
-    add("--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)")
+    add("--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below (may be repeated)")
+    add("--market", default="usual", choices=REGIMES, help="how the simulated participants trade (default usual)")
     text = "take prices, books and trades from another venue's public feed: http://…, mainnet or testnet"
     add("--follow", metavar="URL", help=text)
     add("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
     text = "while the followed feed is lost: pause trading, or continue at the last known book"
     add("--when-stale", choices=("pause", "continue"), default="pause", help=text)
-    text = "answers and messages as published, or with further fields, and a first snapshot on every channel"
+    text = (
+        "Form of answers and messages. With extended, they have fields in addition to the published ones, and every "
+        "channel begins with a snapshot. (default published)"
+    )
     add("--wire", choices=("published", "extended"), default="published", help=text)
-    add("--check", action="store_true", help="check after every command that all invariants hold: slow, for tests")
+    add("--check", action="store_true", help="check all invariants after every command (slow, for tests)")
     add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
 
 
 def _configure_accounts(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    text = "funded development accounts (default 10; none with --allow-remote and the public mnemonic)"
+    text = "funded development accounts (default 10, or none with --allow-remote and the public mnemonic)"
     add("--accounts", type=int, metavar="N", help=text)
-    add("--balance", default="10000", metavar="USDC", help="what each of them has (default 10000)")
+    add("--balance", default="10000", metavar="USDC", help="start balance of each (default 10000)")
     text = (
-        'words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
-        "ones, for which everyone can sign"
+        'words of their keys, or "random" for new ones (default: those of TOOLKIT_MNEMONIC, else the '
+        "public ones, with which anyone can sign)"
     )
     add("--mnemonic", metavar="WORDS", help=text)
     add("--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only")
@@ -93,20 +96,20 @@ def _configure_accounts(parser: argparse.ArgumentParser) -> None:
 def configure_serving(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of every served venue: its market and time, and who may use it, and how much."""
     add = parser.add_argument
-    add("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    add("--port", type=int, default=8645, help="port to listen on, 0 for a free one (default 8645)")
     add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
-    add("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
-    add("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
+    add("--start", metavar="TIME", help="time at which the clock begins, ISO 8601 or Unix ms")
+    add("--speed", type=float, default=1.0, help="factor on real time, with the real clock (default 1)")
     add("--no-market", action="store_true", help="an empty market without simulated participants")
-    add("--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote")
+    add("--host", default="127.0.0.1", help="address to listen on (all but loopback need --allow-remote)")
     add("--allow-remote", action="store_true", help="listen where other machines can reach it")
-    text = "another name it is called by; may be repeated"
+    text = "another host name of this server (may be repeated)"
     add("--allow-host", action="append", default=[], metavar="NAME", help=text)
-    text = "let web pages of this origin use it, e.g. http://localhost:3000; may be repeated"
+    text = "allow web pages of this origin to use it, e.g. http://localhost:3000 (may be repeated)"
     add("--allow-origin", action="append", default=[], metavar="ORIGIN", help=text)
     text = (
         "feeds, and HTTP connections, that one address may have open (default: "
-        f"{MAX_CONNECTIONS}, as published, and {HTTP_CONNECTIONS}; a class: enough for its students)"
+        f"{MAX_CONNECTIONS}, as published, and {HTTP_CONNECTIONS}, or enough for the students of a class)"
     )
     add("--connections-per-ip", type=int, metavar="N", help=text)
     add("--log", action="store_true", help="print a line for each request")
@@ -144,7 +147,7 @@ def _mnemonic(args: argparse.Namespace) -> str:
     given = args.mnemonic or os.environ.get("TOOLKIT_MNEMONIC")
     if given == "random":
         if not args.keys_file and not args.print_keys:
-            text = "--mnemonic random makes keys that would be lost; give --keys-file FILE or --print-keys as well"
+            text = "--mnemonic random makes keys that would be lost. Give --keys-file FILE or --print-keys as well"
             raise InputError(text, field="mnemonic", rule="kept")
         return development.new_mnemonic()
     return development.check_mnemonic(given) if given else development.MNEMONIC
@@ -179,7 +182,7 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
         _introduce(served, venue, args, mnemonic)
         if venue.host.journal is not None:
             journal, seed = venue.host.journal, venue.host.core.state.seed
-            behind = f"; entries before {journal.behind} are still being checked" if journal.behind else ""
+            behind = f". Entries before {journal.behind} are still being checked" if journal.behind else ""
             print(f"\njournal {journal.path}: {journal.count} entries, seed {seed}{behind}")
         if not stop.event.is_set():
             print("\nready", flush=True)
@@ -208,7 +211,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
         venue.close()
         text = (
             f"this journal has {len(venue.host.masters)} accounts whose keys are public, and other machines will reach "
-            "it; name them with --accounts N if that is meant"
+            "it. Give --accounts N to serve them anyway"
         )
         raise InputError(text, field="accounts", rule="named")
     return venue

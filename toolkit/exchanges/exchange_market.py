@@ -58,7 +58,7 @@ class ExchangeMarket:
 
         if isinstance(exchange, str) and exchange not in ccxt.pro.exchanges:
             near = tuple(get_close_matches(exchange, ccxt.pro.exchanges, 3, 0.5)) or ("binance", "bybit", "okx")
-            text = f"ccxt has no live feed of an exchange {exchange!r}; it has {', '.join(near)} and others"
+            text = f"ccxt has no live feed of an exchange {exchange!r}. It has {', '.join(near)} and others"
             raise InputError(text, field="follow", rule="known", value=exchange, nearest=near)
         self._given, self._timeout, self._as_symbol = exchange, timeout, as_symbol
         self._name = exchange if isinstance(exchange, str) else str(exchange.id)
@@ -73,7 +73,7 @@ class ExchangeMarket:
     @property
     def info(self) -> Any:
         """Raises InputError: another exchange's accounts can't be copied."""
-        text = f"{self._name} is another exchange, whose accounts can't be copied; leave out fork"
+        text = f"{self._name} is another exchange, whose accounts can't be copied. Leave out fork"
         raise InputError(text, field="fork", rule="the same exchange")
 
     @cached_property
@@ -114,7 +114,7 @@ class ExchangeMarket:
         markets, symbol = self._client.markets, self.market_symbol
         if symbol not in markets:
             near = tuple(get_close_matches(symbol, list(markets), 3, 0.5))
-            text = f"{self._name} has no market {symbol!r}; near are {', '.join(near) or 'none'}"
+            text = f"{self._name} has no market {symbol!r}. Similar ones are {', '.join(near) or 'none'}"
             raise UnknownProduct(text, field="follow", rule="listed", value=symbol, nearest=near)
         found: dict[str, Any] = markets[symbol]
         return found
@@ -124,9 +124,9 @@ class ExchangeMarket:
         return readings.product_of(self._market, self._client.precisionMode, self._as_symbol)
 
     def product(self, symbol: str | int | None = None) -> Product:
-        """Return the product of the local venue as which the market is followed."""
+        """Return the product of the local venue that follows the market `symbol`."""
         if symbol not in (None, self._product.symbol, self._product.code, self.market_symbol):
-            text = f"{symbol} is not followed here; {self.identity} is, as {self._product.symbol}"
+            text = f"{symbol} is not followed here. {self.identity} is, as {self._product.symbol}"
             raise UnknownProduct(text, field="symbol", value=symbol, nearest=(self._product.symbol,))
         return self._product
 
@@ -137,7 +137,7 @@ class ExchangeMarket:
         return pd.DataFrame(index=pd.Index([self._product.symbol], name="symbol"))
 
     def order_book(self, symbol: str, depth: int = readings.DEPTH) -> View:
-        """Return the live book of the market, up to 200 levels a side."""
+        """Return the live book of `symbol`, with `depth` levels a side, at most 200."""
         size, book = readings.contract_size(self._market), Levels()
         times: list[datetime] = []
 
@@ -155,7 +155,7 @@ class ExchangeMarket:
         return self._view("order_book", symbol, self._client.watch_order_book, read, begin)
 
     def trades(self, symbol: str) -> View:
-        """Return the trades of the market as they happen. Those of an interruption are missing."""
+        """Return the trades of `symbol` as they happen. Those of an interruption are missing."""
         size = readings.contract_size(self._market)
 
         def read(got: Any, whole: bool) -> Reading:
@@ -164,7 +164,7 @@ class ExchangeMarket:
         return self._view("trades", symbol, self._client.watch_trades, read)
 
     def ticker(self, symbol: str) -> View:
-        """Return mark and index price, where the exchange sends them. Else the venue's follow from its book."""
+        """Return mark and index price of `symbol`, if the exchange sends them. The venue computes missing ones."""
         client = self._client
 
         def read(got: Any, whole: bool) -> Reading:
@@ -209,7 +209,7 @@ class ExchangeMarket:
         length, client = seconds(interval), self._client
         names = {client.parse_timeframe(name): name for name in client.timeframes or ()}
         if length not in names:
-            text = f"{self._name} has no candles of {interval}; it has {', '.join(names.values())}"
+            text = f"{self._name} has no candles of {interval}. It has {', '.join(names.values())}"
             raise InputError(text, field="interval", value=str(interval), nearest=tuple(names.values()))
         size, symbol = readings.contract_size(self._market), self._product.symbol
         pages = self._pages(client.fetch_ohlcv, (self.market_symbol, names[length]), start, end, length * 1_000)
@@ -217,7 +217,7 @@ class ExchangeMarket:
         return frames.from_rows(KLINE, rows)[list(KLINE.columns)].set_index("time")
 
     def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
-        """Return past funding rates, in the frame of `session.info.funding_rate_history`. Prices are missing."""
+        """Return funding rates from `start` to `end` as `session.info.funding_rate_history` does, without prices."""
         hours = 8 * 3_600_000  # only says where the default of `start` is
         pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
         rows = [readings.funding_row(entry, self._product.code) for entry in pages]

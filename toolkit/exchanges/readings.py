@@ -27,7 +27,7 @@ def product_of(market: Mapping[str, Any], precision_mode: int, as_symbol: str | 
     """
     symbol = str(market["symbol"])
     if market.get("inverse"):
-        text = f"{symbol} is an inverse contract, settled in its coin; take a linear one, such as BTC/USDT:USDT"
+        text = f"{symbol} is an inverse contract, settled in its coin. Use a linear one, such as BTC/USDT:USDT"
         raise InputError(text, field="follow", rule="linear", value=symbol)
     genesis = Genesis()
     named = as_symbol or listed_symbol(f"{market['base']}{market['quote']}", genesis.products)

@@ -37,7 +37,7 @@ class VenueDesk:
         self._venue, self._address = venue, venue.host.masters[trader].lower()
         products = {product.symbol: product for product in venue.host.core.products.values()}
         if symbol not in products:
-            text = f"{symbol} is not listed; there are {', '.join(products)}"
+            text = f"{symbol} is not listed. There are {', '.join(products)}"
             raise InputError(text, field="symbol", value=symbol, nearest=tuple(products))
         self.product = products[symbol]
 
@@ -89,7 +89,7 @@ class SessionDesk:
         """Return what the trader has now. Raises InputError for an account in hedge mode."""
         held = [row for row in self._positions.rows() if row["symbol"] == self.product.symbol]
         if any(row["position_mode"] == "HEDGE" for row in held):
-            text = "an action is one net position, and this account is in hedge mode; use one in one-way mode"
+            text = "an action is one net position, and this account is in hedge mode. Use an account in one-way mode"
             raise InputError(text, field="session", rule="one-way", value="HEDGE")
         net = sum(float(row["long_size"]) - float(row["short_size"]) for row in held)
         return Standing(float(self._wallet.value["equity"]), round(net / float(self.product.step_size)))

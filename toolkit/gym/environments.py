@@ -33,6 +33,7 @@ class TradingEnv(Floor, gymnasium.Env):
     depth: levels a side that are observed (5). balance: USDC at the beginning ("10000").
     max_position: base units that an action of 1 means (default: what the balance buys at the first reset).
     ruin: the episode is lost at this part of its first equity (0.5).
+    settings: the parameters of this list, without `symbol`.
 
     An action is the wanted part of `max_position`. The difference is bought or sold at market. `Observer` explains the
     observation. The reward is the change of equity at the mark price, net of fees and funding, in bp of the episode's
@@ -50,13 +51,13 @@ class TradingEnv(Floor, gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin an episode, and return the first observation and `info`."""
+        """Begin an episode, drawn by `seed`, and return its first observation and `info`. `options`: see the class."""
         super().reset(seed=seed)
         [result] = self.begin(self.np_random, options)
         return result.observation, result.info
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Set the position and let a step pass. Return observation, reward, terminated, truncated and `info`."""
+        """Take `action`, let a step pass, and return observation, reward, terminated, truncated and `info`."""
         result = self.let_act({0: action}, (0,))[0]
         return result.observation, result.reward, result.ruined, self.over, result.info
 
@@ -64,9 +65,9 @@ class TradingEnv(Floor, gymnasium.Env):
 class TradersEnv(Floor, ParallelEnv):  # type: ignore[misc]
     """Several traders in one market, each with its account: "trader_0", "trader_1" and so on.
 
-    `traders` is their number (2). The other parameters, actions, observations and rewards are those of `TradingEnv`.
-    They act at the same instant, in an order that is drawn for each step. A ruined trader leaves the episode, and its
-    position stays in the market.
+    `traders` is their number (2), and `symbol` the product. Other `**settings`, actions, observations and rewards are
+    those of `TradingEnv`. They act at the same instant, in an order that is drawn for each step. A ruined trader leaves
+    the episode, and its position stays in the market.
     """
 
     metadata: dict[str, Any] = {"name": "toolkit_traders_v0", "render_modes": []}
@@ -84,7 +85,7 @@ class TradersEnv(Floor, ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begin an episode, and return each trader's first observation and `info`."""
+        """Begin an episode, drawn by `seed`, and return each trader's observation and `info`. `options`: see there."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         results = dict(zip(self.possible_agents, self.begin(self._random, options), strict=True))
@@ -92,7 +93,7 @@ class TradersEnv(Floor, ParallelEnv):  # type: ignore[misc]
         return {name: one.observation for name, one in results.items()}, {n: one.info for n, one in results.items()}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        """Set the positions, let time pass. Return observations, rewards, terminations, truncations, infos."""
+        """Take `actions`, let a step pass, and return observations, rewards, terminations, truncations and infos."""
         given = {self.possible_agents.index(name): action for name, action in actions.items() if name in self.agents}
         done = self.let_act(given, self._random.permutation(sorted(given)).tolist())
         results = {self.possible_agents[number]: done[number] for number in sorted(done)}

@@ -167,7 +167,7 @@ class Floor:
 
     def _act(self, number: int, action: Any) -> str:
         if not self._desks:
-            raise InputError("there is no episode yet; reset() begins one", field="action", rule="after reset()")
+            raise InputError("there is no episode yet. reset() begins an episode", field="action", rule="after reset()")
         desk, mids = self._desks[number], self.observers[number].mids
         order = order_of(action, desk.product, self.most_steps, desk.standing().steps, mids[-1] if mids else 0.0)
         return "" if order is None else desk.trade(order)

@@ -99,7 +99,8 @@ class PolicyStrategy(Strategy):
 
     `policy` is a function of the observation, or a model with `predict`. An action of 1 means `max_position` (base
     units) of `symbol`. `step` is the span between two actions ("1s"), `depth` the levels a side (5). They must be those
-    of the environment. `env.strategy(policy)` takes them from it. Backtests need recordings, which have books.
+    of the environment. `env.strategy(policy)` takes them from it. `**params` are those of a Strategy. Backtests need
+    recordings, which have books.
     """
 
     policy: Any = None
@@ -113,7 +114,6 @@ class PolicyStrategy(Strategy):
         return copy(self)
 
     def on_start(self, ctx: Context) -> None:
-        """Begin without a past."""
         product = ctx.product(self.symbol)
         self._observer, self._size = Observer(self.depth), float(product.step_size)
         self._most_steps = round(float(self.max_position) / self._size)

@@ -44,7 +44,7 @@ class Question:
 
 
 def digest(name: str, answer: Any, step: str = "0") -> str:
-    """Return what a question keeps of an answer that is always the same: a number, a text, a bool, or several texts.
+    """Return what the question `name` keeps of an `answer` that never changes: a number, bool, text or several texts.
 
     With a `step` a number is right that rounds to the same multiple of it.
     """
@@ -72,16 +72,16 @@ def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> st
         return ""
     number = as_number(answer)
     if number is None:
-        wanted = "" if truth is None or as_number(truth) is None else "; a number was asked for"
+        wanted = "" if as_number(truth) is None else ". The answer must be a number"
         return f"{shown(answer)} is not it{wanted}"
     return next((said for said, other in _variants(number) if accepts(other)), f"{shown(answer)} is not it")
 
 
 def _variants(number: Decimal) -> Iterable[tuple[str, Decimal]]:
     """Yield what is often written for an answer: what to say, and the answer it would then be."""
-    yield "the sign is the other way round", -number
-    yield "it is a hundred times too large: a percentage, where a ratio was asked for?", number / 100
-    yield "it is a hundred times too small: a ratio, where a percentage was asked for?", number * 100
+    yield "the sign is wrong", -number
+    yield "it is a hundred times too large: is it a percentage, in place of a ratio?", number / 100
+    yield "it is a hundred times too small: is it a ratio, in place of a percentage?", number * 100
     yield "that is what is left to 1, the other share", 1 - number
     if number:
         yield "it is upside down: one divided by the answer", 1 / number

@@ -14,12 +14,12 @@ _added: dict[str, Question] = {}
 
 
 def add(name: str, question: Question) -> None:
-    """Add a question, or replace one: a teacher's lesson asks in the same way as the walkthroughs."""
+    """Add a `question` under `name`, or replace one: a teacher's lesson asks in the same way as the walkthroughs."""
     _added[name] = question
 
 
 def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None:
-    """Say whether the answer to an exercise is right. Print what is off and a hint where it is not.
+    """Say whether the answer to the exercise `name` is right. Print what is off and a hint where it is not.
 
     `answer` None waits. `given` is what the answer is compared with, by the names that the question wants: a session,
     the results of a backtest. `strict` raises AssertionError in place of printing, for an answer that is missing or not
@@ -39,7 +39,7 @@ def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None
     try:
         wrong = off(name, question, answer, given)
     except LookupError:
-        wrong = "there is nothing yet to compare it with; do the exercise first"
+        wrong = "there is nothing yet to compare it with. Do the exercise first"
     if wrong:
         return _say(f"{name}: not yet. {wrong[:1].upper()}{wrong[1:]}. Hint: {question.hint}.", strict)
     print(f"{name}: right")

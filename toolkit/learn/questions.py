@@ -16,7 +16,7 @@ from .answers import Question, as_number, shown
 
 MICRO = Decimal("0.000001")
 FIVE_MINUTES_MS = 300_000
-NO_RECEIPT = "a receipt was asked for, what `session.place` returns"
+NO_RECEIPT = "the answer must be a receipt, which `session.place` returns"
 
 
 def _order_id(answer: Any) -> int | None:
@@ -38,7 +38,7 @@ def _signed_later(answer: Any, action: Any, nonce: int, agent: Any, chain: Any) 
     if answer.get("action") != action or answer.get("nonce") != nonce:
         return "it is another action, or has another nonce, than the one above"
     if answer.get("expiryAfter") != nonce + 60_000:
-        return f"expiryAfter is {answer.get('expiryAfter')}; a minute has 60,000 ms"
+        return f"expiryAfter is {answer.get('expiryAfter')}. A minute has 60,000 ms"
     try:
         signer = signing.recover(answer, chain)
     except (ToolkitError, TypeError, ValueError, LookupError, AttributeError) as error:
@@ -50,7 +50,7 @@ def _same_digest(answer: Any, action: Any, steps: Any, nonce: int, chain: Any) -
     from ..protocol import signing
 
     if not isinstance(answer, str):
-        return "a text was asked for, as it stands in the request"
+        return "the answer must be a text, as it is written in the request"
     changed = {**action, "orders": [{**action["orders"][0], "ordPx": answer}]}
     try:
         same = signing.digest(chain, changed, nonce) == steps.digest
@@ -94,7 +94,7 @@ def _bracketed_short(answer: Any, session: Any) -> str:
         return NO_RECEIPT
     children = session.info.order_states(parent_order_id=order_id)
     if len(children) != 2:
-        return "the order has no take profit and stop loss of its own"
+        return "the order has no take profit and stop loss"
     if sorted(children["trigger_price"]) != [2376.5, 2523.5]:
         return f"it takes profit and stops at {' and '.join(map(str, sorted(children['trigger_price'])))}"
     held = session.positions("ETHUSDC")
@@ -169,15 +169,15 @@ def _opposite(answer: Any, free: Any) -> str:
     from ..research import Results
 
     if not isinstance(answer, Results):
-        return "Results were asked for, what `backtest` returns"
+        return "the answer must be Results, which `backtest` returns"
     ours, theirs = answer.fills, free.fills
     when = ["time", "symbol", "quantity"]
     if len(ours) != len(theirs) or (ours["side"].to_numpy() == theirs["side"].to_numpy()).any():
-        return "it does not buy wherever Trend sells, and sell wherever it buys"
+        return "it must buy when Trend sells, and sell when Trend buys"
     if not (ours[when].to_numpy() == theirs[when].to_numpy()).all():
         return "it trades at other times than Trend, or other quantities"
     if answer.metrics()["fees"]:
-        return "fees were paid; without costs they are (0, 0), and funding is None"
+        return "fees were paid. Without costs fees are (0, 0), and funding is None"
     gap = abs(answer.metrics()["profit"] + free.metrics()["profit"])
     return "" if gap < 0.01 else f"its profit is not the opposite of Trend's, by {gap:.2f} USDC"
 
@@ -210,7 +210,7 @@ def _behind(queues: Any) -> Any:
 
 def _better_quote(answer: Any, worth: Any) -> str:
     if not hasattr(answer, "fills") or not hasattr(answer, "records"):
-        return "Results were asked for, what `run` returns"
+        return "the answer must be Results, which `run` returns"
     if answer.settings["latency"] != "(200 ms, 200 ms)" or answer.settings["queue"] != "exact":
         return f"it ran with {answer.settings['latency']} and queue {answer.settings['queue']}, not 200 ms and exact"
     if len(answer.fills) < 250:
@@ -226,7 +226,7 @@ def _effect(session: Any) -> Any:
 def _amended(answer: Any, session: Any) -> str:
     number = as_number(answer)
     if number is None or number != int(number):
-        return "the id of an order was asked for"
+        return "the answer must be the id of an order"
     try:
         events = session.info.order_events(order_id=int(number))
     except ToolkitError as error:
@@ -240,7 +240,7 @@ def _amended(answer: Any, session: Any) -> str:
 
 def _flat(answer: Any) -> str:
     if not callable(answer):
-        return "a function was asked for, which takes what a notebook left"
+        return "the answer must be a function, which takes what a notebook left"
     for position, passes in ((0, True), (0.0, True), (0.1, False), (-2, False)):
         try:
             answer(SimpleNamespace(value={"position": position}.__getitem__))
@@ -298,26 +298,24 @@ QUESTIONS: dict[str, Question] = {
         "`session.fills` takes a role, and fills have a value", truth=_maker_share, step="0.000001"
     ),
     "account-data.funding_paid": Question(
-        "`session.info.funding_payments`; what is paid is negative", truth=_funding_paid
+        "`session.info.funding_payments`. A paid amount is negative", truth=_funding_paid
     ),
     "order-ticket.prices": Question("the chips of the price's problem, as `choices`", digest="55b573f5ff2d6def"),
     "order-ticket.margin": Question("`ticket.preview()` has it", truth=_market_margin, step="0.01"),
-    "live-feed.traded": Question("add the quantity of each item of an update; begin with nothing", judge=_five_minutes),
+    "live-feed.traded": Question("add the quantity of each item of an update. Begin with nothing", judge=_five_minutes),
     "live-feed.resyncs": Question("`book.resyncs`, after the gap was noticed", digest="1b6c9e8fa1e5caaa"),
     "order-kinds.short": Question(
-        "`orders.bracket`; 2450 × 1.03 and × 0.97, away from the entry", judge=_bracketed_short
+        "`orders.bracket`. The prices are 2450 × 1.03 and × 0.97, away from the entry", judge=_bracketed_short
     ),
-    "order-kinds.taken": Question("a limit at the best ask, which ends at once", judge=_taken),
+    "order-kinds.taken": Question("a limit at the best ask, which ends immediately", judge=_taken),
     "margin-liquidation.short_liquidation": Question(
         "`margin.liquidation_price` with side −1", digest="dd282f7defdb3dbb", step="0.01"
     ),
     "margin-liquidation.left": Question("equity at the end, divided by `equity`", truth=_equity_left, step="0.001"),
     "funding.rate": Question("`margin.funding_rate` with interval_hours", digest="634bc33baef15ed1"),
-    "funding.income": Question(
-        "six payments a day; a positive rate is paid by longs to shorts", digest="b25a382c8224fe0c"
-    ),
+    "funding.income": Question("six payments per day. Longs pay a positive rate to shorts", digest="b25a382c8224fe0c"),
     "builder-code.cost": Question(
-        "the ledger has a row for each BUILDER_FEE; both builder orders bought", truth=_builder_cost
+        "the ledger has a row for each BUILDER_FEE. Both builder orders bought", truth=_builder_cost
     ),
     "builder-code.sold": Question(
         "`allow_builder` with max_fee_rate, then fee_rate of the same", judge=_sold_at_the_cap
@@ -325,7 +323,7 @@ QUESTIONS: dict[str, Question] = {
     "vaults.expected": Question("deposit × total shares / tvl, cut off after six decimals", truth=_shares),
     "vaults.locked_until": Question("`info.vault_user` of the LP vault has the time", truth=_locked_until),
     "strategy.costs": Question("profit without costs, less profit with them", truth=_difference, step="0.01"),
-    "strategy.opposite": Question("swap the targets of Trend; fees=(0, 0), funding=None", judge=_opposite),
+    "strategy.opposite": Question("swap the targets of Trend. Give fees=(0, 0) and funding=None", judge=_opposite),
     "sweeps.sol_late": Question(
         "the late Sharpe ratio of the row with the best early one", digest="ea6909ba13801d55", step="0.01"
     ),
@@ -337,7 +335,7 @@ QUESTIONS: dict[str, Question] = {
     "market.wide": Question("the mean of what is true or false in each second", truth=_wide, step="0.001"),
     "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.02"),
     "selection.tries": Question(
-        "`luck.expected_max_sharpe` is a daily ratio; a yearly one is √365 times it", digest="e3a0cb801af36a36"
+        "`luck.expected_max_sharpe` is a daily ratio. A yearly ratio is √365 times it", digest="e3a0cb801af36a36"
     ),
     "selection.deflated": Question(
         "`luck.deflated_sharpe` wants daily ratios: divide by √365, and the variance by 365",
@@ -345,31 +343,31 @@ QUESTIONS: dict[str, Question] = {
         step="0.001",
     ),
     "market-making.behind": Question(
-        'the rows of `queues["exact"]` with `ahead` of 0.2 or more; the mean of what is true or false',
+        'the rows of `queues["exact"]` with `ahead` of 0.2 or more. Take the mean of what is true or false',
         truth=_behind,
         step="0.001",
     ),
     "market-making.mine": Question(
-        "more levels are in place earlier; a lower `thin` keeps more fills", judge=_better_quote
+        "more levels are in place earlier. A lower `thin` keeps more fills", judge=_better_quote
     ),
     "live-page.effect": Question("`ticket.preview()` has it, for a MARKET order of the side SELL", truth=_effect),
     "live-page.amended": Question("`page.blotter.amend(order_id, price=…)`, then `confirm`", judge=_amended),
     "class.rise": Question(
-        "equity after the minute, divided by 10,000, less 1; a short loses by a rise",
+        "equity after the minute, divided by 10,000, less 1. A short loses by a rise",
         digest="ddd2f262f936e559",
         step="0.001",
     ),
-    "class.flat": Question("`work.value` has the variable; `assert …, text` fails with a text", judge=_flat),
-    "following.left": Question("`close_position` here; `owner.positions` has what is there", judge=_left_there),
+    "class.flat": Question("`work.value` has the variable. `assert …, text` fails with a text", judge=_flat),
+    "following.left": Question("`close_position` here. `owner.positions` has the position there", judge=_left_there),
     "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
     "paper.worst": Question("`abs().max()` of the column, of the rows of BTCUSDC", truth=_worst, step="0.001"),
     "imbalance.right": Question(
-        "leave out the seconds with a move of 0; compare the signs", truth=_right, step="0.001"
+        "leave out the seconds with a move of 0. Compare the signs", truth=_right, step="0.001"
     ),
     "imbalance.gain": Question(
         'the mean of `looks["move"]` where the imbalance is above 0.6', truth=_gain, step="0.001"
     ),
     "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
-    "learners.needed": Question("both trades pay the fee; 1 % is 100 bp", digest="bd598406b7ecd89f"),
-    "learners.factor": Question("`table` has both columns; take the row of the best", truth=_fee_factor, step="0.01"),
+    "learners.needed": Question("both trades pay the fee. 1 % is 100 bp", digest="bd598406b7ecd89f"),
+    "learners.factor": Question("`table` has both columns. Take the row of the best", truth=_fee_factor, step="0.01"),
 }

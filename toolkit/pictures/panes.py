@@ -30,7 +30,7 @@ class Theme:
     lines: tuple[str, ...] = ("#0072B2", "#E69F00", "#CC79A7", "#009E73", "#D55E00", "#56B4E9")
 
     def with_colours(self, **colours: Any) -> Theme:
-        """Return the theme with other colours, e.g. `LIGHT.with_colours(up="navy", down="orange")`."""
+        """Return the theme with other `**colours`, by the names of its fields."""
         return replace(self, **colours)
 
     def swapped(self) -> Theme:
@@ -38,7 +38,7 @@ class Theme:
         return replace(self, up=self.down, down=self.up)
 
     def colour(self, role: str | int) -> str:
-        """Return the colour of a role, the name of a colour of the theme, or of a series by its number."""
+        """Return the colour of a `role`: the name of a colour of the theme, or the number of a series."""
         found: str = self.lines[role % len(self.lines)] if isinstance(role, int) else getattr(self, role)
         return found
 

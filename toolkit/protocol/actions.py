@@ -178,7 +178,7 @@ _declare(
 _declare(
     "cancelAll: Agent; vaultAddress — Cancel all open orders of a product, or all its waiting triggers.",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("conditionalOrder", Bool(), 2, proto="is_conditional_order", note="true: waiting triggers; default false"),
+    Field("conditionalOrder", Bool(), 2, proto="is_conditional_order", note="true for waiting triggers, default false"),
 )
 _declare(
     "setLeverage: Agent; vaultAddress — Set the leverage of a product.",
@@ -197,19 +197,19 @@ _declare(
 )
 _declare(
     "approveAgent: Master; expiryAfter — "
-    "Authorise an agent wallet; with the zero address and validitySeconds 0 revoke the one of that name.",
+    "Authorise an agent wallet. The zero address with validitySeconds 0 revokes the agent of that name.",
     Field("agentAddress", Address(), required=True),
     Field("agentName", Text(maximum=128), required=True),
-    Field("validitySeconds", Int(0, MAX_VALIDITY_SECONDS), required=True, note="0 means 7 days; at most 365 days"),
+    Field("validitySeconds", Int(0, MAX_VALIDITY_SECONDS), required=True, note="0 means 7 days, at most 365 days"),
     _DEX_CHAIN,
-    Field("referralCode", Text(maximum=128), note="not signed; counts on the first approval only"),
+    Field("referralCode", Text(maximum=128), note="not signed, counts on the first approval only"),
     signed="ApproveAgent: dexChain agentAddress agentName validitySeconds nonce expiryAfter",
 )
 _declare(
     "withdraw: Master; expiryAfter — Withdraw funds to an address.",
     Field("destination", Address(), required=True),
     Field("amount", AMOUNT, required=True, note="USDC"),
-    Field("withdrawSequence", Int(0), note="usually the nonce in whole seconds; older requests have none"),
+    Field("withdrawSequence", Int(0), note="usually the nonce in whole seconds, missing in older requests"),
     signed="Withdraw: dexChain destination amount withdrawSequence? nonce expiryAfter",
 )
 _declare(
@@ -269,7 +269,7 @@ _declare(
     Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
 )
 _declare(
-    "vaultCreate: Agent; vaultAddress — Create a vault; the answer's data carries its address.",
+    "vaultCreate: Agent; vaultAddress — Create a vault. The answer's data has its address.",
     Field("name", Text(1, 128), 1, required=True),
     Field("description", Text(maximum=2000), 2, required=True),
     Field("amount", AMOUNT, 3, required=True, note="first deposit, USDC"),
@@ -310,16 +310,16 @@ def declaration(payload: Any, prefix: str = "") -> Action:
     kind = payload.get("type")
     if type(kind) is not str:
         reason = "is missing" if "type" not in payload else f"must be text, got {shown(kind)}"
-        said = f"{at}: {reason}; use one of {', '.join(known)}"
+        said = f"{at}: {reason}. Use one of {', '.join(known)}"
         raise MalformedRequest(said, field=at, rule="required", value=kind, nearest=known)
     if kind not in ACTIONS:
-        advice = _ADVICE.get(kind, f"use one of {', '.join(known)}")
-        said = f"{at}: {shown(kind)} is not a supported action; {advice}"
+        advice = _ADVICE.get(kind, f"Use one of {', '.join(known)}")
+        said = f"{at}: {shown(kind)} is not a supported action. {advice}"
         raise UnknownAction(said, field=at, rule="supported action", value=kind, nearest=known)
     return ACTIONS[kind]
 
 
-_ADVICE = {"revokeAgent": "revoke with approveAgent, the zero address and validitySeconds 0"}
+_ADVICE = {"revokeAgent": "Revoke with approveAgent, the zero address and validitySeconds 0"}
 
 
 def parse(payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..environments import EXCHANGE_PATH, FEED_PATH
+from ..errors import capital
 from .actions import ACTIONS, Action
 from .enums import ENUMS
 from .fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
@@ -74,7 +75,7 @@ def of_object(declared: Object) -> Schema:
 def _with_note(field: Field) -> Schema:
     schema = of_rule(field.rule)
     if field.note:
-        schema["description"] = f"{schema.get('description', '')}; {field.note}".removeprefix("; ")
+        schema["description"] = ". ".join(map(capital, filter(None, (schema.get("description"), field.note))))
     return schema
 
 
@@ -124,7 +125,7 @@ _SIGNATURE = _object(
     {"r": _HEX, "s": _HEX, "v": {"type": "integer", "enum": [27, 28]}}, ("r", "s", "v"), additionalProperties=False
 )
 _TIME: Schema = {"type": "integer", "minimum": 0}
-_CODE: Schema = {"type": "integer", "description": "0 for success; 40003 and above say why a request was refused"}
+_CODE: Schema = {"type": "integer", "description": "0 for success, 40003 and above say why a request was refused"}
 _ANSWER = _object({"code": _CODE, "message": {"type": "string"}, "data": {}}, ("code", "message", "data"))
 
 
@@ -177,7 +178,7 @@ def _request(action: Action) -> Schema:
     }
     required = ["action", "signature", "nonce"]
     if action.expiry:
-        properties["expiryAfter"] = {**_TIME, "description": "Unix ms; refused after it"}
+        properties["expiryAfter"] = {**_TIME, "description": "Unix ms, after which the request is refused"}
     if action.vault or action.vault_required:
         properties["vaultAddress"] = {"type": "string", "pattern": ADDRESS}
         required += ["vaultAddress"] if action.vault_required else []
@@ -243,7 +244,7 @@ def _query(endpoint: Endpoint, extended: bool) -> Schema:
 def _responses(data: Schema) -> Schema:
     shared = _reference("Answer")
     done = {**_ANSWER, "properties": {**_ANSWER["properties"], "data": data}} if data else shared
-    said = "The answer; another `code` than 0 says why the request was refused, and `data` is null then"
+    said = "The answer. Another `code` than 0 says why the request was refused. `data` is null then"
     return {
         "200": {"description": said, **_json(done)},
         "400": {"description": "A malformed request (code 40003)", **_json(shared)},
@@ -292,7 +293,7 @@ def asyncapi(version: str) -> dict[str, Any]:
         "channels": {
             "feed": {
                 "address": FEED_PATH,
-                "description": "One connection; a client sends something, such as a ping, at least once a minute",
+                "description": "One connection. A client sends something, such as a ping, at least once per minute",
                 "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
             }
         },

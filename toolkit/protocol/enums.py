@@ -148,7 +148,7 @@ class Names:
         if upper in self.names:
             return upper
         known = ", ".join(f"{name} ({self.number_of[name]})" if name in self.number_of else name for name in self.names)
-        said = f"{field} {value!r} is not {self._article} {self.label}; use one of {known}{meant(value, self.names)}"
+        said = f"{field} {value!r} is not {self._article} {self.label}. Use one of {known}{meant(value, self.names)}"
         raise MalformedRequest(said, field=field, rule="enum", value=value, nearest=self.names)
 
 

@@ -126,7 +126,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if key in found:
             name = key_text(key)
-            raise MalformedRequest(f"{name}: stands twice in one object", field=name, rule="unique keys")
+            raise MalformedRequest(f"{name}: occurs twice in one object", field=name, rule="unique keys")
         found[key] = value
     return found
 
@@ -143,19 +143,19 @@ def _known_fields(document: Any, known: frozenset[str]) -> None:
     for key in document:
         if key not in known:
             names = tuple(name for name in _FIELDS if name in known)
-            said = f"is not a field of the request; known are {', '.join(names)}"
+            said = f"is not a field of the request. The fields are {', '.join(names)}"
             _refuse(key_text(key), said, rule="known field", nearest=names)
 
 
 def _content(document: Mapping[str, Any]) -> Unsigned:
     if "action" not in document:
-        _refuse("action", "is missing; it must be an object with a type", rule="required")
+        _refuse("action", "is missing. It must be an object with a type", rule="required")
     payload = document["action"]
     declared = declaration(payload, "action")
     action = declared.check(payload, "action")
     nonce = document.get("nonce")
     if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
-        said = "is missing; it" if "nonce" not in document else ""
+        said = "is missing. It" if "nonce" not in document else ""
         wanted = f"{said} must be Unix milliseconds, a 64-bit whole number of 0 or more".strip()
         _refuse("nonce", wanted if said else f"{wanted}, got {shown(nonce)}", nonce, "64-bit whole number")
     return Unsigned(declared, action, nonce, _expiry(document, declared), _vault(document, declared))
@@ -166,7 +166,7 @@ def _expiry(document: Mapping[str, Any], declared: Action) -> int | None:
     if expiry is None:
         return None
     if not declared.expiry:
-        _refuse("expiryAfter", f"is not carried by {declared.type}; leave it out", expiry, "carried by the action")
+        _refuse("expiryAfter", f"is not carried by {declared.type}. Leave it out", expiry, "carried by the action")
     if type(expiry) is not int or not 0 <= expiry <= INT64_MAX:
         wanted = "must be Unix milliseconds, a 64-bit whole number of 0 or more, or null"
         _refuse("expiryAfter", f"{wanted}, got {shown(expiry)}", expiry, "64-bit whole number or null")
@@ -177,10 +177,10 @@ def _vault(document: Mapping[str, Any], declared: Action) -> str | None:
     vault = document.get("vaultAddress")
     if vault is None:
         if declared.vault_required:
-            _refuse("vaultAddress", f"is missing; {declared.type} acts on the vault named there", rule="required")
+            _refuse("vaultAddress", f"is missing: {declared.type} acts on the vault named there", rule="required")
         return None
     if not declared.vault:
-        _refuse("vaultAddress", f"is not carried by {declared.type}; leave it out", vault, "carried by the action")
+        _refuse("vaultAddress", f"is not carried by {declared.type}. Leave it out", vault, "carried by the action")
     if not is_address(vault):
         _refuse("vaultAddress", f"must be an address: 0x and 40 hex digits, got {shown(vault)}", vault, "an address")
     return str(vault)
@@ -189,13 +189,13 @@ def _vault(document: Mapping[str, Any], declared: Action) -> str | None:
 def _signature(document: Mapping[str, Any]) -> Signature:
     given = document.get("signature")
     if type(given) is not dict and not isinstance(given, Mapping):
-        said = "is missing; it" if "signature" not in document else ""
+        said = "is missing. It" if "signature" not in document else ""
         wanted = f"{said} must be an object with r, s and v".strip()
         _refuse("signature", wanted if said else f"{wanted}, got {shown(given)}", None, "an object")
     if given.keys() != _SIGNATURE_FIELDS:
         for key in given:
             if key not in _SIGNATURE_FIELDS:
-                said = "is not a field of a signature; known are r, s, v"
+                said = "is not a field of a signature. The fields are r, s, v"
                 _refuse(f"signature.{key_text(key)}", said, rule="known field", nearest=("r", "s", "v"))
     return Signature(_word(given, "r") + _word(given, "s"), _recovery_value(given))
 
@@ -204,16 +204,16 @@ def _word(given: Mapping[str, Any], name: str) -> bytes:
     text = given.get(name)
     raw = word_bytes(text) if type(text) is str else None
     if raw is None:
-        said = f"got {shown(text)}" if name in given else "it is missing"
-        _refuse(f"signature.{name}", f"must be 32 bytes as 0x and 64 hex digits; {said}", text, "32-byte hex")
+        said = f"got {shown(text)}" if name in given else "and it is missing"
+        _refuse(f"signature.{name}", f"must be 32 bytes as 0x and 64 hex digits, {said}", text, "32-byte hex")
     return raw
 
 
 def _recovery_value(given: Mapping[str, Any]) -> int:
     value = given.get("v")
     if type(value) is not int or value not in (27, 28):
-        said = f"got {shown(value)}" if "v" in given else "it is missing"
-        _refuse("signature.v", f"must be 27 or 28; {said}", value, "27 or 28", ("27", "28"))
+        said = f"got {shown(value)}" if "v" in given else "and it is missing"
+        _refuse("signature.v", f"must be 27 or 28, {said}", value, "27 or 28", ("27", "28"))
     return value
 
 

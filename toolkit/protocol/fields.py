@@ -97,7 +97,7 @@ class Rule:
 
     def refuse(self, value: Any, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
         """Raise Broken with what this rule accepts, and values close to `value` that would pass."""
-        hint = f"; {' or '.join(nearest)} would pass" if nearest else ""
+        hint = f". {' or '.join(nearest)} would pass" if nearest else ""
         raise Broken(rule or self.accepts, f"must be {self.accepts}, got {shown(value)}{hint}", value, nearest)
 
 
@@ -205,7 +205,7 @@ class EnumName(Rule):
                 return value
             if value in self.refused:
                 why = self.refused[value]
-                raise Broken(why, f"{value} {why}; use {self.accepts}", value, tuple(self.numbers))
+                raise Broken(why, f"{value} {why}. Use {self.accepts}", value, tuple(self.numbers))
             if value.upper() in self.numbers:
                 self.refuse(value, nearest=(value.upper(),))
         raise Broken(self.accepts, f"must be {self.accepts}, got {shown(value)}", value, tuple(self.numbers))
@@ -327,17 +327,17 @@ class Object(Rule):
     def _unknown(self, key: Any) -> NoReturn:
         names = tuple(entry.name for entry in self.fields)
         advice = self.advice.get(key, "") if isinstance(key, str) else ""
-        reason = advice or f"is not a field here; known are {', '.join(names) or 'none'}"
+        reason = advice or f"is not a field here. The fields are {', '.join(names) or 'none'}"
         raise Broken("known field", reason, key if isinstance(key, str) else None, names)
 
     def _missing(self, name: str) -> NoReturn:
         entry = next(entry for entry in self.fields if entry.name == name)
-        raise Broken("required", f"is missing; it must be {entry.rule.accepts}", None, (), (name,))
+        raise Broken("required", f"is missing. It must be {entry.rule.accepts}", None, (), (name,))
 
     def _same_value(self, name: str, first: Any, second: Any) -> None:
         if first != second:
             alias = next(entry.alias for entry in self.fields if entry.name == name)
-            differ = f"{name} and its alias {alias} differ ({shown(first)} and {shown(second)}); give one of them"
+            differ = f"{name} and its alias {alias} differ ({shown(first)} and {shown(second)}). Give one of them"
             raise Broken("one value", differ, second)
 
 

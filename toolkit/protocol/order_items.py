@@ -18,7 +18,7 @@ CLIENT_ID = Int()
 
 _DISPLAY_ONLY = "is display-only and must not be sent"
 _STOPS = (
-    "is for builder orders; here a TP/SL is LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
+    "is for builder orders. Here a TP/SL is LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
 )
 _NEVER_SENT = dict.fromkeys(("NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "ADL", "LIQUIDATION"), _DISPLAY_ONLY)
 _STOP_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
@@ -49,7 +49,7 @@ def price_fits_type(item: dict[str, Any]) -> None:
 def names_an_order(item: dict[str, Any]) -> None:
     """Refuse an item with neither id. On the wire 0 means that there is none."""
     if not (item.get("ordId") or item.get("clOrdId")):
-        raise Broken("clOrdId or ordId", "clOrdId or ordId is missing; give one of them", None, (), ("ordId",))
+        raise Broken("clOrdId or ordId", "clOrdId or ordId is missing. Give one of them", None, (), ("ordId",))
 
 
 def is_bracket(action: dict[str, Any]) -> None:
@@ -68,7 +68,7 @@ def is_bracket(action: dict[str, Any]) -> None:
             reason = f"must be {' or '.join(wanted)} in the orders after the first, got {given}"
             raise Broken("the others are TP or SL", reason, kind, wanted, path)
         if closing and kind in seen:
-            raise Broken("one TP and one SL", f"{kind} stands twice; a bracket has one of each", kind, (), path)
+            raise Broken("one TP and one SL", f"{kind} occurs twice. A bracket has one of each", kind, (), path)
         seen.add(kind or "")
 
 
@@ -76,8 +76,8 @@ def order_fields(reduce_name: str, types: EnumName, alias: str = "") -> tuple[Fi
     """Return the fields of an order item. Actions differ in the name of the reduce-only field and the types."""
     return (
         Field("symbolCode", SYMBOL_CODE, 2, required=True, note="numeric product code"),
-        Field("ordPx", DecimalText(), 3, required=True, note='limit price; "0" for a market order'),
-        Field("ordQty", DecimalText(), 4, required=True, note='quantity; "0" in a TP/SL means the whole position'),
+        Field("ordPx", DecimalText(), 3, required=True, note='limit price ("0" for a market order)'),
+        Field("ordQty", DecimalText(), 4, required=True, note='quantity ("0" in a TP/SL means the whole position)'),
         Field("ordType", types, 6, required=True),
         Field("ordSide", sendable(OrderSide), 7, required=True),
         Field("timeInForce", sendable(TimeInForce), 8, required=True),
@@ -91,7 +91,7 @@ def order_fields(reduce_name: str, types: EnumName, alias: str = "") -> tuple[Fi
 
 
 NAMED_OPTION = {"reduceOnly": "is named reduceOnlyOption in placeOrder"}
-NAMED_REDUCE = {"reduceOnlyOption": "is named reduceOnly in this action; reduceOnlyOption is for placeOrder"}
+NAMED_REDUCE = {"reduceOnlyOption": "is named reduceOnly in this action. reduceOnlyOption is for placeOrder"}
 
 PLACE_ITEM = Object(order_fields("reduceOnlyOption", ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_OPTION)
 BRACKET_ITEM = Object(order_fields("reduceOnly", ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_REDUCE)

@@ -33,7 +33,7 @@ _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 
 
 class PrivateKey:
-    """A secp256k1 key that signs digests and never shows its secret.
+    """A secp256k1 key that signs digests and never shows its `secret` of 32 bytes.
 
     Its repr shows the address. It can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
     encrypt it into a key file.
@@ -70,7 +70,7 @@ class PrivateKey:
             del name
             raise WalletError("give the name of an environment variable, not a key")
         if not os.environ.get(name):
-            raise WalletError(f"the environment variable {name} is not set; put the private key there (64 hex digits)")
+            raise WalletError(f"the environment variable {name} is not set. Put the private key there (64 hex digits)")
         try:
             return cls.from_hex(os.environ[name])
         except WalletError as error:
@@ -84,7 +84,7 @@ class PrivateKey:
         return self.__address
 
     def sign(self, digest: bytes) -> Signature:
-        """Return the signature of a 32-byte digest: deterministic (RFC 6979), low s. Raises ValueError."""
+        """Return the signature of a 32-byte `digest`: deterministic (RFC 6979), low s. Raises ValueError."""
         compact, recovery_id = curve.sign(self.__secret, digest)
         return Signature(compact, 27 + recovery_id)
 
@@ -108,7 +108,7 @@ class PrivateKey:
         return self
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a private key is not pickled; pass the name of an environment variable or a key file instead")
+        raise TypeError("a private key is not pickled. Pass the name of an environment variable or a key file instead")
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("a private key has no state to save")
@@ -191,7 +191,7 @@ def _connection_id(content: Unsigned | Request, proto: bytes) -> bytes:
 
 
 def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
-    """Return the 32 bytes that are signed for a checked request."""
+    """Return the 32 bytes that are signed for the checked request `content` on a `chain`."""
     hashes = _chain_hashes(chain)
     typed = content.declaration.typed
     if typed is None:
@@ -212,15 +212,19 @@ def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, v
 def digest(
     chain: Chain, payload: Mapping[str, Any], nonce: int, expiry_after: int | None = None, vault: str | None = None
 ) -> bytes:
-    """Return the 32 bytes that are signed. Times are Unix milliseconds. Raises MalformedRequest."""
+    """Return the 32 bytes that are signed for the action `payload` on a `chain`. Raises MalformedRequest.
+
+    `nonce` and `expiry_after` (default: none) are Unix milliseconds, `vault` is an address (default: none).
+    """
     return content_digest(_checked(payload, nonce, expiry_after, vault), chain)
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Every step from action to digest. `proto` and `connection_id` are None for actions that masters sign.
+    """Every step from action to `digest`: `domain_separator` and `struct_hash` are the two parts of it.
 
-    `typed_data` is a complete EIP-712 document (types, primaryType, domain, message), the input of wallets.
+    `proto` and `connection_id` are None for actions that masters sign. `typed_data` is a complete EIP-712 document
+    (types, primaryType, domain, message), the input of wallets.
     """
 
     proto: bytes | None
@@ -240,7 +244,7 @@ def explain(
 ) -> Explained:
     """Return the steps of `digest`, computed without its shortcuts. eth-account computes those of master actions.
 
-    Raises MalformedRequest.
+    `payload`, `chain`, `nonce`, `expiry_after` and `vault_address` are as in `digest`. Raises MalformedRequest.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
     typed = content.declaration.typed
@@ -282,7 +286,10 @@ def sign(
 ) -> dict[str, Any]:
     """Return the signed envelope of an action, the input of `envelope.dump`. The action is a copy, as written.
 
-    Times are Unix milliseconds. Raises MalformedRequest for a broken rule. It also does so for what a master signs only
+    payload, chain, nonce, expiry_after, vault_address: as in `digest`.
+    key: the agent's or the master's, by the action.
+
+    Raises MalformedRequest for a broken rule. It also does so for what a master signs only
     by mistake: the dexChain of another chain, a faucet claim on Mainnet, an address that breaks its EIP-55 checksum.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
@@ -323,37 +330,37 @@ def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) 
     for name in ("destination", "agentAddress", "builderAddress"):
         address = action.get(name)
         if address is not None and has_wrong_checksum(address):
-            said = "has letters that break the EIP-55 checksum; compare it with its source, or write it in lower case"
+            said = "has letters that break the EIP-55 checksum. Compare it with its source, or write it in lower case"
             refuse(name, f"{shown(address)} {said}", "EIP-55", address, (address.lower(),))
 
 
 def recover_bytes(digest: bytes, signature: Signature) -> bytes:
-    """Return the 20 bytes of the address that signed `digest`.
+    """Return the 20 bytes of the address whose `signature` of `digest` this is.
 
     Raises BadSignature for a signature of no key (r or s out of range) or a malleable one (high s).
     """
     compact = signature.compact
     # For every signature with low s there is one with high s. Accepting both would give a request two identities.
     if compact[32:] > _HALF_ORDER_BYTES:
-        said = "signature.s is in the upper half of the curve's order (malleable); sign with low s"
+        said = "signature.s is in the upper half of the curve's order (malleable). Sign with low s"
         raise BadSignature(said, field="signature.s", rule="low s")
     try:
         public = curve.recover(digest, compact, signature.v - 27)
     except ValueError:
-        said = "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve"
+        said = "signature: r, s and v belong to no key. r and s must be from 1 to the order of the curve"
         raise BadSignature(said, field="signature", rule="recoverable") from None
     return keccak(public)[12:]
 
 
 class Verified(NamedTuple):
-    """The signer's address in lower case, and the digest that was signed."""
+    """The address of the `signer` in lower case, and the `digest` that was signed."""
 
     signer: str
     digest: bytes
 
 
 def verify(request: Request, chain: Chain) -> Verified:
-    """Return the signer of a parsed request, in lower case, and its digest. Raises BadSignature."""
+    """Return the signer of the parsed `request` on a `chain`, in lower case, and its digest. Raises BadSignature."""
     signed = content_digest(request, chain)
     return Verified("0x" + recover_bytes(signed, request.signature).hex(), signed)
 
@@ -362,7 +369,7 @@ Envelope: TypeAlias = Mapping[str, Any]
 
 
 def recover(request: Request | Envelope, chain: Chain) -> str:
-    """Return the checksummed address that signed a request, parsed or as a dict.
+    """Return the checksummed address that signed the `request`, parsed or as a dict, for a `chain`.
 
     Any change of action, nonce, expiry, vault, chain or signature gives another address. Raises MalformedRequest for
     a dict that is not a request, and BadSignature for a signature of no key.

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 class Fill(msgspec.Struct, frozen=True):
-    """One fill of the strategy. Amounts are in USDC. A fee > 0 was paid.
+    """One fill of the strategy in `symbol`, at `time` (Unix ms), of an order with `order_id` and `cl_ord_id`.
 
-    `role` is MAKER or TAKER, `type` an OrderType, "" where a venue does not say it.
+    `side` is BUY or SELL, `quantity` is in base units, `price`, `value`, `fee` and `realized_pnl` are in USDC. A `fee`
+    above 0 was paid. `role` is MAKER or TAKER, `type` an OrderType, "" where a venue does not say it.
     """
 
     symbol: str
@@ -31,7 +32,10 @@ class Fill(msgspec.Struct, frozen=True):
 
 
 class FundingFee(msgspec.Struct, frozen=True):
-    """One funding settlement of a position. Payment > 0 was received (USDC). `price` is the mark that valued it."""
+    """One funding settlement of a `position` (base units, below 0 short) in `symbol`, at `time` (Unix ms).
+
+    A `payment` above 0 was received (USDC). `rate` is a ratio, and `price` the mark that valued the position.
+    """
 
     symbol: str
     time: int

@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InputError
 from ..products import Amount, Product, decimal_text
+from ..worked_examples import add_examples
 from .account_data import FundingRates, OrderHandle
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
@@ -75,7 +76,7 @@ class TrailingStop:
         if (float(price) - self.stop) * self._sign <= 0:
             return
         if bar is not None and size and (ctx.price(self.symbol) - float(price)) * self._sign <= 0:
-            # The close is beyond the stop that the extreme has moved: the venue would refuse it as met already.
+            # The close is beyond the stop that the extreme has moved: the venue would refuse it as already reached.
             self.cancel()
             ctx.close_position(self.symbol)
             return
@@ -209,7 +210,7 @@ class Context(ABC):
         is underway, too. Raises InputError unless 0 < ratio < 1.
         """
         if not 0 < ratio < 1:
-            raise InputError(f"ratio is {ratio}; it must be between 0 and 1", field="ratio", value=ratio)
+            raise InputError(f"ratio is {ratio}, but must be between 0 and 1", field="ratio", value=ratio)
         stop = TrailingStop(self, symbol, ratio)
         stop.update()
         self._trailing.append(stop)
@@ -264,7 +265,7 @@ class Context(ABC):
 
         text = f"{abs(size):.8f}".rstrip("0")
         placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"))
-        reason = f"a target of {text} {symbol} is less than half a step of {step:g}; the smallest is {step:g}"
+        reason = f"a target of {text} {symbol} is less than half a step of {step:g}. The smallest is {step:g}"
         return self._reject(placed, reason)
 
     @abstractmethod
@@ -431,12 +432,15 @@ class Context(ABC):
         self.stopped = reason
 
 
+add_examples(Context, "Context")
+
+
 def whole_steps(quantity: Amount, step: float) -> int:
     """Return a target in steps, rounded to the nearest. Raises InputError unless it is a finite number."""
     try:
         return round(float(quantity) / step)
     except (ValueError, TypeError, OverflowError):
-        text = f"a target of {quantity!r} is not a quantity; give a finite number, such as '0.1' or '-0.1'"
+        text = f"a target of {quantity!r} is not a quantity. Give a finite number, such as '0.1' or '-0.1'"
         raise InputError(text, field="quantity", value=str(quantity)) from None
 
 

@@ -34,7 +34,7 @@ class SMA:
         self._oldest = 0
 
     def update(self, x: float) -> float:
-        """Take the next value and return the average."""
+        """Take the next value `x` and return the average."""
         if x != x:
             return self.value
         values, oldest = self._values, self._oldest
@@ -49,7 +49,7 @@ class SMA:
 
 
 class EMA:
-    """Exponential moving average: e ← e + α·(x − e), α = 2 / (window + 1), starting at the first value."""
+    """Exponential moving average: e ← e + α·(x − e), α = 2 / (`window` + 1), starting at the first value."""
 
     __slots__ = ("_alpha", "_count", "_mean", "value", "window")
 
@@ -61,7 +61,7 @@ class EMA:
         self._count = 0
 
     def update(self, x: float) -> float:
-        """Take the next value and return the average."""
+        """Take the next value `x` and return the average."""
         if x != x:
             return self.value
         self._count += 1
@@ -81,7 +81,7 @@ class StdDev:
         self._values: deque[float] = deque(maxlen=window)
 
     def update(self, x: float) -> float:
-        """Take the next value and return the deviation, by two exact passes over the window."""
+        """Take the next value `x` and return the deviation, by two exact passes over the window."""
         if x != x:
             return self.value
         values = self._values
@@ -105,7 +105,7 @@ class Highest:
         self._best: deque[tuple[int, float]] = deque()
 
     def update(self, x: float) -> float:
-        """Take the next value and return the largest."""
+        """Take the next value `x` and return the largest."""
         if x != x:
             return self.value
         best, sign = self._best, self._sign
@@ -142,7 +142,7 @@ class ATR:
         self._count = 0
 
     def update(self, high: float, low: float, close: float) -> float:
-        """Take the next bar and return the range."""
+        """Take the next bar, as `high`, `low` and `close`, and return the range."""
         previous = close if math.isnan(self._close) else self._close
         true_range = max(high, previous) - min(low, previous)
         self._close = close
@@ -153,7 +153,7 @@ class ATR:
 
 
 class RSI:
-    """Relative strength index (Wilder): 100 − 100 / (1 + mean gain / mean loss), 100 without losses."""
+    """Relative strength index of a `window` (Wilder): 100 − 100 / (1 + mean gain / mean loss), 100 without losses."""
 
     __slots__ = ("_count", "_down", "_previous", "_up", "value", "window")
 
@@ -166,7 +166,7 @@ class RSI:
         self._count = 0
 
     def update(self, x: float) -> float:
-        """Take the next value and return the index."""
+        """Take the next value `x` and return the index."""
         if x != x:
             return self.value
         if not math.isnan(self._previous):
@@ -194,7 +194,7 @@ class Cross:
         self._side = 0
 
     def update(self, a: float, b: float) -> int:
-        """Take the next pair and return the crossing. NaN pairs are skipped."""
+        """Take the next pair `a` and `b`, and return the crossing. NaN pairs are skipped."""
         side = 1 if a > b else -1 if a < b else 0
         crossed = 0
         if side and side != self._side:

@@ -19,7 +19,10 @@ NAN = float("nan")
 
 
 class Bar(msgspec.Struct, frozen=True, gc=False):
-    """One complete bar. Times in Unix ms: it covers [time, closed), prices in USDC, volume in base units."""
+    """One complete bar of `symbol`. Prices are in USDC: `open`, `high`, `low` and `close`.
+
+    It covers the times from `time` on and before `closed` (Unix ms). `volume` is in base units.
+    """
 
     symbol: str
     time: int
@@ -32,7 +35,10 @@ class Bar(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trade(msgspec.Struct, frozen=True, gc=False):
-    """One public trade: `side` is the taker's, BUY or SELL, time in Unix ms."""
+    """One public trade of `symbol` at `time` (Unix ms): `quantity` base units at `price` USDC.
+
+    `side` is the taker's, BUY or SELL.
+    """
 
     symbol: str
     time: int
@@ -42,7 +48,10 @@ class Trade(msgspec.Struct, frozen=True, gc=False):
 
 
 class BookSnapshot(msgspec.Struct, frozen=True):
-    """The top of a book at `time` (Unix ms): (price in USDC, quantity in base units), best level first."""
+    """The top of the book of `symbol` at `time` (Unix ms): `bids` and `asks`, best level first.
+
+    A level is (price in USDC, quantity in base units).
+    """
 
     symbol: str
     time: int
@@ -56,7 +65,7 @@ class BookSnapshot(msgspec.Struct, frozen=True):
 
 
 class BarHistory:
-    """The bars of one symbol up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
+    """The `bars` of one `symbol` up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
 
     The arrays and the buffers behind them hold past bars only, so no view can reach a later bar. Slicing the history
     itself is not supported. Write `history.close[-5:]`.
@@ -193,12 +202,12 @@ def span_ms(span: Span, name: str = "interval") -> int:
     """Return a span in ms. Raises InputError unless it is at least 1 ms."""
     found = milliseconds(span, name)
     if not found:
-        raise InputError(f"{name} is {span!r}; it must be 1 ms or more", field=name, rule="positive", value=str(span))
+        raise InputError(f"{name} is {span!r}, but must be 1 ms or more", field=name, rule="positive", value=str(span))
     return found
 
 
 class Indicator:
-    """The values of an indicator up to now: `x.value` or `x[-1]` is the last one, NaN before the first bar."""
+    """The values of an indicator of `symbol` up to now: `x.value` or `x[-1]` is the last, NaN before the first bar."""
 
     __slots__ = ("_values", "push", "symbol")
 
@@ -270,8 +279,8 @@ class Precomputed:
         name = getattr(self.function, "__name__", "the function")
         if rows.shape != (len(self.indicators), len(history)):
             text = (
-                f"{name} returned {' × '.join(map(str, rows.shape))} values; {len(history)} bars and "
-                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}; see outputs="
+                f"{name} returned {' × '.join(map(str, rows.shape))} values, but {len(history)} bars and "
+                f"{len(self.indicators)} outputs need {len(self.indicators)} × {len(history)}. See outputs="
             )
             raise InputError(text, field="function", value=str(rows.shape))
         lists: list[list[float]] = rows.tolist()
@@ -297,7 +306,7 @@ class Precomputed:
                 name = getattr(self.function, "__name__", "the function")
                 text = (
                     f"{name} looks ahead: over the first {len(first)} bars it gives other values than over all "
-                    f"{len(values)}; a strategy could not have known them"
+                    f"{len(values)}. A strategy could not have known them"
                 )
                 raise InputError(text, field="function", rule="no look-ahead")
         return [(indicator.push, iter(values)) for indicator, values in zip(self.indicators, ahead, strict=True)]

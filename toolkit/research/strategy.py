@@ -26,6 +26,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..suggestions import MOVED, no_attribute
+from ..worked_examples import add_examples
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Indicator, Precomputed, Trade
@@ -65,7 +66,7 @@ class Strategy:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
-                text = f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}"
+                text = f"{type(self).__name__} has no parameter {name!r}, only {', '.join(sorted(known)) or 'none'}"
                 raise InputError(text, field=name, rule="known", value=value, nearest=tuple(sorted(known)))
             setattr(self, name, value)
 
@@ -123,16 +124,16 @@ class Strategy:
         """Called before the first bar."""
 
     def on_bar(self, ctx: Context, bar: Bar) -> None:
-        """A bar is complete. With several symbols: once for each, when all bars of that closing time are known."""
+        """A `bar` is complete. With several symbols: once for each, when all bars of that closing time are known."""
 
     def on_bars(self, ctx: Context, bars: Mapping[str, Bar]) -> None:
-        """All symbols have a bar: called after the on_bar calls of a closing time, with the latest bar of each."""
+        """Called after the on_bar calls of a closing time: `bars` has the latest bar of each symbol."""
 
     def on_trade(self, ctx: Context, trade: Trade) -> None:
-        """A public trade (recordings, paper and live)."""
+        """A public `trade` (recordings, paper and live)."""
 
     def on_book(self, ctx: Context, book: BookSnapshot) -> None:
-        """The top of a book changed (recordings, paper and live, in bar replays the modelled quotes at each close)."""
+        """The top of a `book` changed (recordings, paper and live). A bar replay models it at each close."""
 
     def on_timer(self, ctx: Context) -> None:
         """`timer_ms` have passed (not in backtests on bars). A second parameter receives the time, Unix ms.
@@ -141,30 +142,31 @@ class Strategy:
         """
 
     def on_fill(self, ctx: Context, fill: Fill) -> None:
-        """An order of this account was filled, fully or partially."""
+        """An order of this account was filled, fully or partially: `fill` is the part."""
 
     def on_reject(self, ctx: Context, placed: OrderHandle) -> None:
         """An order was rejected. `placed.reason` says why."""
 
     def on_funding(self, ctx: Context, payment: FundingFee) -> None:
-        """Funding was settled on a position."""
+        """Funding was settled on a position: `payment` is above 0 if the account received it."""
 
     def on_stop(self, ctx: Context) -> None:
         """Called after the last bar, or when the run is stopped."""
 
 
+add_examples(Strategy, "Strategy")
 CALLBACKS = (
     "on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_timer", "on_fill", "on_reject", "on_funding", "on_stop",
 )  # fmt: skip
 
 
 class FunctionStrategy(Strategy):
-    """A strategy made of plain functions with the parameters of the callbacks they are named after."""
+    """A strategy with this `name`, of plain `**functions` that are named after callbacks and take their parameters."""
 
     def __init__(self, name: str = "strategy", **functions: Callable[..., None]) -> None:
         wrong = sorted(set(functions) - set(CALLBACKS))
         if wrong:
-            message = f"{wrong[0]!r} is not a callback; they are {', '.join(CALLBACKS)}"
+            message = f"{wrong[0]!r} is not a callback. The callbacks are {', '.join(CALLBACKS)}"
             raise InputError(message, field=wrong[0], nearest=CALLBACKS)
         self._name = name
         for key, function in functions.items():
@@ -172,7 +174,6 @@ class FunctionStrategy(Strategy):
 
     @property
     def name(self) -> str:
-        """Name in results and reports."""
         return self._name
 
     @property
@@ -185,7 +186,7 @@ StrategyLike = Strategy | Callable[..., None] | Mapping[str, Callable[..., None]
 
 
 def as_strategy(given: StrategyLike) -> Strategy:
-    """Return a fresh Strategy to run: a copy of an instance, an instance of a class, or plain functions wrapped.
+    """Return a fresh Strategy: `given` is an instance (copied), a class (of which one is made) or plain functions.
 
     A single function is on_bar(ctx, bar). A mapping names several. The given object is never changed by a run.
     """
@@ -252,7 +253,7 @@ def streamed(indicator: type, numbers: Sequence[Any], options: Mapping[str, Any]
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:
-    """Return whether a strategy implements a callback."""
+    """Return whether a `strategy` implements the `callback` of this name."""
     if callback in vars(strategy):
         return True
     return getattr(type(strategy), callback) is not getattr(Strategy, callback)

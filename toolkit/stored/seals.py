@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..errors import StoredFileError
+from ..errors import StoredFileError, capital
 
 MARK = b'"seal":"'
 DIGITS = 32
@@ -48,7 +48,7 @@ class FileKind:
     def error(self, path: object, what: str, advice: str = "") -> StoredFileError:
         """Return the error for a file of this kind: path, what is wrong, what to do."""
         return StoredFileError(
-            f"{path} ({self.format}): {what}; {advice or self.advice}", field="path", value=str(path)
+            f"{path} ({self.format}): {what}. {capital(advice or self.advice)}", field="path", value=str(path)
         )
 
     def damaged(self, path: object, why: object) -> StoredFileError:
@@ -75,7 +75,7 @@ class FileKind:
         if header.version != self.version:
             age = "a later" if header.version > self.version else "an earlier"
             said = f"{age} version of the toolkit wrote it ({header.writer}, format {header.version})"
-            raise self.error(path, f"{said}; this one reads format {self.version}", "open it with that version")
+            raise self.error(path, f"{said}. This version reads format {self.version}", "open it with that version")
 
 
 def sealed(raw: bytes | bytearray) -> bytes:

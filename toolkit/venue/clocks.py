@@ -81,12 +81,12 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
     if clock == "real":
         return RealClock(start=start, speed=speed)
     if speed != 1:
-        raise InputError("speed is for the real clock; give clock='real'", field="speed", rule="real", value=speed)
+        raise InputError("speed is for the real clock. Give clock='real'", field="speed", rule="real", value=speed)
     if clock == "manual":
         return ManualClock(start=MANUAL_START if start is None else start)
     if isinstance(clock, Clock):
         if start is not None:
             clock.set(start)
         return clock
-    text = f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)'
+    text = f'clock {clock!r} is not known. Use "real", "manual", or an object with runs, now_ms() and set(ms)'
     raise InputError(text, field="clock", rule="known", value=clock, nearest=("real", "manual"))

@@ -50,27 +50,27 @@ def account(index: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
 
 
 def master(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
-    """Return master `number`. Numbers 0–9 are the places 0–9, 10–19 the places 20–29, and so on."""
+    """Return master `number` of a `mnemonic`. Numbers 0–9 are the places 0–9, 10–19 the places 20–29, and so on."""
     return account(number // 10 * 20 + number % 10, mnemonic)
 
 
 def agent(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
-    """Return the agent wallet that belongs to master `number` once it is approved, ten places after it."""
+    """Return the agent wallet of a `mnemonic` for master `number`, ten places after it."""
     return account(number // 10 * 20 + number % 10 + 10, mnemonic)
 
 
 def masters(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount]:
-    """Return the first `count` master accounts."""
+    """Return the first `count` master accounts of a `mnemonic`."""
     return [master(number, mnemonic) for number in range(count)]
 
 
 def agents(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount]:
-    """Return the agent wallets of the first `count` masters."""
+    """Return the agent wallets of the first `count` masters of a `mnemonic`."""
     return [agent(number, mnemonic) for number in range(count)]
 
 
 def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
-    """Return the addresses of the first masters that are among `accounts` (in lower case), up to the first that is not.
+    """Return the first masters of a `mnemonic` among `accounts` (in lower case), up to the first that is not.
 
     A journal may have others than those that a command line asks for.
     """
@@ -81,14 +81,14 @@ def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
 
 
 def check_mnemonic(mnemonic: str) -> str:
-    """Return a mnemonic with single spaces. Raises InputError, without the words, when it is none (BIP-39)."""
+    """Return a `mnemonic` with single spaces. Raises InputError, without the words, when it is none (BIP-39)."""
     plain = " ".join(unicodedata.normalize("NFKD", mnemonic).split())
     if not mnemonic_words("check_mnemonic").is_mnemonic_valid(plain):
         count = len(plain.split())
         del mnemonic, plain
         text = (
             f"the mnemonic ({count} words) is not valid: it has 12 to 24 words of the list of BIP-39, the last of "
-            "which is a checksum; it is not shown here"
+            "which is a checksum. It is not shown here"
         )
         raise InputError(text, field="mnemonic", rule="BIP-39")
     return plain

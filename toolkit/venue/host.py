@@ -163,7 +163,7 @@ class VenueHost:
         with self.lock:
             if self.core.state.time <= target:  # also to leave an entry where no time passes
                 if self.closing:
-                    raise VenueError(f"the venue is closing; time passed up to {self.core.state.time} (Unix ms)")
+                    raise VenueError(f"the venue is closing. Time passed up to {self.core.state.time} (Unix ms)")
                 self._journaled_advance(target)
             self.clock.set(max(target, self.clock.now_ms()))
             return target
@@ -395,7 +395,7 @@ class VenueHost:
             data = self._snapshots.get(snapshot)
             if data is None:
                 known = ", ".join(map(str, self._snapshots)) or "none"
-                raise VenueError(f"there is no snapshot {snapshot}; there are: {known}")
+                raise VenueError(f"there is no snapshot {snapshot}. There are: {known}")
         core = Core.load(data)  # without the lock: a large one takes a while
         with self.lock:
             self._restore(core, data)

@@ -94,7 +94,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         player = None
         if replay is not None:
             if journal is not None:
-                text = "a replay has no journal: the recording can be replayed again; dump() keeps a state"
+                text = "a replay has no journal: the recording can be replayed again. dump() keeps a state"
                 raise InputError(text, field="journal", rule="no replay")
             player = Player(replay, (config or Genesis()).products)
             market, start = False, player.start_ms if start is None else start
@@ -128,7 +128,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         until: str | int | datetime | None = None,
         progress: bool | None = None,
     ) -> int:
-        """Let time pass by a span ("4h", "90s", a timedelta) or until a moment, and return the new time in Unix ms.
+        """Let time pass by a `span` ("4h", "90s", a timedelta) or `until` a moment, and return the new time in Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
@@ -144,7 +144,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             now = self.host.now_ms()
             target = moment(until, "until", now) if span is None else now + milliseconds(span)
             if target < now:
-                raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
+                raise InputError(f"until {target} is in the past. It is {now} (Unix ms)", field="until", value=until)
         self.host.advance_to(target, progress)
         return target
 
@@ -153,22 +153,19 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return self.host.snapshot()
 
     def revert(self, snapshot: int) -> None:
-        """Restore the state of a snapshot, clock included. Later snapshots are dropped.
-
-        Raises VenueError for an unknown number.
-        """
+        """Restore a `snapshot`, clock included, and drop later ones. Raises VenueError for an unknown number."""
         self.host.revert(snapshot)
 
     def dump(self, path: str | Path) -> None:
-        """Write the whole state to a file. One that is there is replaced once the new one is whole."""
+        """Write the whole state to a file at `path`. An existing one is replaced once the new one is complete."""
         write_file(path, self.host.dumped())
 
     def load(self, path: str | Path) -> None:
-        """Continue from a dumped state, clock included. Raises StoredFileError for a file that is not a dump."""
+        """Continue from the state dumped to `path`, clock included. Raises StoredFileError if it is no dump."""
         self.host.restore(Path(path).read_bytes(), path)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
-        """Return an httpx transport (synchronous and asynchronous) into this venue."""
+        """Return an httpx transport (synchronous and asynchronous) into this venue, from the address `peer`."""
         from .api.in_process import VenueTransport
 
         return VenueTransport(self.host.gateway.handle, self.host.clock, peer)
@@ -182,10 +179,11 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         control: bool = False,
         settings: ServeSettings | None = None,
     ) -> AbstractContextManager[Served]:
-        """Return a context manager that serves this venue in a thread. Port 0 takes a free one.
+        """Return a context manager that serves this venue in a thread, at `port` (default 0: a free one) of `host`.
 
         With `control` its controls are served as well, to those who send its token (`control_token` of the value).
-        `settings` are the limits and permissions of clients. See `served.boundary.ServeSettings`.
+        `settings` are the limits and permissions of clients. See `served.boundary.ServeSettings`. A host other than
+        loopback needs `allow_remote=True`.
         """
         from .served.server import running
         from .served.venue_routes import open_routes, open_state_routes

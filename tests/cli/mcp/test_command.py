@@ -35,9 +35,9 @@ def test_a_file_of_limits_has_the_names_of_the_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("max_notionl = 1", "there is no limit 'max_notionl'; there are max_notional, "),
-        ("max_notional = -1", "max_notional is -1; give a number above 0"),
-        ('symbols = "BTCUSDC"', "symbols is 'BTCUSDC'; give several"),
+        ("max_notionl = 1", "there is no limit 'max_notionl'. There are max_notional, "),
+        ("max_notional = -1", "max_notional is -1. Give a number above 0"),
+        ('symbols = "BTCUSDC"', "symbols is 'BTCUSDC'. Give several"),
         ("max_notional 5", "is no TOML file"),
     ],
 )

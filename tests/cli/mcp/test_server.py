@@ -108,7 +108,7 @@ def test_the_same_call_is_the_same_order(session: Session, side: str, price: str
         assert all(each == {**first, "repeated": True} for each in again)
         other = await agent.call("place", **{**one, "quantity": "0.02"})
         assert "this key names another order already" in other
-        assert "use another key" in other
+        assert "Use another key" in other
         assert (await agent.call("place", **{**one, "key": "b"}))["order_id"] != first["order_id"]
 
     chat(session, talk)
@@ -161,7 +161,7 @@ def test_a_session_is_read_and_an_order_is_previewed_and_cancelled(session: Sess
         order = {"symbol": BTC, "side": "BUY", "quantity": "0.01", "price": "60000"}
         assert (await agent.call("preview", **order))["passes"] is True
         refused = await agent.call("preview", **{**order, "quantity": "0.0105"})
-        assert "nearest 0.010 or 0.011" in refused["problems"][0]
+        assert "The nearest is 0.010 or 0.011" in refused["problems"][0]
         assert await agent.call("orders") == []
         placed = await agent.call("place", key="a", **order, stop_loss="50000")
         account = await agent.call("account")
@@ -195,7 +195,7 @@ def test_each_different_backtest_counts_as_a_trial() -> None:
                 ({"days": 61}, "to 60"),
             ):
                 assert text in await agent.call("backtest", rule="hold", symbol=BTC, **wrong)
-            assert "there are sma-cross" in await agent.call("backtest", rule="__import__('os')", symbol=BTC)
+            assert "There are sma-cross" in await agent.call("backtest", rule="__import__('os')", symbol=BTC)
 
         chat(session, talk)
 
@@ -274,7 +274,7 @@ def test_an_unexpected_error_shows_the_agent_its_kind_only(
     monkeypatch.setattr(Tools, "prices", fail)
 
     async def talk(agent: Agent) -> None:
-        assert await agent.call("prices") == "the tool failed (RuntimeError); the operator's log says why"
+        assert await agent.call("prices") == "the tool failed (RuntimeError). The operator's log says why"
 
     chat(session, talk)
     assert "secret of the server" in capsys.readouterr().err
@@ -299,7 +299,7 @@ def test_the_command_serves_over_standard_input_and_keeps_its_keys(tmp_path: Pat
             agent = Agent(client)
             assert len((await client.list_tools()).tools) == 15
             await agent.call("place", key="a", symbol=BTC, side="BUY", quantity="0.01")
-            assert "at most 0.010 passes" in await agent.call("place", key="b", symbol=BTC, side="BUY", quantity="0.5")
+            assert "At most 0.010 passes" in await agent.call("place", key="b", symbol=BTC, side="BUY", quantity="0.5")
             assert "not among the allowed" in await agent.call(
                 "place", key="c", symbol="ETHUSDC", side="BUY", quantity=1
             )

@@ -45,7 +45,7 @@ def test_a_nonce_that_cannot_be_kept_is_not_given_out(tmp_path: Path, monkeypatc
                 source.next(NOW)
     assert source.next(NOW) > before
     (tmp_path / "folder" / f"nonce-{ADDRESS.lower()}").mkdir(parents=True)
-    with pytest.raises(NotSent, match="nothing was signed or sent"):
+    with pytest.raises(NotSent, match="Nothing was signed or sent"):
         NonceSource(ADDRESS, tmp_path / "folder").next(NOW)
 
 

@@ -137,8 +137,8 @@ def test_transports_of_both_libraries_work_over_a_socket(library: Any) -> None:
 @pytest.mark.parametrize(
     ("pieces", "expected", "words"),
     [
-        ([], errors.Disconnected, "whether it arrived is unknown"),
-        ([b"no HTTP at all\r\n\r\n"], errors.Disconnected, "whether it arrived is unknown"),
+        ([], errors.Disconnected, "Whether it arrived is unknown"),
+        ([b"no HTTP at all\r\n\r\n"], errors.Disconnected, "Whether it arrived is unknown"),
         ([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345"], errors.Disconnected, "broke"),
         ([b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 1\r\n\r\n1"], errors.BadAnswer, "not asked for"),
     ],

@@ -153,10 +153,10 @@ def test_a_refusal_says_limit_value_and_what_would_pass_and_signs_nothing(
         before = len(s.intents())
         with pytest.raises(LimitReached) as caught:
             s.place(orders.order(BTC, side, "0.2"))
-        text = f"{side} BTCUSDC would bring the position to 0.230; the limit is 0.05; at most 0.020 passes"
+        text = f"{side} BTCUSDC would increase the position to 0.230. The limit is 0.05. At most 0.020 passes"
         assert (str(caught.value), caught.value.limit, len(s.intents())) == (text, "max_position", before)
         s.place(orders.order(BTC, side, "0.02"))
-        with pytest.raises(LimitReached, match=r"the limit is 0\.05; only orders that reduce pass"):
+        with pytest.raises(LimitReached, match=r"The limit is 0\.05. Only orders that reduce pass"):
             s.place(orders.order(BTC, side, "0.001"))
         s.close_position(BTC)
 
@@ -165,10 +165,10 @@ def test_a_refusal_says_limit_value_and_what_would_pass_and_signs_nothing(
     ("limits", "text"),
     [
         (Limits(symbols=(ETH,)), "BTCUSDC is not among the allowed symbols: ETHUSDC"),
-        (Limits(max_order_notional=700), "BUY BTCUSDC is worth .* USDC; the limit is 700.00; at most 0.011 passes"),
-        (Limits(max_notional=700), "would bring positions to .* USDC; the limit is 700.00; at most 0.011 passes"),
-        (Limits(max_position={BTC: 0.011}), "to 0.020; the limit is 0.011; at most 0.011 passes"),
-        (Limits(max_orders_per_minute=1), "1 orders in the last minute; the limit is 1; the next passes in 60 s"),
+        (Limits(max_order_notional=700), "BUY BTCUSDC is worth .* USDC. The limit is 700.00. At most 0.011 passes"),
+        (Limits(max_notional=700), "would increase positions to .* USDC. The limit is 700.00. At most 0.011 passes"),
+        (Limits(max_position={BTC: 0.011}), "to 0.020. The limit is 0.011. At most 0.011 passes"),
+        (Limits(max_orders_per_minute=1), "1 orders in the last minute. The limit is 1. The next passes in 60 s"),
     ],
     ids=["symbols", "order", "notional", "position", "rate"],
 )
@@ -215,7 +215,7 @@ def test_an_order_of_unknown_outcome_counts_until_it_is_resolved(venue: LocalVen
         s._driver._send = sent
         again = orders.order(BTC, side, "0.02")
         s.cancel_all()
-        with pytest.raises(LimitReached, match=r"requests of unknown outcome count too \(1\), session\.resolve\(\)"):
+        with pytest.raises(LimitReached, match=r"Requests of unknown outcome count too \(1\)\. session\.resolve\(\)"):
             s.place(again)
         s.resolve()
         assert s.place(again)
@@ -226,7 +226,7 @@ def test_the_loss_of_a_day_refuses_what_opens_and_survives_a_restart(venue: Loca
     with toolkit.connect(**given) as s:
         s.buy(BTC, "0.05")
         s.close_position(BTC)  # 200 apart, and fees
-        with pytest.raises(LimitReached, match=r"equity fell by .* since the day began; the limit is 5\.00") as caught:
+        with pytest.raises(LimitReached, match=r"equity fell by .* since the day began. The limit is 5\.00") as caught:
             s.buy(BTC, "0.01")
         assert caught.value.limit == "max_daily_loss"
     with toolkit.connect(**given) as s, pytest.raises(LimitReached, match="since the day began"):
@@ -306,7 +306,7 @@ def test_an_order_of_a_builder_counts_what_its_trader_holds(venue: LocalVenue) -
         builder.register("Acme")
         trader.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
         trader.buy(BTC, "0.03")
-        with pytest.raises(LimitReached, match=r"to 0\.060; the limit is 0\.05; at most 0\.020 passes"):
+        with pytest.raises(LimitReached, match=r"to 0\.060. The limit is 0\.05. At most 0\.020 passes"):
             builder.place(orders.buy(BTC, "0.03"), fee_rate="0.0001")
         assert builder.place(orders.buy(BTC, "0.02"), fee_rate="0.0001")
 
@@ -315,7 +315,7 @@ def test_the_positions_of_a_vault_are_its_own(venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
         vault = s.exchange.vault_create("Ours", "2000").data["vault"]
         s.buy(BTC, "0.05")
-        with pytest.raises(LimitReached, match=r"to 0\.060; the limit is 0\.05; at most 0\.050 passes"):
+        with pytest.raises(LimitReached, match=r"to 0\.060. The limit is 0\.05. At most 0\.050 passes"):
             s.buy(BTC, "0.06", vault_address=vault)
         assert s.buy(BTC, "0.04", vault_address=vault)
         with pytest.raises(LimitReached, match=r"at most 0\.010 passes"):

@@ -159,7 +159,7 @@ def test_the_switch_refuses_what_opens_with_its_reason_until_resume(s: Session, 
     found = s.limits.stop("lost the feed")
     assert [row[0] for row in table(found)] == ["parent order", "position"]
     before = len(s.intents())
-    with pytest.raises(LimitReached, match=r"stopped: lost the feed; .* session.limits.resume\(\)") as caught:
+    with pytest.raises(LimitReached, match=r"stopped: lost the feed\. .* session.limits.resume\(\)") as caught:
         REFUSED[name](s)
     assert caught.value.limit == "stop"
     assert len(s.intents()) == before
@@ -213,7 +213,7 @@ def test_a_switch_that_is_pulled_during_stop_all_stays_on(s: Session) -> None:
 
 @pytest.mark.parametrize("reason", ["", "  ", None])
 def test_a_stop_without_a_reason_is_refused(s: Session, reason: Any) -> None:
-    with pytest.raises(InputError, match=r"reason is .*; say why"):
+    with pytest.raises(InputError, match=r"reason is .*\. Say why"):
         s.limits.stop(reason)
     assert s.limits.stopped == ""
 

@@ -81,7 +81,7 @@ def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: too
     trader.permissions.revoke(development.account(30).address)
     assert trader.permissions()["name"].tolist() == ["toolkit"]
     with pytest.raises(
-        InputError, match=r"'second' is no active agent or builder of this account; there is agent toolkit"
+        InputError, match=r"'second' is no active agent or builder of this account. There is agent toolkit"
     ):
         trader.permissions.revoke("second")
     trader.permissions.revoke(development.account(10).address.lower())

@@ -128,7 +128,7 @@ def test_what_is_no_order_is_refused_by_name(given: Any) -> None:
     s = session(FakeVenue())
     with pytest.raises(MalformedRequest, match=r"^orders\[0\]: must be an object, got "):
         s.exchange.place_order(given)
-    with pytest.raises(InputError, match=r"is no order; make one with toolkit\.orders"):
+    with pytest.raises(InputError, match=r"is no order\. Make one with toolkit\.orders"):
         s.place(given)
 
 
@@ -312,8 +312,8 @@ def test_what_an_action_can_not_take_is_said() -> None:
     ladder = orders.scale("BTCUSDC", "BUY", "0.03", first="50000", last="51000", count=3)
     terms = {"builder": MASTER, "builder_fee_rate": "0.0001"}
     for call, words in (
-        (lambda: s.exchange.place_order(bracket), "place_order takes no bracket; its"),
-        (lambda: s.exchange.place_order([order, bracket]), "place_order takes no bracket among other orders; its"),
+        (lambda: s.exchange.place_order(bracket), "place_order takes no bracket. Its"),
+        (lambda: s.exchange.place_order([order, bracket]), "place_order takes no bracket among other orders. Its"),
         (lambda: s.exchange.place_bracket_order([bracket, order]), "takes no bracket among other orders"),
         (lambda: s.exchange.place_bracket_order(ladder), "place_bracket_order takes no ladder"),
         (lambda: s.exchange.place_builder_order([order, order], **terms), "takes one order, not 2"),
@@ -409,7 +409,7 @@ def test_a_bracket_is_placed_alone() -> None:
     order = orders.buy("BTCUSDC", "0.01", "60000")
     bracket = orders.bracket(order, stop_loss=50_000)
     for given in ([order, bracket], [bracket, bracket]):
-        with pytest.raises(InputError, match="place it alone"):
+        with pytest.raises(InputError, match="Place it alone"):
             session(fake).place(given)
     assert session(fake).place([bracket])
     assert session(fake).place([order, order])

@@ -207,7 +207,7 @@ def test_a_closed_ledger_raises_the_toolkits_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_ledger_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
-    with pytest.raises(InputError, match=r"can't be used as a ledger.*make it writable"):
+    with pytest.raises(InputError, match=r"can't be used as a ledger.*Make it writable"):
         SqliteLedger(tmp_path / "nowhere" / "intents.db")
     with pytest.raises(StoredFileError, match=r"notes\.txt \(ledger of intents\): it is damaged: .*move it away"):
         SqliteLedger(tmp_path / "notes.txt")
@@ -361,7 +361,7 @@ def busy() -> sqlite3.OperationalError:
     [
         (busy(), "make it writable"),
         (PermissionError("no"), "make it writable"),
-        (sqlite3.DatabaseError("malformed"), "move it away"),
+        (sqlite3.DatabaseError("malformed"), "Move it away"),
     ],
 )
 def test_a_damaged_file_is_moved_and_any_other_made_writable(
@@ -371,7 +371,7 @@ def test_a_damaged_file_is_moved_and_any_other_made_writable(
         raise error
 
     monkeypatch.setattr(ledger_file, "_connect", failing)
-    with pytest.raises(InputError, match=f"nothing was sent. {advice}"):
+    with pytest.raises(InputError, match=rf"(?i)nothing was sent\. {advice}"):
         SqliteLedger("somewhere.db")
 
 
@@ -388,7 +388,7 @@ def test_memory_keeps_a_number_of_intents_and_an_eighth_of_slack() -> None:
 def test_what_is_recorded_as_sent_is_signed(ledger: Ledger) -> None:
     ledger.record(replace(INTENT, state=IntentState.SENT))
     for state in (IntentState.SENT, IntentState.UNKNOWN, IntentState.SUBMITTED):
-        with pytest.raises(ToolkitError, match=f"is not signed; it can't be {state}"):
+        with pytest.raises(ToolkitError, match=f"is not signed. It can't be {state}"):
             ledger.update(INTENT.id, 6, state=state)
     assert ledger.update(INTENT.id, 6, proof=REFUSED).settled
 

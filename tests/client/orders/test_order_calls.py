@@ -309,7 +309,7 @@ def test_a_slow_venue_uses_up_the_time_of_a_wait(calls: OrderCalls) -> None:
 def test_a_request_without_orders_is_waited_for_by_its_state(calls: OrderCalls) -> None:
     done = calls.bind(made(results=(), items=0, action="setLeverage", intent=""))
     assert wait(calls, done, "accepted", 1.0, []) == ([], None)
-    with pytest.raises(InputError, match="use accepted, open, untriggered, filled, cancelled, ") as caught:
+    with pytest.raises(InputError, match="Use accepted, open, untriggered, filled, cancelled, ") as caught:
         next(calls.wait(done, "done", 1.0))
     assert {"accepted", "untriggered", "cancelled", "ended"} < set(caught.value.nearest)
 
@@ -378,7 +378,7 @@ def test_a_receipt_among_others_is_cancelled_as_a_whole(calls: OrderCalls) -> No
         ask(calls.cancels(None, "BTCUSDC", None, None))
     with pytest.raises(InputError, match="no order with orderId 7"):
         ask(calls.cancels(7, None, None, None), states=lambda _: [])
-    with pytest.raises(InputError, match="is not an order; give a receipt"):
+    with pytest.raises(InputError, match=r"is not an order\. Give a receipt"):
         ask(calls.cancels("x", "BTCUSDC", None, None))
     assert cancel_item(1, OrderRef(None, 5)) == {"symbolCode": "1", "clOrdId": "5"}
 
@@ -425,7 +425,7 @@ def test_the_order_that_is_replaced_is_named_by_one_id(
         (None, None, NEW, "replace what"),
         (7, None, None, "can't replace an order"),
         (7, None, [NEW], "can't replace an order"),
-        (None, 5000, replace(NEW, cl_ord_id=6), "keeps it; leave cl_ord_id out"),
+        (None, 5000, replace(NEW, cl_ord_id=6), "keeps it. Leave cl_ord_id out"),
     ],
 )
 def test_what_can_not_be_replaced_is_said(

@@ -75,7 +75,7 @@ DOORS: dict[str, Callable[[Session], Any]] = {
 @pytest.mark.parametrize("door", DOORS)
 def test_an_order_off_tick_is_refused_at_every_door_before_it_is_recorded(trader: Session, door: str) -> None:
     before = len(trader.intents())
-    with pytest.raises(CheckFailed, match=r"60000\.05 is not a multiple of tickSize 0\.1; nearest 60000\.0 or"):
+    with pytest.raises(CheckFailed, match=r"60000\.05 is not a multiple of tickSize 0\.1. The nearest is 60000\.0 or"):
         DOORS[door](trader)
     assert len(trader.intents()) == before
 
@@ -204,7 +204,7 @@ def test_a_builders_bracket_may_have_conditional_exits(trader: Session, builder:
     stop = sell("BTCUSDC", 0, trigger_price="55000", **exit_options)
     assert toolkit.Builder(builder).place(bracket(entry, stop_loss=stop), "0").state == "ACCEPTED"
     late = sell("BTCUSDC", 0, trigger_price="61000", **exit_options)
-    with pytest.raises(CheckFailed, match="trigger price 61000 is met already"):
+    with pytest.raises(CheckFailed, match="trigger price 61000 is already reached"):
         toolkit.Builder(builder).place(bracket(entry, stop_loss=late), "0")
 
 

@@ -137,7 +137,7 @@ def test_a_bracket_is_its_entry_and_cancels_what_is_open(s: toolkit.Session, bob
 def test_of_several_orders_one_must_be_named(s: toolkit.Session) -> None:
     r = s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
     for read in (lambda: r.status, lambda: r.filled, lambda: r.events(), lambda: r.replace(orders.buy("BTCUSDC", 1))):
-        with pytest.raises(errors.InputError, match=r"has 2 orders; name one of them, e.g. receipt.orders\[0\]"):
+        with pytest.raises(errors.InputError, match=r"has 2 orders. Name one of them, e.g. receipt.orders\[0\]"):
             read()
     assert [each.status for each in r.orders] == ["NEW", "NEW"]
     r.orders[1].cancel()
@@ -259,7 +259,7 @@ def test_what_is_no_id_is_refused(s: toolkit.Session, wrong: Any) -> None:
 def test_one_number_that_names_two_orders_is_not_guessed(s: toolkit.Session) -> None:
     first = s.buy("BTCUSDC", "0.01", price="50000")
     second = s.buy("BTCUSDC", "0.01", price="49000", cl_ord_id=first.order_id)
-    with pytest.raises(errors.InputError, match='say by="order_id"'):
+    with pytest.raises(errors.InputError, match='Say by="order_id"'):
         s.order(first.order_id)
     assert s.order(first.order_id, by="order_id").order_id == first.order_id
     assert s.order(first.order_id, by="cl_ord_id").order_id == second.order_id

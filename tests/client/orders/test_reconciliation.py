@@ -334,8 +334,8 @@ def test_a_refusal_is_the_outcome_only_where_no_copy_was_executed(
         assert bool(found) is True
     elif state == "UNKNOWN":
         assert isinstance(found, OutcomeUnknown)
-        assert kept.message == f"m (code {code}), and the venue does not show what became of it" + (
-            "; a copy that it took before would show within 60 s" if code in (40204, 40208) else ""
+        assert kept.message == f"m (code {code}), and the venue does not show its outcome" + (
+            ". A copy that it took before would show within 60 s" if code in (40204, 40208) else ""
         )
         assert kept.code == (None if code == 50000 else code)
         assert found.receipt.state is IntentState.UNKNOWN

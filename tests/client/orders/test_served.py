@@ -53,7 +53,7 @@ def test_accounts_are_found_by_number_and_by_name(served: Served) -> None:
             assert session.account == development.master(number).address
             assert session.wallet is not None
             assert session.wallet.agent == development.agent(number).address
-    with pytest.raises(errors.InputError, match=r"no account named 'ann' here; there are account-0, account-1"):
+    with pytest.raises(errors.InputError, match=r"no account named 'ann' here. The names are account-0, account-1"):
         toolkit.connect("local", base_url=served.base_url, account="ann")
     with pytest.raises(errors.InputError, match="this venue has no names"):
         toolkit.connect(account="ann")
@@ -75,7 +75,7 @@ def test_accounts_of_own_words_are_read_only_without_the_keys_file(
         for account in (1, "account-1"):
             with toolkit.connect("local", base_url=served.base_url, account=account) as session:
                 assert session.exchange.approve_agent()
-        with pytest.raises(errors.WalletError, match="has no account 5; it has account-0, account-1"):
+        with pytest.raises(errors.WalletError, match=r"has no account 5\. It has account-0, account-1"):
             toolkit.connect("local", base_url=served.base_url, account=5)
     stored = json.loads(path.read_text())
     assert stored["base_url"] == served.base_url

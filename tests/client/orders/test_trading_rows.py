@@ -105,6 +105,6 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
 @pytest.mark.parametrize("wallet", [None, SimpleNamespace(agent=None)])
 def test_without_a_key_and_an_account_nobody_is_asked(wallet: Any) -> None:
     asking: Any = SimpleNamespace(_known_account=None, wallet=wallet)
-    with pytest.raises(WalletError, match="the account is not known; pass connect") as caught:
+    with pytest.raises(WalletError, match=r"the account is not known\. Pass connect") as caught:
         next(TradingFlows._account(asking))
     assert ("knows no single master" in str(caught.value)) is (wallet is not None)

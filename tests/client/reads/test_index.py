@@ -107,7 +107,7 @@ def test_an_index_that_is_no_column_is_refused(session: Session, index: Any) -> 
 
 
 def test_a_misspelt_index_is_answered_with_the_name_that_was_meant(session: Session) -> None:
-    with pytest.raises(InputError, match="index has 'timed', which is no column of this table; did you mean 'time'"):
+    with pytest.raises(InputError, match=r"index has 'timed', which is no column of this table\. Did you mean 'time'"):
         session.fills(index="timed")
 
 

@@ -187,7 +187,7 @@ def test_positions_are_indexed_by_symbol_and_have_a_row_for_each_leg(mode: str) 
 
 @pytest.mark.parametrize("name", ["klines", "ticker", "trades", "orders", "fills", "positions"])
 def test_a_list_without_a_product_or_with_an_unknown_one_is_refused(session: Session, name: str) -> None:
-    with pytest.raises(InputError, match="symbol is empty; name a product, or several"):
+    with pytest.raises(InputError, match=r"symbol is empty\. Name a product, or several"):
         getattr(session, name)([])
     with pytest.raises(UnknownProduct, match="no product 'NOSUCH'"):
         getattr(session, name)(["BTCUSDC", "NOSUCH"])

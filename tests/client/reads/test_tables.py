@@ -96,7 +96,7 @@ def test_a_read_that_failed_continues_with_the_same_call(
     wire.fails = lambda request: "endTime" in request.url.params and len(wire.paths) > 2
     with pytest.raises(NotSent) as caught:
         session.fills()
-    assert any("rows were read; the same call continues from there" in note for note in caught.value.__notes__)
+    assert any("rows were read. The same call continues from there" in note for note in caught.value.__notes__)
     wire.fails = lambda request: False
     wire.requests.clear()
     again = session.fills()
@@ -544,7 +544,7 @@ def test_times_are_read_in_every_usual_form(value: Any) -> None:
     ],
 )
 def test_what_is_no_time_is_named(value: Any) -> None:
-    with pytest.raises(MalformedRequest, match=r"(?s)^start .* is not a time; use milliseconds, ISO text"):
+    with pytest.raises(MalformedRequest, match=r"(?s)^start .* is not a time. Use milliseconds, ISO text"):
         moment(value, "start", 1_767_398_400_000)
 
 
@@ -579,7 +579,7 @@ def test_a_live_candle_names_the_intervals_that_there_are(session: Session) -> N
 
 @pytest.mark.parametrize("start", [1, 500, 10_000])
 def test_a_number_of_candles_in_the_place_of_a_time_is_refused(session: Session, start: int) -> None:
-    with pytest.raises(InputError, match=f"start {start} would be in 1970; a number of candles is limit={start}"):
+    with pytest.raises(InputError, match=f"start {start} would be in 1970. A number of candles is limit={start}"):
         session.klines("BTCUSDC", "1h", start)
 
 

@@ -93,3 +93,73 @@ def test_numbers_in_an_order_book_are_read_like_decimal_text(monkeypatch: pytest
                 tables.append(book.frame())
     assert len(sent) == len(tables[0]) == 10
     pd.testing.assert_frame_equal(*tables)
+
+
+@pytest.mark.parametrize(
+    ("price", "quantity", "fits"),
+    [
+        ("1" * 18, "1", True),
+        ("1" * 19, "1", False),
+        ("0." + "1" * 18, "1", True),
+        ("0." + "1" * 19, "1", False),
+        (".5", "1", True),
+        ("5.", "1", True),
+        (".", "1", False),
+        ("1", "1" * 36, True),
+        ("1", "1" * 37, False),
+        ("1", "1" * 18 + "." + "1" * 17, True),
+        ("1", "1.2.3", False),
+        ("1", "", False),
+        ("1", ".", False),
+        ("1", "+1", False),
+        ("1", "١", False),
+        ("١", "1", False),
+        ("1_0", "1", False),
+    ],
+)
+@pytest.mark.parametrize("how", ["snapshot", "apply"])
+def test_prices_have_18_digits_on_each_side_and_quantities_36_signs(
+    price: str, quantity: str, fits: bool, how: str
+) -> None:
+    book = LocalBook()
+    if fits:
+        getattr(book, how)([(price, quantity)], [])
+        assert book.bids.top() == [(price, quantity)]
+        assert book.bids.keys == [-int(Decimal(price).scaleb(18))]
+    else:
+        with pytest.raises(FeedError, match="not a plain decimal number"):
+            getattr(book, how)([(price, quantity)], [])
+
+
+@pytest.mark.parametrize("zero", ["0", "00", "0.0", ".0", "0."])
+def test_a_quantity_of_any_spelling_of_nothing_removes_a_level(zero: str) -> None:
+    book = LocalBook()
+    book.snapshot([("9", "1"), ("8", zero)], [("10", "1"), ("12", "1"), ("13", "2")])
+    assert book.bids.top() == [("9", "1")]
+    book.apply([("9", zero), ("7", zero)], [("12", zero)])
+    assert (book.bids.top(), book.asks.top()) == ([], [("10", "1"), ("13", "2")])
+    assert (len(book.bids), len(book.asks)) == (0, 2)
+    assert (book.mid, book.spread, book.crossed) == (None, None, False)
+    book.apply([("9.5", "10")], [])
+    assert (book.mid, book.spread) == (Decimal("9.75"), Decimal("0.5"))
+
+
+@pytest.mark.parametrize(("bid", "ask", "crossed"), [("9", "10", False), ("10", "10", True), ("11", "10", True)])
+def test_a_book_is_crossed_where_a_bid_reaches_the_best_ask(bid: str, ask: str, crossed: bool) -> None:
+    book = LocalBook()
+    book.snapshot([("8", "1"), (bid, "1")], [(ask, "1"), ("12", "1")])
+    assert book.crossed is crossed
+    for one in (book.bids, book.asks):
+        one.replace([])
+        assert not book.crossed
+
+
+def test_the_cache_of_prices_is_emptied_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.client.stream.local_book._CACHE_SIZE", 2)
+    book = LocalBook()
+    sizes = []
+    for price in ("1", "2", "1", "3", "4"):
+        book.bids.apply([(price, "1")])
+        sizes.append(len(book.bids._price_keys))
+    assert sizes == [1, 2, 2, 1, 2]
+    assert [px for px, _ in book.bids.top()] == ["4", "3", "2", "1"]

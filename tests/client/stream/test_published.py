@@ -385,4 +385,6 @@ def test_a_history_that_can_not_be_read_is_said() -> None:
     peer.client.filled(topic, None, peer.now, "earlier records are not known: no route")
     assert topic.is_live
     assert topic.has_data
-    assert topic.reason == "without sequences a lost message can't be noticed; earlier records are not known: no route"
+    assert (
+        topic.reason == "without sequences a lost message can't be noticed, and earlier records are not known: no route"
+    )

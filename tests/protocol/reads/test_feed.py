@@ -87,7 +87,7 @@ def test_a_wrong_message_is_refused_by_the_name_of_its_field(message: str, field
 def test_a_refusal_says_rule_value_and_what_would_pass() -> None:
     with pytest.raises(MalformedRequest) as caught:
         feed.parse(text({"type": "orderBook", "symbol": "BTCUSDC", "depth": 500}))
-    assert str(caught.value) == "subscription.depth 500 is not valid: whole number from 1 to 200; for example 5"
+    assert str(caught.value) == "subscription.depth 500 is not valid: whole number from 1 to 200, for example 5"
 
 
 @given(st.text() | st.binary())

@@ -151,7 +151,7 @@ def test_rows_are_found_in_every_shape_of_answer() -> None:
     assert trades.total({"total": "7"}) == 7
     assert not any(trades.total({"total": total}) for total in ("²", "9" * 5_000, True, None))
     assert trades.total([row]) is None
-    with pytest.raises(MalformedRequest, match="an array or an object was expected"):
+    with pytest.raises(MalformedRequest, match="An array or an object was expected"):
         trades.rows("text")
 
 

@@ -101,7 +101,7 @@ def test_a_damaged_file_is_reported_and_left_until_it_is_cleared(file: Path, con
     damaged = content or whole[: len(whole) // 2]
     file.write_bytes(damaged)
     again = Trials()
-    with pytest.warns(DataWarning, match=r"trials\.sqlite \(trials\).*move it away.*counted in this process only"):
+    with pytest.warns(DataWarning, match=r"trials\.sqlite \(trials\).*Move it away.*counted in this process only"):
         again.add("two")
     assert len(again) == 1
     assert file.read_bytes() == damaged

@@ -382,7 +382,7 @@ def test_plain_functions_are_strategies_too() -> None:
 
 def test_parameters_are_named_and_checked() -> None:
     assert Wandering(every=3).params == {"every": 3}
-    with pytest.raises(InputError, match="Wandering has no parameter 'evry'; it has every"):
+    with pytest.raises(InputError, match="Wandering has no parameter 'evry', only every"):
         Wandering(evry=3)
 
 
@@ -402,7 +402,7 @@ def test_errors_of_a_strategy_come_with_the_time() -> None:
 
 
 def test_unknown_symbols_and_leverages_are_named() -> None:
-    with pytest.raises(UnknownProduct, match="ETHUSDC is not in this run; it has BTCUSDC"):
+    with pytest.raises(UnknownProduct, match="ETHUSDC is not in this run, which has BTCUSDC"):
         run({0: lambda ctx: ctx.buy("ETHUSDC", "1")}, bars(*flat(60_000, 2)))
     with pytest.raises(ActionRejected, match="leverage"):
         run({}, bars(*flat(60_000, 2)), leverage=50)
@@ -480,7 +480,7 @@ def test_funding_in_a_gap_is_valued_at_the_last_close() -> None:
     ("options", "text"),
     [
         ({"latency": "-60s"}, "latency '-60s' is not a span of time"),
-        ({"slippage": -0.001}, "slippage is -0.001; it must not be negative"),
+        ({"slippage": -0.001}, "slippage is -0.001, but must not be negative"),
         ({"funding": "often"}, "funding 'often' is not a rate"),
         ({"funding": pd.Series([float("nan")], [pd.Timestamp("2026-01-01 02:00")])}, "funding nan is not a rate"),
     ],
@@ -588,7 +588,7 @@ def test_a_target_below_one_step_is_rejected_and_noted() -> None:
     }
     strategy = Small(script)
     result = backtest(strategy, {BTC: bars(*flat(60_000, 7))}, funding=None)
-    reason = "a target of 0.0004 BTCUSDC is less than half a step of 0.001; the smallest is 0.001"
+    reason = "a target of 0.0004 BTCUSDC is less than half a step of 0.001. The smallest is 0.001"
     assert refused == [reason, reason]
     assert result.events["kind"].tolist() == ["REJECTED", "REJECTED"]
     assert result.fills["quantity"].tolist() == [0.01, 0.01], "with a position, a target near nothing closes it"

@@ -143,7 +143,7 @@ def test_an_entry_whose_stop_the_gap_has_passed_is_refused_here_and_a_trade_of_n
     assert (trade.EntryPrice, trade.ExitPrice, trade.PnL) == (110, 110, 0)
     ours = run.ours({2: lambda ctx: ctx.bracket("X", "-10", stop_loss="103")})
     assert ours.fills.empty
-    assert "trigger price 103 is met already" in ours.events["text"].iloc[0]
+    assert "trigger price 103 is already reached" in ours.events["text"].iloc[0]
 
 
 def test_a_close_and_a_stop_at_one_open_are_two_orders_here_unless_the_close_only_reduces() -> None:

@@ -169,7 +169,7 @@ def test_runs_that_are_measured_together_are_counted_as_trials() -> None:
 
 def test_shapes_and_times_that_do_not_match_are_named() -> None:
     data = bars(4, 10, 2)
-    with pytest.raises(InputError, match=r"shape \(9, 1\); 10 bars of 2 symbols need \(10, 2\)"):
+    with pytest.raises(InputError, match=r"shape \(9, 1\), but 10 bars of 2 symbols need \(10, 2\)"):
         vectorised(data, np.zeros(9))
     shifted = {"A": data["S0"], "B": data["S1"].shift(freq="h")}
     with pytest.raises(InputError, match="B and A have different times"):
@@ -183,7 +183,7 @@ def test_targets_go_by_their_times_and_names() -> None:
     held = pd.Series(np.arange(10.0), index=data.index)
     assert len(vectorised({"A": data}, held).fills) == 8
     for wrong in (held[::-1], held.shift(freq="1h"), held.tz_convert(None).shift(freq="1min").to_frame()):
-        with pytest.raises(InputError, match="reindex them to the bars' times"):
+        with pytest.raises(InputError, match="Reindex them to the bars' times"):
             vectorised({"A": data}, wrong)
     with pytest.raises(InputError, match="no column A"):
         vectorised({"A": data, "B": data}, pd.DataFrame({"X": held, "Y": held}))

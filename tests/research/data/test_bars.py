@@ -55,9 +55,9 @@ def test_closes_alone_open_at_the_close_before() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"close": np.nan}, "ASSET: close at 2026-01-01 02:00:00[+]00:00 is nan; it must be a positive number"),
+        ({"close": np.nan}, "ASSET: close at 2026-01-01 02:00:00[+]00:00 is nan, but must be a positive number"),
         ({"low": -1.0}, "low at 2026-01-01 02:00:00[+]00:00 is -1.0"),
-        ({"close": 50.0}, "close at 2026-01-01 02:00:00[+]00:00 is 50.0; it must be within low and high"),
+        ({"close": 50.0}, "close at 2026-01-01 02:00:00[+]00:00 is 50.0, but must be within low and high"),
     ],
 )
 def test_broken_prices_are_named_with_their_time(change: dict[str, float], message: str) -> None:
@@ -70,7 +70,7 @@ def test_broken_prices_are_named_with_their_time(change: dict[str, float], messa
 def test_times_must_run_forward() -> None:
     with pytest.raises(InputError, match=r"2026-01-01 01:00:00.*is not after the previous one"):
         read_bars(FRAME.iloc[[0, 2, 1]])
-    with pytest.raises(InputError, match="pass interval="):
+    with pytest.raises(InputError, match="Pass interval="):
         read_bars(FRAME.iloc[:1])
     assert read_bars(FRAME.iloc[:1], interval="1h")["ASSET"].interval == 3_600_000
     with pytest.raises(InputError, match="index has no times"):

@@ -224,7 +224,7 @@ def test_one_recorder_a_directory(tmp_path: Path) -> None:
     [
         (
             {"channels": ["trades", "rumours"]},
-            "channels \\['rumours'\\] can't be recorded; known are trades, order_book",
+            "channels \\['rumours'\\] can't be recorded. Known are trades, order_book",
         ),
         ({"channels": ["trades"]}, "symbols are needed"),
         ({"symbols": ["BTCUSDC"], "depth": 0}, "depth 0 is not valid"),

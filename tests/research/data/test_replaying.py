@@ -97,7 +97,7 @@ def test_a_recording_is_replayed(session: Any, tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_replayed_is_refused(session: Any) -> None:
-    with pytest.raises(InputError, match="GOOG is not a product of this venue; it lists BTCUSDC"):
+    with pytest.raises(InputError, match="GOOG is not a product of this venue, which lists BTCUSDC"):
         replay(session, {"GOOG": walk(1, 5)})
     with pytest.raises(InputError, match="local venue in this process"):
         replay(toolkit.connect("testnet", account="0x" + "11" * 20), {BTC: walk(1, 5)})

@@ -158,9 +158,9 @@ def test_positions_can_be_closed_at_the_end(session: Any, capsys: pytest.Capture
     ("limits", "text"),
     [
         (Limits(max_notional=2_000), "positions to .* the limit is 2,000.00"),
-        (Limits(max_orders_per_minute=2), "2 orders in the last minute; the limit is 2"),
+        (Limits(max_orders_per_minute=2), "2 orders in the last minute. The limit is 2"),
         (Limits(max_loss=0.5), "equity fell by .* the limit is 0.50"),
-        (Limits(max_daily_loss=0.5), "equity fell by .* since the day began; the limit is 0.50"),
+        (Limits(max_daily_loss=0.5), "equity fell by .* since the day began. The limit is 0.50"),
     ],
     ids=["notional", "orders", "loss", "daily loss"],
 )
@@ -201,7 +201,7 @@ def test_a_silent_venue_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPa
     script = {0: lambda ctx: monkeypatch.setattr(RunState, "read_candles", silent)}
     run = ask(script, session, duration="10m", limits=Limits(max_stale=90))
     assert run.events["kind"].tolist() == ["TRANSPORT", "LIMIT"]
-    assert run.events["text"].iloc[1] == "no answer for 120 s; the limit is 90 s"
+    assert run.events["text"].iloc[1] == "no answer for 120 s, above the limit of 90 s"
 
 
 @pytest.mark.parametrize("step", ["1m", "7m"])
@@ -272,7 +272,7 @@ def test_an_agent_that_may_not_trade_is_named_before_the_first_bar() -> None:
     bars: list[Bar] = []
     with toolkit.connect(clock="manual", approve=False) as session:
         session.venue.advance("5m")
-        with pytest.raises(WalletError, match=r"is not approved by account 0x.*; approve it with"):
+        with pytest.raises(WalletError, match=r"is not approved by account 0x.*\. Approve it with"):
             live(lambda ctx, bar: bars.append(bar), session, [BTC], duration="3m", limits=Limits())
         session.exchange.approve_agent(validity_seconds=60)
         session.venue.advance("5m")
@@ -601,7 +601,7 @@ def test_bars_that_waited_for_a_sleeping_computer_are_seen_and_not_traded_on(
     live(each, session, [BTC], duration="13m", limits=Limits(max_orders_per_minute=None), max_bar_age=age)
     assert len(seen) == 13
     assert sum(map(bool, seen)) == sent
-    assert {one.reason for one in seen if not one} <= {"the bar is older than max_bar_age; nothing is sent"}
+    assert {one.reason for one in seen if not one} <= {"the bar is older than max_bar_age. Nothing is sent"}
 
 
 @pytest.mark.parametrize(

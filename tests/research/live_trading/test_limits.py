@@ -65,7 +65,7 @@ def test_an_order_of_either_side_is_refused_where_it_could_lead_too_far(
     if total <= 0.02:
         check_order(limits, run, made)
         return
-    with pytest.raises(LimitReached, match=f"{side}.* would bring positions to {total * PRICE:,.2f} USDC") as caught:
+    with pytest.raises(LimitReached, match=f"{side}.* would increase positions to {total * PRICE:,.2f} USDC") as caught:
         check_order(limits, run, made)
     assert caught.value.limit == "max_notional"
     assert ("with open orders filled" in str(caught.value)) is bool(placed)
@@ -105,9 +105,9 @@ def test_a_loss_stops_the_run_whichever_side_lost_it(fall: float, stops: bool) -
 @pytest.mark.parametrize(
     ("limits", "says"),
     [
-        (Limits(max_position=0.02), "BUY BTCUSDC would bring the position to 0.021; the limit is 0.02"),
-        (Limits(max_position={BTC: 0.02}), "would bring the position to 0.021"),
-        (Limits(max_order_notional=300), "BUY BTCUSDC is worth 350.00 USDC; the limit is 300.00"),
+        (Limits(max_position=0.02), "BUY BTCUSDC would increase the position to 0.021. The limit is 0.02"),
+        (Limits(max_position={BTC: 0.02}), "would increase the position to 0.021"),
+        (Limits(max_order_notional=300), "BUY BTCUSDC is worth 350.00 USDC. The limit is 300.00"),
         (Limits(symbols=("ETHUSDC",)), "BTCUSDC is not among the allowed symbols: ETHUSDC"),
     ],
 )
@@ -119,9 +119,9 @@ def test_each_further_limit_says_what_it_counts(limits: Limits, says: str) -> No
 
 def test_a_limit_that_limits_nothing_is_refused() -> None:
     for wrong in (0, -1, float("nan"), "100", True):
-        with pytest.raises(InputError, match=r"max_notional is .*; give a number above 0, or None"):
+        with pytest.raises(InputError, match=r"max_notional is .*. Give a number above 0, or None"):
             Limits(max_notional=wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"symbols is 'BTCUSDC'; give several, such as \('BTCUSDC',\)"):
+    with pytest.raises(InputError, match=r"symbols is 'BTCUSDC'. Give several, such as \('BTCUSDC',\)"):
         Limits(symbols="BTCUSDC")  # type: ignore[arg-type]
 
 

@@ -78,7 +78,7 @@ def test_a_refused_agent_or_account_ends_the_run_by_an_event(session: Any, name:
     kinds = run.events["kind"].tolist()
     assert (strategy.bars, strategy.after) == (3, 1)  # the callback ran to its end, and was the last
     assert kinds[:2] == ["REJECTED", "REFUSED"]
-    assert strategy.later.reason == "the run is warming up or has ended; nothing is sent"
+    assert strategy.later.reason == "the run is warming up or has ended. Nothing is sent"
     assert len(strategy.rejected) == (name in ("buy", "sell"))
 
 

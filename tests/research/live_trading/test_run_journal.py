@@ -128,13 +128,13 @@ def test_runs_that_are_killed_two_hundred_times_lose_nothing(tmp_path: Path) -> 
 
 def test_a_second_start_and_a_changed_one_are_refused_in_words(session: Any) -> None:
     journal = RunJournal(session, "one")
-    with pytest.raises(ToolkitError, match=r"run 'one' of account 0x\w+ is running already; stop it there, or choose"):
+    with pytest.raises(ToolkitError, match=r"run 'one' of account 0x\w+ is running already. Stop it there, or choose"):
         ask({}, session)
     journal.close()
-    with pytest.raises(InputError, match=r"run '\.\./x' is no name; use up to 40 letters"):
+    with pytest.raises(InputError, match=r"run '\.\./x' is not a name. Use up to 40 letters"):
         ask({}, session, run="../x")
     ask({0: lambda ctx: ctx.buy(BTC, "0.01", "30000")}, session)
-    with pytest.raises(InputError, match="the run has traded BTCUSDC, which its symbols leave out now; add them"):
+    with pytest.raises(InputError, match=r"the run has traded BTCUSDC, which its symbols leave out now\. Add them"):
         live(Scripted({}), session, ["ETHUSDC"], duration="1m", limits=Limits(), run="one")
 
 

@@ -120,5 +120,5 @@ def test_a_timer_needs_time_and_bars_have_no_book() -> None:
             ctx.book()
 
     bars = random_market(1).bars("1s")
-    with pytest.raises(InputError, match="bars have no book; give the backtest Events"):
+    with pytest.raises(InputError, match=r"bars have no book\. Give the backtest Events"):
         backtest(Wrong(), {"BTCUSDC": bars}, funding=None)

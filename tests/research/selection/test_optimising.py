@@ -127,7 +127,7 @@ def test_what_can_not_be_searched_is_named(data: pd.DataFrame) -> None:
         optimise(held, {"fast": [1], "slow": [2]}, data, constraints=lambda fats, slow: fats < slow, **QUIET)
     with pytest.raises(InputError, match="grid, random or bayes"):
         optimise(held, {"size": [1]}, data, method="genetic", **QUIET)  # type: ignore[arg-type]
-    with pytest.raises(ToolkitError, match="none of 1 points has a score; the first error is TypeError"):
+    with pytest.raises(ToolkitError, match="none of 1 points has a score: the first error is TypeError"):
         _ = optimise(held, {"sizes": [1]}, data, **QUIET).best
 
 
@@ -154,12 +154,12 @@ def test_a_warm_up_hands_over_bars_and_trades_nothing(data: pd.DataFrame) -> Non
     def look(ctx: Context, bar: Bar) -> None:
         placed = ctx.target(bar.symbol, "0.01" if len(seen) % 2 else "-0.01")
         if len(seen) < 10:
-            assert placed is None or placed.reason == "the run is warming up; nothing is sent"
+            assert placed is None or placed.reason == "the run is warming up. Nothing is sent"
         seen.append(bar.time)
 
     run = backtest(look, data.iloc[:30], warm_up=10)
     assert len(seen) == 30
     assert len(run.equity) == 21
     assert run.fills["time"].iloc[0] == data.index[11]
-    with pytest.raises(InputError, match="one must be left to trade"):
+    with pytest.raises(InputError, match="must be below the data's"):
         backtest(look, data.iloc[:30], warm_up=30)

@@ -62,7 +62,7 @@ def test_mappings_are_cut_at_the_same_times() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="100 rows do not hold one training part of 95 and one test part of 10"):
         walk_forward(INDEX, train=95, test=10)
-    with pytest.raises(InputError, match="test is 0; it must be positive"):
+    with pytest.raises(InputError, match="test is 0, but must be positive"):
         walk_forward(INDEX, train=10, test=0)
     with pytest.raises(InputError, match="DatetimeIndex"):
         walk_forward(pd.DataFrame({"x": [1, 2]}), train=1, test=1)
@@ -72,7 +72,7 @@ def test_sizes_may_come_from_numpy_and_must_be_whole() -> None:
     index = pd.date_range("2026-01-01", periods=20, freq="h", tz="UTC")
     assert walk_forward(index, train=np.int64(10), test=np.int64(5)) == walk_forward(index, train=10, test=5)
     for size in (10.0, "ten"):
-        with pytest.raises(InputError, match=r"give rows .* or a length of time"):
+        with pytest.raises(InputError, match=r"Give rows .* or a length of time"):
             walk_forward(index, train=size, test=5)
 
 

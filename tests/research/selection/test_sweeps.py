@@ -373,7 +373,7 @@ def test_a_results_file_knows_the_code_and_says_what_is_run_again(
     assert (values(made(2)), capsys.readouterr().out) == ([2.0, 4.0], "")
     assert (values(made(2)), capsys.readouterr().out) == ([2.0, 4.0], "")
     assert values(made(3)) == [3.0, 6.0]
-    assert capsys.readouterr().out == "2 points are in the file for other code, data or options; they are run again\n"
+    assert capsys.readouterr().out == "2 points are in the file for other code, data or options. They run again\n"
     double, treble = (eval(f"lambda k: float(k * {factor})") for factor in (2, 3))
     assert (values(double), values(treble)) == ([2.0, 4.0], [3.0, 6.0])
 

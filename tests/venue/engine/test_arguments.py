@@ -30,7 +30,7 @@ def test_arguments_that_the_rule_declares_pass(args: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ({}, "missing the argument `name`; it takes name: str, count: int"),
+        ({}, "missing the argument `name`. It takes name: str, count: int"),
         ({"count": 2}, "missing the argument `name`"),
         ({"name": "x", "core": 1}, "there is no argument `core`"),
         ({"name": "x", "more": 1}, "there is no argument `more`"),
@@ -49,7 +49,7 @@ def test_a_rule_without_arguments_says_that_it_takes_nothing() -> None:
         """A control's rule."""
 
     check_types(bare, {})
-    with pytest.raises(InputError, match="there is no argument `x`; it takes nothing"):
+    with pytest.raises(InputError, match=r"there is no argument `x`\. It takes nothing"):
         check_types(bare, {"x": 1})
 
 

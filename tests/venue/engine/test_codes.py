@@ -87,7 +87,7 @@ def test_40204_tells_the_likely_cause_of_each_cross_use() -> None:
     assert "source b" in elsewhere["message"]
     mainnet = Signer(MASTER, MAINNET_CHAIN).do(venue, {**APPROVE, "dexChain": "Mainnet"}, nonce=6)
     assert mainnet["code"] == 40204
-    assert "the action names dexChain Mainnet, this venue is Testnet" in mainnet["message"]
+    assert "The action names dexChain Mainnet, and this venue is Testnet" in mainnet["message"]
     assert "signed by an agent" in master.do(venue, CANCEL_ALL)["message"]
     assert agent.do(venue, CANCEL_ALL)["code"] == 0
 

@@ -129,7 +129,7 @@ def test_ping_is_answered(venue: LocalVenue) -> None:
     [
         ("{", "", "one JSON object"),
         ('{"method":"subscribe"}', "subscribe", "subscription must be an object"),
-        ('{"method":"subscribe","subscription":{"type":"ticker","symbol":"NOPE"}}', "subscribe", "listed are BTCUSDC"),
+        ('{"method":"subscribe","subscription":{"type":"ticker","symbol":"NOPE"}}', "subscribe", "Listed are BTCUSDC"),
         ('{"method":"unsubscribe","subscription":{"type":"block"}}', "unsubscribe", "block is not subscribed"),
         (
             '{"method":"subscribe","subscription":{"type":"candle","symbol":"BTCUSDC"}}',
@@ -178,7 +178,7 @@ def test_an_address_has_ten_connections(venue: LocalVenue) -> None:
     assert refused.connection.close_code == 1008
     (answer,) = refused.take()
     assert (answer["success"], answer["code"]) == (False, 40220)
-    assert answer["message"] == "10.0.0.1 has 10 connections already; an address may have 10"
+    assert answer["message"] == "10.0.0.1 has 10 connections already. An address may have 10"
     assert not Reader(venue.host.feed, "10.0.0.2").connection.closed
     refused.connection.close()
     readers[0].connection.close()
@@ -223,7 +223,7 @@ def test_an_idle_connection_is_closed_and_a_ping_keeps_it(venue: LocalVenue) -> 
     assert not reader.connection.check_idle()
     clock.now += 1
     assert reader.connection.check_idle()
-    assert reader.connection.reason == "idle: nothing came for 60 s; send a ping"
+    assert reader.connection.reason == "idle: nothing came for 60 s. Send a ping"
 
 
 def test_a_slow_reader_of_a_book_gets_one_snapshot_instead_of_many_increments(venue: LocalVenue, alice: Trader) -> None:

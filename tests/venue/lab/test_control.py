@@ -107,7 +107,7 @@ def test_wrong_scripts_are_explained(venue: LocalVenue) -> None:
         venue.control.script_oracle(1, [("2m", "60000.05")])
     with pytest.raises(VenueError, match="above 0"):
         venue.control.script_oracle(1, [("2m", "0")])
-    with pytest.raises(InputError, match="there are BTCUSDC, ETHUSDC"):
+    with pytest.raises(InputError, match="There are BTCUSDC, ETHUSDC"):
         venue.control.script_oracle("DOGEUSDC", {})
 
 
@@ -215,7 +215,7 @@ def test_limits_are_counted_for_each_account_and_by_the_venues_time(venue: Local
     number = venue.snapshot()
     assert [one.do(venue, withdraw)["code"] for _ in range(3)] == [0, 0, 40220]
     answer = one.do(venue, withdraw)
-    assert answer["message"] == "more than 2 withdraw requests in 10000 ms; the next is taken in 10000 ms"
+    assert answer["message"] == "more than 2 withdraw requests in 10000 ms. The next is accepted in 10000 ms"
     assert two.do(venue, withdraw)["code"] == 0
     venue.advance("10s")
     assert one.do(venue, withdraw)["code"] == 0
@@ -300,9 +300,9 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
     [
         ("-5000", VenueError, "fund: amount -5000 must be above 0"),
         ("0", VenueError, "amount 0 must be above 0"),
-        ("abc", InputError, "amount 'abc' is not an exact amount; give text such as"),
-        ("NaN", InputError, "amount 'NaN' is not an exact amount; give a finite number"),
-        (1.1, InputError, "amount is the float 1.1, and a float is not exact; give the text '1.1'"),
+        ("abc", InputError, "amount 'abc' is not an exact amount. Give text such as"),
+        ("NaN", InputError, "amount 'NaN' is not an exact amount. Give a finite number"),
+        (1.1, InputError, "amount is the float 1.1, and a float is not exact. Give the text '1.1'"),
         ("0.0000001", VenueError, "finer than 0.000001 USDC"),
         ("1.0000000000000000000000000000000001", VenueError, "finer than 0.000001 USDC"),
         ("1e13", VenueError, "more than the .* USDC that can still come in"),
@@ -334,7 +334,7 @@ def test_only_addresses_are_addresses_and_mixed_letters_must_be_eip_55(venue: Lo
         control.ban,
         control.unban,
     ):
-        with pytest.raises(InputError, match="address 'hello' is not an address; an address is 0x and 40 hex digits"):
+        with pytest.raises(InputError, match=r"address 'hello' is not an address\. An address is 0x and 40 hex digits"):
             call("hello")
         with pytest.raises(InputError, match="break the EIP-55 checksum") as caught:
             call(broken)
@@ -373,10 +373,10 @@ def test_prices_beyond_any_order_are_refused(venue: LocalVenue) -> None:
 def test_commands_of_another_program_are_checked_by_the_core_alike(venue: LocalVenue) -> None:
     for name, args, words in (
         ("fund", {"address": "hello", "amount": "5"}, "address 'hello' is not an address"),
-        ("fund", {"address": "0x" + "77" * 20, "amount": 1.5}, "amount: Expected `str`, got `float`; it takes address"),
+        ("fund", {"address": "0x" + "77" * 20, "amount": 1.5}, "amount: Expected `str`, got `float`. It takes address"),
         ("fund", {"address": "0x" + "77" * 20}, "missing the argument `amount`"),
         ("ban", {"address": "x"}, "is not an address"),
-        ("pause", {"product": 1, "at": 5}, "there is no argument `at`; it takes product: int"),
+        ("pause", {"product": 1, "at": 5}, "there is no argument `at`. It takes product: int"),
         ("script_oracle", {"product": 1, "points": [[1]]}, "a point is"),
         ("jump", {"product": 1, "percent": "-100"}, "percent -100 must be above -100 and at most 1000"),
         ("jump", {"product": 1, "percent": "far"}, "percent 'far' is not an exact amount"),

@@ -130,7 +130,7 @@ def test_a_with_block_removes_its_fault(venue: LocalVenue) -> None:
     with venue.control.add_fault("refuse", count=None) as fault:
         assert get(venue).broken == "refused"
         assert get(venue).broken == "refused"
-        assert repr(fault) == "<Fault refuse count=all; struck 2>"
+        assert repr(fault) == "<Fault refuse count=all, struck 2>"
     assert get(venue).broken == ""
     fault.remove()
     venue.control.add_fault("refuse").remove()
@@ -179,9 +179,9 @@ def test_faults_can_be_written_as_text(venue: LocalVenue) -> None:
         "lose-answer action=withdraw after=1 count=all chance=0.5 delay=2s status=502 code=1 peer=p"
     )
     assert repr(shown) == (
-        "<Fault lose-answer action=withdraw peer=p after=1 count=all chance=0.5 delay=2000 status=502 code=1; struck 0>"
+        "<Fault lose-answer action=withdraw peer=p after=1 count=all chance=0.5 delay=2000 status=502 code=1, struck 0>"
     )
-    assert repr(venue.control.add_fault("refuse")) == "<Fault refuse; struck 0>"
+    assert repr(venue.control.add_fault("refuse")) == "<Fault refuse, struck 0>"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_faults_can_be_written_as_text(venue: LocalVenue) -> None:
     [
         ("explode", "fault 'explode' is none of refuse"),
         ("", "fault '' is none of"),
-        ("refuse often", "'often' is no setting of a fault; there are path=…"),
+        ("refuse often", "'often' is no setting of a fault. There are path=…"),
         ("refuse after=soon", "after=soon is not a number"),
         ("refuse chance=2", "chance must be 0 to 1"),
         ("refuse count=0", "count 1 or more"),

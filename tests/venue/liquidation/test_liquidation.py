@@ -261,7 +261,7 @@ def test_an_account_under_liquidation_may_only_reduce() -> None:
     play.oracle(57_100)
     assert play.account("ann").status == LIQUIDATING
     refused = play.order("ann", "BUY", "0.01", 57_000)
-    assert refused.message == "the position is being liquidated; only orders that reduce are taken"
+    assert refused.message == "the position is being liquidated. Only orders that reduce it are accepted"
     assert "while positions are being liquidated" in play.leverage("ann", 10).message
     assert play.order("ann", "SELL", "1", 57_010).code == 0
     play.advance(29_999)

@@ -289,10 +289,10 @@ def test_an_agent_trades_and_never_withdraws_approves_or_claims(desk: Desk) -> N
         answer = agent.do(desk.venue, action)
         assert answer["code"] == 40204
         assert f'agent "bot" of {own.address}' in answer["message"]
-        assert "sign with the master wallet" in answer["message"]
+        assert "Sign with the master wallet" in answer["message"]
     answer = own.do(desk.venue, {"type": "cancelAll", "symbolCode": 1})
     assert answer["code"] == 40204
-    assert "it is a master wallet, and cancelAll is signed by an agent" in answer["message"]
+    assert "It is a master wallet, and cancelAll is signed by an agent" in answer["message"]
 
 
 DECLARED = [action for action in ACTIONS.values() if action.type != "faucetClaim"]
@@ -336,7 +336,7 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
     assert desk.balance(stranger.address) == 500 * USDC
     text = refused(stranger.do(desk.venue, {"type": "faucetClaim"}), TxCode.FAUCET_CLAIMED)
-    assert re.search(r"it can be claimed again at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", text)
+    assert re.search(r"It can be claimed again at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", text)
     desk.venue.advance("24h")
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
 
@@ -472,7 +472,7 @@ def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: 
     desk.venue.control.fund(vault, "1000")
     text = refused(desk.join(1, vault, "1999"), TxCode.SHARE_TOO_COARSE)
     assert text.startswith(
-        "a millionth of a share is worth 1000.000001 USDC: the other depositors would get 998.999999 of 1999 USDC"
+        "a millionth of a share is worth 1000.000001 USDC, so the other depositors would get 998.999999 of 1999 USDC"
     )
     assert desk.join(1, vault, "1000.000001")["data"]["share"] == "0.000001", "nothing is lost"
     desk.venue.control.fund(vault, "900000000000")

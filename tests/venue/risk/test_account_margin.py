@@ -156,7 +156,7 @@ def test_the_largest_order_that_fits_passes_and_one_step_more_does_not(play: Pla
     play.placed("ann", "BUY", "3.333", 60_000)
     refusal = play.order("ann", "BUY", "0.001", 60_000)
     assert refusal.code == 40230
-    assert refusal.message == ("margin: the order needs initial margin 10002 USDC in all; equity 10000 is 2 short")
+    assert refusal.message == ("margin: the order needs initial margin 10002 USDC in all. Equity 10000 is 2 short")
 
 
 def test_what_trades_at_once_counts_its_fee_to_the_last_digit(play: Play) -> None:
@@ -259,7 +259,7 @@ def test_an_isolated_position_that_lost_its_margin_within_a_request_does_not_gro
     ]
     results = play.act("ann", type="placeOrder", orders=both).data["results"]
     assert results[0]["txCode"] == 0
-    assert "add to it with assignPosMargin before it grows" in results[1]["txMsg"]
+    assert "Add to it with assignPosMargin before it grows" in results[1]["txMsg"]
 
 
 @pytest.mark.parametrize("resting", [True, False])

@@ -65,7 +65,7 @@ def test_the_faucet_gives_again_after_its_pause(waited: int, again: bool) -> Non
     play.advance(waited)
     answer = play.act("ann", type="faucetClaim", currencyCode=1)
     assert (answer.code == 0) is again
-    assert again or "it can be claimed again at 2026-01-01 00:01:00" in answer.message
+    assert again or "It can be claimed again at 2026-01-01 00:01:00" in answer.message
     assert play.balance("ann") == given * (1 + again) > 0
 
 
@@ -83,7 +83,7 @@ def test_usdc_is_the_only_currency(code: int, known: bool) -> None:
     if known:
         ledger.check_currency({"currencyCode": code})
     else:
-        with pytest.raises(Refused, match=f"currencyCode {code} is not known; 1 is USDC"):
+        with pytest.raises(Refused, match=f"currencyCode {code} is not known. 1 is USDC"):
             ledger.check_currency({"currencyCode": code})
 
 

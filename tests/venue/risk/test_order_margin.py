@@ -331,6 +331,6 @@ def test_an_isolated_position_grows_only_above_its_maintenance_margin(side: int,
     table = floor.core.risk_index.tables[1]
     held, equity = (1_000, 0) if side > 0 else (0, 1_000), (1_500 - 3_000) * MICRO + above
     standing = Standing(*held, 0, 0, 60 * MICRO, 2_000, False, equity)
-    words = "maintenance margin 1500; add to it with assignPosMargin"
+    words = "maintenance margin 1500. Add to it with assignPosMargin"
     with contextlib.nullcontext() if grows else pytest.raises(Refused, match=words):
         order_margin._check_isolated_growth(table, standing, side, 1_000, 60_000 * MICRO)

@@ -101,7 +101,7 @@ def test_what_closes_trades_at_the_bankruptcy_price_and_not_beyond(
     assert leg.size == (3_000 if not ticks else 6_000)
     assert equity(play, "ann", mode) >= 0
     if ticks:
-        assert "no fill makes a debt" in last_reason(play, "ann")
+        assert "No fill makes a debt" in last_reason(play, "ann")
 
 
 @pytest.mark.parametrize("tif", ["IOC", "FOK", "GTC"])
@@ -123,7 +123,7 @@ def test_a_resting_order_far_behind_the_mark_is_trimmed_to_what_its_account_bear
     assert filled == (0 if tif == "FOK" else most)
     assert account_margin.wallet(play.core, play.account("ann")).equity >= 0
     events = play.core.state.history.order_events.of(play.address("ann"))
-    assert any("no fill makes a debt" in event.reason for event in events) is (tif != "FOK")
+    assert any("No fill makes a debt" in event.reason for event in events) is (tif != "FOK")
 
 
 @pytest.mark.parametrize("market", [False, True])

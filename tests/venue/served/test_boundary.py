@@ -178,7 +178,7 @@ def test_feeds_of_one_address_are_limited_with_the_number(venue: LocalVenue) -> 
             feed.send('{"method": "ping"}')
             assert "pong" in str(feed.recv(timeout=10))
         with open_feed(url) as refused:
-            assert "an address may have 3" in str(refused.recv(timeout=10))
+            assert "An address may have 3" in str(refused.recv(timeout=10))
 
 
 @pytest.mark.parametrize(

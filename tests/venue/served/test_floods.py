@@ -161,7 +161,7 @@ def test_the_eleventh_feed_of_an_address_is_refused_by_default(venue: LocalVenue
             feed.send('{"method": "ping"}')
             assert "pong" in str(feed.recv(timeout=20))
         with open_feed(url) as refused:
-            assert "an address may have 10" in str(refused.recv(timeout=20))
+            assert "An address may have 10" in str(refused.recv(timeout=20))
 
 
 @pytest.mark.parametrize("parts", [MAX_PARTS, MAX_PARTS + 1])

@@ -97,3 +97,64 @@ def test_a_group_does_not_wait_long_for_clients_that_are_gone(
     answers = answers_of(venue, groups, [[next(requests), next(requests)], *clients])
     assert [answer.code for answer in answers] == [0] * (2 + CLIENTS)
     assert groups.sizes == [1, CLIENTS, 1]
+
+
+@pytest.mark.parametrize(
+    ("since", "stopped", "rests"), [(0.0, False, True), (0.0, True, False), (lanes.IN_USE_SECONDS + 1, False, False)]
+)
+def test_a_lane_rests_twice_as_long_as_it_worked_while_one_that_it_gives_way_to_is_in_use(
+    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, since: float, stopped: bool, rests: bool
+) -> None:
+    slept: list[float] = []
+    orders = Lane("orders", venue.host.gateway)
+    slow = Lane("slow", venue.host.gateway, way=(Lane("idle", venue.host.gateway), orders))
+    try:
+        for each in (*slow._way, slow):
+            each.stop() if stopped else None
+        monkeypatch.setattr(lanes, "sleep", slept.append)
+        monkeypatch.setattr(lanes, "monotonic", lambda: 1_000.0)
+        times = iter((5.0, 5.0, 5.25, 5.25))
+        monkeypatch.setattr(lanes, "thread_time", lambda: next(times))
+        orders._came = 1_000.0 - since
+        slow._pause()
+        slow._pause()
+        assert slept == ([10.0, 0.5] if rests else [])
+    finally:
+        for each in (*slow._way, slow):
+            each.stop()
+
+
+def test_a_lane_that_is_full_answers_503_and_names_the_number(
+    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "WAITING", 0)
+
+    async def run() -> Answer:
+        lane = Lane("orders", venue.host.gateway)
+        try:
+            return await lane.answer(withdrawals(1)[0])
+        finally:
+            lane.stop()
+
+    answer = asyncio.run(run())
+    assert answer.status == 503
+    assert json.loads(answer.body)["message"].startswith("0 requests wait here already (orders)")
+
+
+def test_a_venue_that_fails_is_answered_500_and_the_next_request_is_answered(
+    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> list[Answer]:
+        lane, found = Lane("orders", venue.host.gateway), list[Answer]()
+        try:
+            with monkeypatch.context() as broken:
+                broken.setattr(venue.host.gateway, "finish", lambda started: 1 // 0)
+                found.append(await lane.answer(withdrawals(1)[0]))
+            found.append(await lane.answer(withdrawals(1)[0]))
+            return found
+        finally:
+            lane.stop()
+
+    failed, fine = asyncio.run(run())
+    assert (failed.status, json.loads(failed.body)["message"]) == (500, "the venue failed (ZeroDivisionError)")
+    assert fine.code == 0

@@ -60,7 +60,7 @@ def test_wrong_calls_over_http_are_explained(venue: LocalVenue) -> None:
 def test_over_http_wrong_values_are_answered_in_words(venue: LocalVenue) -> None:
     open_routes(venue)
     answer = post(venue, "fund", address=MASTER.address, amount=1.5)
-    assert (answer["code"], "give the text '1.5'" in answer["message"]) == (40003, True)
+    assert (answer["code"], "Give the text '1.5'" in answer["message"]) == (40003, True)
     assert post(venue, "fund", address=MASTER.address, amount="-5")["code"] == 40230
-    assert "give a dictionary" in post(venue, "act", address=MASTER.address, action="x")["message"]
+    assert "Give a dictionary" in post(venue, "act", address=MASTER.address, action="x")["message"]
     assert "points must be" in post(venue, "script_oracle", product=1, points=5)["message"]

@@ -123,11 +123,11 @@ def test_later_snapshots_are_forgotten_by_a_revert_and_any_by_forget() -> None:
     with LocalVenue(clock="manual", market=False) as venue:
         one, two = venue.snapshot(), venue.snapshot()
         venue.revert(one)
-        with pytest.raises(VenueError, match=f"there is no snapshot {two}; there are: {one}"):
+        with pytest.raises(VenueError, match=f"there is no snapshot {two}. There are: {one}"):
             venue.revert(two)
         venue.host.forget(one)
         venue.host.forget(one)
-        with pytest.raises(VenueError, match="there are: none"):
+        with pytest.raises(VenueError, match="There are: none"):
             venue.revert(one)
 
 

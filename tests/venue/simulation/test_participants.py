@@ -341,7 +341,7 @@ def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
         assert regimes[1].regime == "usual"
         venue.control.market("calm")
         assert {sim.regime for sim in regimes.values()} == {"calm"}
-        with pytest.raises(InputError, match="market 'wild' is not known; there are calm, usual, stressed"):
+        with pytest.raises(InputError, match=r"market 'wild' is not known\. There are calm, usual, stressed"):
             venue.control.market("wild")
         again = Core.load(venue.host.core.dump())
         assert again.state_hash() == venue.control.state_hash()
@@ -418,3 +418,20 @@ def test_what_users_trade_with_each_other_moves_no_index(side: str) -> None:
     # what is taken of the participants does move it
     place(11, bob, side, ordPx=core.products[1].price_text(ask * 101 // 100 if side == "BUY" else bid * 99 // 100))
     assert (sim.index - index) * (1 if side == "BUY" else -1) > 0
+
+
+@pytest.mark.parametrize("regime", ["calm", "usual", "stressed"])
+def test_the_best_prices_are_mostly_those_of_the_closest_maker_and_always_those_of_all(regime: str) -> None:
+    core = simulated(until=60_000, market=regime)
+    quotes = participants.quotes_of(core)
+    assert quotes is not None
+    simple = 0
+    for _ in range(300):
+        core.apply(Advance(core.state.time + 137))
+        for quoted in quotes.products.values():
+            _, best, alone = quotes._top(quoted, core.state.time)
+            quoted.forget_quotes()
+            levels = [next(quotes.side(quoted, side, core.state.time), (0,))[0] for side in (1, -1)]
+            assert best == tuple(levels)
+            simple += alone
+    assert simple > 4 * 300 * 80 // 100, "all makers' quotes cost much more to compute"

@@ -162,7 +162,7 @@ def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a replay has no journal"):
         LocalVenue(replay=events, journal=tmp_path / "j")
     for wrong in (events.bars("1m"), [events], {"BTCUSDC": "tape"}):
-        with pytest.raises(InputError, match=r"replay takes events, .* played by toolkit\.research\.replay"):
+        with pytest.raises(InputError, match=r"replay takes events, .* call toolkit\.research\.replay"):
             LocalVenue(replay=wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the recording is empty"):
         LocalVenue(replay=events[:0])

@@ -246,4 +246,4 @@ def test_the_position_mode_changes_only_when_nothing_is_open(play: Play) -> None
     )
     assert outcome.message == "the position mode can't change while there are 0 open positions and 1 open orders"
     outcome = play.core.apply(Control(play.now, "set_position_mode", {"address": play.address("ann"), "mode": "both"}))
-    assert "there are ONE_WAY and HEDGE" in outcome.message
+    assert "There are ONE_WAY and HEDGE" in outcome.message

@@ -88,7 +88,7 @@ def test_fok_does_not_count_the_orders_of_its_own_account(floor: Floor) -> None:
 def test_post_only_that_would_match_is_rejected_with_the_price_that_would_not(floor: Floor) -> None:
     floor.order(BOB, "SELL 0.002 at 60001.0")
     words = floor.refused(ADA, "BUY 0.001 at 60001.0 POST_ONLY")
-    assert words == "POST_ONLY at 60001.0 would match the best ask 60001.0; nearest 60000.9"
+    assert words == "POST_ONLY at 60001.0 would match the best ask 60001.0. The nearest is 60000.9"
     assert floor.status(floor.core.state.last_order) == "REJECTED"
     order = floor.order(ADA, "BUY 0.001 at 60000.9 POST_ONLY")
     assert floor.status(order.id) == "NEW"
@@ -127,17 +127,17 @@ def test_a_market_order_must_be_ioc_or_fok(floor: Floor) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("BUY 0.01 at 60000.05", "price 60000.05 is not a multiple of tickSize 0.1; nearest 60000.0 or 60000.1"),
-        ("BUY 0.0015 at 60000", "quantity 0.0015 is not a multiple of stepSize 0.001; nearest 0.001 or 0.002"),
+        ("BUY 0.01 at 60000.05", "price 60000.05 is not a multiple of tickSize 0.1. The nearest is 60000.0 or 60000.1"),
+        ("BUY 0.0015 at 60000", "quantity 0.0015 is not a multiple of stepSize 0.001. The nearest is 0.001 or 0.002"),
         (
             "BUY 0.001 at 9999.9",
-            "order value 9.9999 (0.001 at 9999.9) is below minOrderValue 10; nearest quantity 0.002",
+            "order value 9.9999 (0.001 at 9999.9) is below minOrderValue 10. The nearest quantity is 0.002",
         ),
-        ("BUY 0.01 at 5999.9", "price 5999.9 is below 10 % of the mark price 60000.0; nearest 6000.0"),
-        ("SELL 0.01 at 999999.1", "price 999999.1 is above 999999; nearest 999999.0"),
-        ("BUY 1000.001 at 60000", "quantity 1000.001 is above maxOrderQty 1000.000; nearest 1000.000"),
-        ("BUY 0.01 slip 0.051", "slippagePct 0.051 is above maxSlippagePct 0.05; nearest 0.05"),
-        ("BUY 0.01 slip 0", "slippagePct 0 is not above 0; nearest 0.05"),
+        ("BUY 0.01 at 5999.9", "price 5999.9 is below 10 % of the mark price 60000.0. The nearest is 6000.0"),
+        ("SELL 0.01 at 999999.1", "price 999999.1 is above 999999. The nearest is 999999.0"),
+        ("BUY 1000.001 at 60000", "quantity 1000.001 is above maxOrderQty 1000.000. The nearest is 1000.000"),
+        ("BUY 0.01 slip 0.051", "slippagePct 0.051 is above maxSlippagePct 0.05. The nearest is 0.05"),
+        ("BUY 0.01 slip 0", "slippagePct 0 is not above 0. The nearest is 0.05"),
     ],
 )
 def test_each_limit_of_the_product_is_told_with_what_would_pass(floor: Floor, text: str, words: str) -> None:
@@ -163,7 +163,10 @@ def test_the_limits_themselves_pass(text: str) -> None:
             {"reduceOnlyOption": "TP_FROM_POSITION", "triggerPx": "9" * 39},
             f"trigger price {'9' * 39} is above 999999",
         ),
-        ({"ordPx": "9" * 37 + ".05"}, f"is not a multiple of tickSize 0.1; nearest {'9' * 37}.0 or {'9' * 37}.1"),
+        (
+            {"ordPx": "9" * 37 + ".05"},
+            f"not a multiple of tickSize 0.1. The nearest is {'9' * 37}.0 or {'9' * 37}.1",
+        ),
     ],
 )
 def test_a_refused_number_of_any_size_leaves_a_state_that_can_be_kept(
@@ -183,7 +186,7 @@ def test_a_product_that_is_not_listed_takes_no_orders() -> None:
 
 
 def test_an_unknown_product_and_a_paused_one_are_named(floor: Floor) -> None:
-    assert "symbolCode 99 is not a product; known are 1 BTCUSDC" in floor.refused(ADA, "BUY 1 at 1", symbolCode=99)
+    assert "symbolCode 99 is not a product. Known are 1 BTCUSDC" in floor.refused(ADA, "BUY 1 at 1", symbolCode=99)
     floor.core.state.markets[1].paused = True
     assert floor.refused(ADA, "BUY 0.01 at 60000.0") == "trading in BTCUSDC is paused"
 
@@ -203,7 +206,7 @@ def test_in_a_self_trade_the_maker_is_cancelled_and_the_taker_goes_on(floor: Flo
     other = floor.order(BOB, "SELL 0.002 at 60001.0")
     taker = floor.order(ADA, "BUY 0.002 at 60001.0")
     assert (floor.status(own.id), own.filled) == ("CANCELED", 0)
-    assert own.reason == f"self-trade prevented: met order {taker.id} of the same account"
+    assert own.reason == f"self-trade prevented: order {taker.id} is of the same account"
     assert (taker.filled, other.filled) == (2, 2)
 
 
@@ -234,8 +237,8 @@ def test_each_item_of_a_batch_has_its_own_outcome(floor: Floor) -> None:
     assert [result["clOrdId"] for result in results] == ["1", "2", "1"]
     assert [result["txCode"] == 0 for result in results] == [True, False, False]
     assert answer.message == (
-        "2 of 3 orders refused: orders[1]: price 59000.05 is not a multiple of tickSize 0.1;"
-        f" nearest 59000.0 or 59000.1; orders[2]: clOrdId 1 is in use by the open order {results[0]['ordId']}"
+        "2 of 3 orders refused: orders[1]: price 59000.05 is not a multiple of tickSize 0.1. "
+        f"The nearest is 59000.0 or 59000.1; orders[2]: clOrdId 1 is in use by the open order {results[0]['ordId']}"
     )
     assert floor.status(int(results[0]["ordId"])) == "NEW", "the accepted one stands"
     assert floor.status(int(results[1]["ordId"])) == "REJECTED"
@@ -360,7 +363,7 @@ def test_a_reduce_only_order_is_not_replaced_by_a_part_below_the_smallest_value(
     for text in ("SELL 0.003 at 3100.00 REDUCE_ONLY", "SELL 0.003 at 3101.00 REDUCE_ONLY"):
         answer = floor.replace(ADA, order.id, text, symbolCode=2)
         assert answer.code == 40230
-        assert "is below minOrderValue 10; nearest quantity 0.004, or the whole position" in answer.message
+        assert "is below minOrderValue 10. The nearest quantity is 0.004, or the whole position" in answer.message
         assert (order.price, order.quantity, order.leaves) == (310_000, 10, 10)
     assert floor.replace(ADA, order.id, "SELL 0.004 at 3100.00 REDUCE_ONLY", symbolCode=2).code == 0
 
@@ -398,7 +401,7 @@ def test_reduce_only_never_flips(floor: Floor) -> None:
     floor.order(BOB, "BUY 0.009 at 59900.0")
     order = floor.order(ADA, "SELL 0.009 REDUCE_ONLY")
     assert (order.filled, floor.status(order.id)) == (5, "CANCELED")
-    assert order.reason == "reduce-only: cut to 0.005, what is left of the long position"
+    assert order.reason == "reduce-only: reduced to 0.005, the rest of the long position"
     assert floor.legs(ADA) == (0, 0)
 
 
@@ -441,7 +444,8 @@ def test_reduce_only_below_the_minimum_value_must_close_the_whole_rest(floor: Fl
     floor.mark("9000.0")
     words = floor.refused(ADA, "SELL 0.001 at 9000.0 REDUCE_ONLY")
     assert words == (
-        "order value 9 (0.001 at 9000.0) is below minOrderValue 10; nearest quantity 0.002, or the whole position"
+        "order value 9 (0.001 at 9000.0) is below minOrderValue 10. "
+        "The nearest quantity is 0.002, or the whole position"
     )
     assert floor.position(ADA).sell_reducing == 0
     floor.mark("4000.0")
@@ -487,7 +491,7 @@ def test_reduce_only_is_accepted_whatever_the_equity() -> None:
 def test_close_sides_need_hedge_mode(floor: Floor) -> None:
     opened(floor)
     assert floor.refused(ADA, "SELL_CLOSE_HEDGE 0.001 at 61000") == (
-        "ordSide SELL_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use SELL with REDUCE_ONLY"
+        "ordSide SELL_CLOSE_HEDGE needs hedge mode, the account is in one-way mode. Use SELL with REDUCE_ONLY"
     )
 
 
@@ -512,7 +516,7 @@ def test_hedge_mode_holds_both_legs_and_closes_each_by_its_side() -> None:
 def test_in_hedge_mode_reducing_needs_the_closing_side() -> None:
     floor = opened(Floor(ADA))
     assert floor.refused(ADA, "SELL 0.001 at 61000 REDUCE_ONLY") == (
-        "in hedge mode SELL can't reduce; use SELL_CLOSE_HEDGE to close the long position"
+        "in hedge mode SELL can't reduce. Use SELL_CLOSE_HEDGE to close the long position"
     )
 
 
@@ -586,7 +590,7 @@ def test_the_rest_of_a_replaced_order_must_have_the_smallest_value(floor: Floor,
     order = floor.order(ADA, "BUY 0.004 at 9000")
     floor.order(BOB, "SELL 0.002 at 9000")
     assert order.filled == 2
-    words = "is below minOrderValue 10; nearest quantity 0.004"
+    words = "is below minOrderValue 10. The nearest quantity is 0.004"
     assert words in floor.replace(ADA, order.id, f"BUY 0.003 at {price}").message
     assert (order.quantity, order.leaves, order.price) == (4, 2, 90_000)
     assert floor.replace(ADA, order.id, "BUY 0.004 at 8999.9").code == 0
@@ -681,7 +685,7 @@ def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor:
     assert floor.refused(ADA, "BUY 0.009 at 61000 FOK REDUCE_ONLY") == words
     floor.order(ADA, "BUY 0.004 at 59000.0 REDUCE_ONLY")
     rest = floor.order(ADA, "BUY 0.004 at 58000.0 REDUCE_ONLY")
-    assert (rest.leaves, rest.reason) == (1, "reduce-only: cut to 0.001, what is left of the short position")
+    assert (rest.leaves, rest.reason) == (1, "reduce-only: reduced to 0.001, the rest of the short position")
     assert floor.refused(ADA, "BUY 0.001 at 57000.0 REDUCE_ONLY") == (
         "reduce-only orders cover the short position of 0.005 already"
     )
@@ -693,10 +697,10 @@ def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor:
 def test_the_words_for_the_buying_side_of_hedge_mode() -> None:
     floor = opened(Floor(ADA), text="SELL 0.005")
     assert floor.refused(ADA, "BUY 0.001 at 59000 REDUCE_ONLY") == (
-        "in hedge mode BUY can't reduce; use BUY_CLOSE_HEDGE to close the short position"
+        "in hedge mode BUY can't reduce. Use BUY_CLOSE_HEDGE to close the short position"
     )
     assert floor.refused(BOB, "BUY_CLOSE_HEDGE 0.001 at 61000") == (
-        "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use BUY with REDUCE_ONLY"
+        "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode. Use BUY with REDUCE_ONLY"
     )
 
 

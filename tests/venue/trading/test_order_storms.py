@@ -44,14 +44,14 @@ def test_storms_reach_every_rule() -> None:
         "self-trade prevented",
         "FOK: ",
         "reduce-only: the position is down to",
-        "reduce-only: cut to",
+        "reduce-only: reduced to",
         "one cancels the other",
         "its main order was cancelled unfilled",
         "the position it would reduce is gone",
         "nothing more to take",
         "would match",
         "there is no",
-        "is met already",
+        "is already reached",
         "margin",
     ):
         assert words in told, f"no storm reached: {words}"

@@ -92,7 +92,7 @@ def test_a_trigger_that_is_met_already_is_rejected(floor: Floor, text: str, word
             "SELL 0.001 when 61000",
             "triggerPx and tpslTriggerType need reduceOnly TP_FROM_POSITION or SL_FROM_POSI",
         ),
-        (ADA, "SELL 0 at 61000", "quantity 0 is not above 0; nearest 0.001"),
+        (ADA, "SELL 0 at 61000", "quantity 0 is not above 0. The nearest is 0.001"),
         (ADA, "SELL 0.001 STOP_MARKET when 59000", "ordType STOP_MARKET is for builder orders"),
         (ADA, "SELL 0 SL when 59000.05", "trigger price 59000.05 is not a multiple of tickSize 0.1"),
         (
@@ -159,7 +159,7 @@ def test_a_partial_one_closes_its_part_and_never_more_than_the_position(floor: F
     floor.core.state.markets[1].last = 590_000
     floor.core.run_hooks()
     assert (part.filled, much.filled, floor.status(much.id)) == (2, 3, "CANCELED")
-    assert much.reason == "cut to the position of 0.003"
+    assert much.reason == "reduced to the position of 0.003"
 
 
 def test_a_limit_one_rests_after_its_trigger_as_reduce_only(floor: Floor) -> None:
@@ -201,7 +201,7 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
 
     assert tries()[1] == "triggered"
     assert "58705.0 or better" in tries()[2]
-    assert tries()[2].endswith("it stays armed and tries again at the next trade, price or offer within it")
+    assert tries()[2].endswith("It stays armed and tries again at the next trade, price or offer within it")
     floor.core.run_hooks()
     assert len(tries()) == 3, "nothing has changed"
     floor.core = Core.load(floor.core.dump())
@@ -406,7 +406,7 @@ def test_hedge_mode_uses_the_closing_sides() -> None:
     floor = Floor(ADA)
     floor.order(BOB, "SELL 0.005 at 60000.0")
     floor.order(ADA, "BUY 0.005 at 60000.0")
-    assert "use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
+    assert "Use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
     order = floor.order(ADA, "SELL_CLOSE_HEDGE 0 SL when 59000 slip 0.05")
     floor.order(CYD, "BUY 0.010 at 58500.0")
     floor.trade("59000.0")
@@ -546,7 +546,7 @@ def test_children_wait_again_when_the_position_goes_while_the_main_order_is_open
         ((MAIN, "SELL 0.010 TP when 59900"), "triggers at the main order's price ≥ 59900, which is 59900.0"),
         ((MAIN, "SELL 0.010 SL when 60000"), "triggers at the main order's price ≤ 60000, which is 59900.0"),
         (("SELL 0 SL when 59000", TAKE), "the main order of a bracket may not be reduce-only or close a position"),
-        ((f"{MAIN} id 5", f"{TAKE} id 5"), "each order of a bracket needs a clOrdId of its own"),
+        ((f"{MAIN} id 5", f"{TAKE} id 5"), "each order of a bracket needs another clOrdId"),
         (("BUY 900 at 59900.0", TAKE), "orders[0]: "),
         ((MAIN, "SELL_CLOSE_HEDGE 0.010 TP when 61000"), "needs hedge mode"),
     ],
@@ -557,7 +557,7 @@ def test_a_bracket_is_all_or_nothing(floor: Floor, texts: tuple[str, ...], words
     answer = floor.bracket(CYD, *texts)
     assert answer.code == 40230
     assert words in answer.message
-    assert answer.message.endswith("; nothing of the bracket was placed")
+    assert answer.message.endswith(". Nothing of the bracket was placed")
     assert floor.account(CYD).orders == before
     rejected = [floor.find(floor.core.state.last_order - back) for back in range(len(texts))]
     assert all(order.status == 6 for order in rejected)
@@ -602,8 +602,11 @@ FAR = "BUY 0.010 at 50000.0"
     [
         ("SELL 0 TP when 55000", ""),
         ("SELL 0 SL when 49000", ""),
-        ("SELL 0 TP when 50000", "is met already: a take profit that sells triggers at the main order's price ≥ 50000"),
-        ("SELL 0 SL when 55000", "is met already: a stop that sells triggers at the main order's price ≤ 55000"),
+        (
+            "SELL 0 TP when 50000",
+            "already reached: a take profit that sells triggers at the main order's price ≥ 50000",
+        ),
+        ("SELL 0 SL when 55000", "is already reached: a stop that sells triggers at the main order's price ≤ 55000"),
     ],
 )
 def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
@@ -622,7 +625,7 @@ def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
 def test_an_armed_exit_is_held_against_the_present_price_when_it_is_replaced(floor: Floor) -> None:
     _, take, _ = bracket(floor, MAIN, TAKE, STOP)
     floor.order(BOB, "SELL 0.004 at 59900.0")
-    words = "is met already: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
+    words = "is already reached: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
     assert words in floor.replace(CYD, take, "SELL 0.010 TP when 59900").message
 
 
@@ -703,7 +706,7 @@ def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
     main = item("BUY 0.002 GTC when 61000", "reduceOnly") | {"ordType": "STOP_MARKET"}
     first = exit if way == "together" else f"{exit[:2]} when {65_000 if exit[0] == 'T' else 57_000}"
     items = [main, *([item(f"SELL 0.002 {first}", "reduceOnly")] if way != "later" else [])]
-    words = "is met already: a take profit that sells triggers at the main order's price" if met else ""
+    words = "is already reached: a take profit that sells triggers at the main order's price" if met else ""
     if way == "together" and met:
         with pytest.raises(Refused, match=words):
             place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": items})

@@ -56,7 +56,7 @@ def test_an_empty_ticket_says_what_is_needed(session: Session) -> None:
 def test_a_price_between_ticks_is_shown_with_its_neighbours_and_never_rounded(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", price="60000.05", quantity="0.01")
     found = problem(ticket, "price")
-    assert found.message == "price 60000.05 is not a multiple of tickSize 0.1; nearest 60000.0 or 60000.1"
+    assert found.message == "price 60000.05 is not a multiple of tickSize 0.1. The nearest is 60000.0 or 60000.1"
     assert found.nearest == ("60000.0", "60000.1")
     assert ticket.price == "60000.05"
     click(ticket, "take", field="price", label="60000.0")

@@ -27,9 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
     add("--env", default="local", choices=sorted(PRESETS), help="environment (local)")
-    add("--limits", type=Path, metavar="FILE", help="TOML file of limits; Testnet needs one")
+    add("--limits", type=Path, metavar="FILE", help="TOML file of limits (Testnet needs one)")
     add("--url", metavar="URL", help="a local venue that is served there, instead of one in this process")
-    add("--account", metavar="WHO", help="number, name or address of the account; for Mainnet its address")
+    add("--account", metavar="WHO", help="number, name or address of the account (for Mainnet its address)")
     add("--clock", default="manual", choices=("manual", "real"), help="of a venue in this process (manual)")
     add("--seed", type=int, default=7, help="of a venue in this process (7)")
 
@@ -78,7 +78,7 @@ def read_limits(path: Path) -> Limits:
     known = [field.name for field in fields(Limits)]
     for name in given:
         if name not in known:
-            what = f"{path}: there is no limit {name!r}; there are {', '.join(known)}"
+            what = f"{path}: there is no limit {name!r}. There are {', '.join(known)}"
             raise InputError(what, field=name, rule="known", nearest=tuple(known))
     if isinstance(given.get("symbols"), list):
         given["symbols"] = tuple(given["symbols"])

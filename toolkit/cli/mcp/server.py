@@ -75,7 +75,7 @@ def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, 
     """Call a tool, and return its answer as JSON, or its error as a sentence, and whether it is an error."""
     try:
         if name not in tools.names():
-            raise InputError(f"there is no tool {name!r} here; there are {', '.join(tools.names())}", field="name")
+            raise InputError(f"there is no tool {name!r} here. There are {', '.join(tools.names())}", field="name")
         method = getattr(tools, name)
         return json.dumps(_plain(method(**_checked(method, name, arguments))), ensure_ascii=False), False
     except ToolkitError as error:
@@ -83,7 +83,7 @@ def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, 
     except Exception as error:
         # Its text may hold anything, so the agent sees its kind only, and the operator all of it.
         print(blanked("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
-        return f"the tool failed ({type(error).__name__}); the operator's log says why", True
+        return f"the tool failed ({type(error).__name__}). The operator's log says why", True
 
 
 def _parameters(method: Any) -> dict[str, tuple[Any, bool]]:
@@ -104,7 +104,7 @@ def _checked(method: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any]
     parameters, found = _parameters(method), {}
     for one in given:
         if one not in parameters:
-            raise InputError(f"{name} has no {one!r}; it has {', '.join(parameters) or 'no parameters'}", field=one)
+            raise InputError(f"{name} has no {one!r}. It has {', '.join(parameters) or 'no parameters'}", field=one)
     for one, (kind, needed) in parameters.items():
         value = given.get(one)
         if value is None:

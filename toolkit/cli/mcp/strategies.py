@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import copysign
 from typing import Any
 
 from ...errors import InputError
@@ -30,7 +31,7 @@ class Named(Strategy):
     def checked(self) -> Named:
         """Return itself. Raises InputError for an unknown rule, and for numbers out of bounds."""
         if self.rule not in RULES:
-            what = f"rule {self.rule!r} is not known; there are {', '.join(RULES)}"
+            what = f"rule {self.rule!r} is not known. There are {', '.join(RULES)}"
             raise InputError(what, field="rule", rule="known", nearest=tuple(RULES))
         if not 1 <= self.fast < self.slow <= 500:
             what = f"fast {self.fast} and slow {self.slow} must be 1 <= fast < slow <= 500 bars"
@@ -40,13 +41,11 @@ class Named(Strategy):
         return self
 
     def on_start(self, ctx: Any) -> None:
-        """Begin without history."""
         kind = EMA if self.rule == "ema-cross" else SMA
         self._averages, self._closes = (kind(self.fast), kind(self.slow)), list[float]()
 
     def on_bar(self, ctx: Any, bar: Any) -> None:
-        """Follow the rule once there are more than `slow` bars."""
         fast, slow = (average.update(bar.close) for average in self._averages)
         self._closes = [*self._closes[-self.slow :], bar.close]
         if len(self._closes) > self.slow and (side := RULES[self.rule](fast, slow, self._closes)):
-            ctx.target_share(bar.symbol, self.share if side > 0 else -self.share, tolerance=self.share / 5)
+            ctx.target_share(bar.symbol, copysign(self.share, side), tolerance=self.share / 5)

@@ -221,7 +221,7 @@ class Tools:
     def _id(self, key: str, most: int = 64) -> int:
         """Return the client id that stands for a key of this account: below 2^52, and above those made of nonces."""
         if not 1 <= len(key) <= most:
-            raise InputError(f"key has {len(key)} characters; give 1 to 64", field="key", rule="length")
+            raise InputError(f"key has {len(key)} characters. Give 1 to 64", field="key", rule="length")
         digest = hashlib.sha256(f"{self._session.account} {key}".encode()).digest()
         return (1 << 51) + int.from_bytes(digest[:8]) % (1 << 51)
 
@@ -234,7 +234,7 @@ class Tools:
                     s.resolve(intent.id)
                     intent = s.intents.get(intent.id)
                 if not intent.settled:
-                    raise ToolkitError(f"this order is {intent.state}; repeat the call with the same key to ask again")
+                    raise ToolkitError(f"this order is {intent.state}. Repeat the call with the same key to ask again")
                 if intent.state != "ACCEPTED":
                     return None  # refused: it may be tried again
                 break
@@ -249,7 +249,7 @@ class Tools:
         was = found.symbol, product.steps(str(row.get("qty"))), float(row.get("price") or 0), str(row.get("side"))
         now = product.code, product.steps(made.quantity), float(made.price or 0), {"BUY": "1", "SELL": "2"}[made.side]
         if was != now:
-            what = f"this key names another order already ({found!r}), not {made.describe()}; use another key"
+            what = f"this key names another order already ({found!r}), not {made.describe()}. Use another key"
             raise InputError(what, field="key", rule="once")
 
 

@@ -44,7 +44,7 @@ class Capture:
         channels = [one for one in self.feed.channels if one.messages]
         alike = sum(not one.differences for one in channels)
         return (
-            f"{fitting} of {len(asked)} queries and {alike} of {len(channels)} channels as declared; "
+            f"{fitting} of {len(asked)} queries and {alike} of {len(channels)} channels as declared, "
             f"{len(self.queries) - len(asked)} queries without an answer, "
             f"{len(self.feed.channels) - len(channels)} channels without a message"
         )

@@ -49,7 +49,7 @@ class NonceSources:
             except OSError as error:
                 warnings.warn(
                     f"nonces are not shared with other processes: {self._directory} can't be written "
-                    f"({error.strerror}); set TOOLKIT_STATE to a folder that can",
+                    f"({error.strerror}). Set TOOLKIT_STATE to a folder that can",
                     stacklevel=2,
                 )
                 self._directory = None
@@ -222,7 +222,7 @@ class NonceSource:
             return self._shared.advance(now_ms)
         except OSError as error:
             raise NotSent(
-                f"the nonce can't be kept in {self._shared.path}: {error.strerror or error}; nothing was signed or"
+                f"the nonce can't be kept in {self._shared.path}: {error.strerror or error}. Nothing was signed or"
                 " sent. Make room there, or set TOOLKIT_STATE to a folder that can be written"
             ) from error
 

@@ -175,7 +175,7 @@ def check_rows(fetch: Fetch, body: bytes) -> None:
     """Raise BadAnswer for more rows than a query asked for. For long lists the limit in bytes is enough."""
     most = asked_rows(fetch)
     if most is not None and most <= COUNTED_ROWS and (count := jsontext.count_rows(body)) > most:
-        what = f"GET {fetch.path}: the answer has {count} rows and {most} were asked for, so it is not taken"
+        what = f"GET {fetch.path}: the answer has {count} rows, more than the {most} of the request, so it is not taken"
         raise BadAnswer(what, status=200)
 
 
@@ -404,10 +404,10 @@ class _Attempt:
         if "TimeoutException" in names and time.monotonic() >= self.deadline:
             return self.too_slow()
         if "TimeoutException" in names:
-            said = f"no answer from {self._base_url} in time ({why}); whether it arrived is unknown"
+            said = f"no answer from {self._base_url} in time ({why}). Whether it arrived is unknown"
             return TimedOut(f"{self._what}: {said}")
         if names & {"NetworkError", "RemoteProtocolError"}:
-            said = f"the connection to {self._base_url} broke ({why}); whether it arrived is unknown"
+            said = f"the connection to {self._base_url} broke ({why}). Whether it arrived is unknown"
             return Disconnected(f"{self._what}: {said}")
         if "HTTPError" in names:
             return BadAnswer(f"{self._what}: the answer of {self._base_url} can't be read ({why})")
@@ -439,7 +439,7 @@ class _Attempt:
                 raise self._bad(f"can't be decompressed ({error})") from None
         self._body += chunk
         if len(self._body) > self._longest:
-            raise self._bad(f"is longer than {self._longest >> 20} MiB, too much for what was asked")
+            raise self._bad(f"is longer than {self._longest >> 20} MiB, the limit for this request")
 
     def reply(self, response: httpx.Response) -> Reply:
         """Return the whole answer. Raises BadAnswer where its end is missing."""
@@ -452,4 +452,4 @@ class _Attempt:
 
     def too_slow(self) -> TimedOut:
         """Return the error for an answer that is not whole in time."""
-        return TimedOut(f"{self._what}: no whole answer from {self._base_url} in time; whether it arrived is unknown")
+        return TimedOut(f"{self._what}: no whole answer from {self._base_url} in time. Whether it arrived is unknown")

@@ -71,7 +71,7 @@ class ServedVenue(Suggesting):
         token = self._token or Secret(os.environ.get(TOKEN_VARIABLE))
         if not token:
             message = (
-                "the controls of a served venue need its token, which it printed at its start; give "
+                "the controls of a served venue need its token, which it printed at its start. Give "
                 "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN"
             )
             raise InputError(message, field="control_token", rule="required")
@@ -114,4 +114,4 @@ class ServedControls:
         return sorted(self._methods.keys() - set(TIME))
 
     def __repr__(self) -> str:
-        return "<ServedControls: the controls of a venue; dir() names them>"
+        return "<ServedControls: the controls of a venue. dir() names them>"

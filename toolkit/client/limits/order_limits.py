@@ -80,7 +80,7 @@ class OrderLimits:
     def check_running(self, what: str) -> None:
         """Raise LimitReached while the kill switch is on."""
         if reason := self.stopped:
-            text = f"{what} is refused, because trading was stopped: {reason}; orders that only reduce pass, and "
+            text = f"{what} is refused, because trading was stopped: {reason}. Orders that only reduce pass, and "
             raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
 
     def record(self, intent: Intent) -> Flow[None]:
@@ -95,8 +95,6 @@ class OrderLimits:
         opens = [item for item in _items(intent) if not reduces(item)]
         number, sent, now = next(self._numbers), 0, 0
         try:
-            if opens:
-                self.check_running(intent.action)
             if self.limits is not None and _items(intent) and not self.stopped:
                 now = yield Now()
                 orders = yield from self._orders(opens)
@@ -147,15 +145,14 @@ class OrderLimits:
                 resting.setdefault(str(each.symbol), []).append((each, 0.0))
 
         rest(reserved)
-        # An order that is open already counts with what is left of it. What a replacement leads to is not open yet.
+        # An order that is open as it was requested, or replaced, counts with what is left of it.
         known = {str(row.get("clOrdId")): row for row in rows}
 
         def is_open(item: Row) -> bool:
             row = known.get(str(item.get("clOrdId")))
             return row is not None and is_same_order(row, item) and amount(row, "qty") == amount(item, "ordQty")
 
-        sending = [item for one in intents for item in _items(one)
-                   if not reduces(item) and (one.action == "replaceOrder" or not is_open(item))]  # fmt: skip
+        sending = [item for one in intents for item in _items(one) if not reduces(item) and not is_open(item)]
         rest((yield from self._orders(sending)))
         replaced = intent.payload if intent.action == "replaceOrder" else {}
         for row in rows:
@@ -168,7 +165,7 @@ class OrderLimits:
                 side = ENUMS["order_side"].text(row.get("side"))
                 rest([_order(product, {"ordSide": side, "ordQty": str(row.get("leaveQty"))})])
         prices: dict[str, Decimal] = {}
-        hedge = any(book.hedge for book in books.values()) if books else None
+        hedge = next((book.hedge for book in books.values()), None)  # the account's mode, of any of its rows
         placed = {str(each.symbol) for each in orders}
         for symbol in sorted(placed | resting.keys() | books.keys()):
             product = yield from self.checks.catalogue.find(symbol)
@@ -183,7 +180,7 @@ class OrderLimits:
                 rest([order])
         except LimitReached as error:
             if unknown := sum(one.state is IntentState.UNKNOWN for one in intents):
-                text = f"{error}; requests of unknown outcome count too ({unknown}), session.resolve() settles them"
+                text = f"{error}. Requests of unknown outcome count too ({unknown}). session.resolve() settles them"
                 raise LimitReached(text, limit=error.limit) from None
             raise
 

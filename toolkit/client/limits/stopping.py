@@ -98,7 +98,7 @@ class LimitFlows(SessionPart):
         Raises InputError without a reason.
         """
         if not isinstance(reason, str) or not reason.strip():
-            raise InputError(f'reason is {reason!r}; say why, such as "lost the feed"', field="reason", rule="a text")
+            raise InputError(f'reason is {reason!r}. Say why, such as "lost the feed"', field="reason", rule="a text")
         self._session._limits.switch(reason)
         found: pd.DataFrame = yield from Stop(self._session, False, None).run()
         return found
@@ -145,7 +145,7 @@ class Stop:
             yield from self._tried("position", self._close(owner))
         for intent in self._requests():
             message = intent.message or f"{intent.action} is {intent.state}"
-            self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}; session.resolve() settles it")
+            self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}. session.resolve() settles it")
         return indexed(typed(self._rows, COLUMNS), None)
 
     def _is_own(self, account: str) -> bool:
@@ -217,7 +217,7 @@ class Stop:
                     filled |= dict.fromkeys(left, Decimal(0)) | dict(cancelled.filled)
                 except ToolkitError as error:
                     why = str(error)
-            if attempt or left or coming:
+            if left or coming:
                 random_float: float = yield RandomFloat()
                 yield Sleep(self._delivery.retry.wait(0, 0.5 + random_float / 2))
         left = yield from self._calls.reader.open_orders(owner)

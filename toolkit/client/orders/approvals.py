@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = columns("string kind name address of may; time since until; float64 max_fee_rate; string status")
 """Columns of `session.permissions()` and their dtypes."""
 
-_AGENT_MAY = "trade, and act for vaults; never withdraw, approve or claim"
+_AGENT_MAY = "trade, and act for vaults, but never withdraw, approve or claim"
 _BUILDER_MAY = "place orders, for a fee of at most max_fee_rate of each fill"
 _LEADER_MAY = "be traded, rebalanced, handed over and closed by your agents"
 _DEPOSIT_MAY = "its leader trades your deposit"
@@ -83,7 +83,7 @@ class PermissionFlows(ActingPart):
         if not chosen:
             names = tuple(str(row["name"] or row["address"]) for row in active)
             known = ", ".join(f"{row['kind']} {name}" for row, name in zip(active, names, strict=True)) or "none"
-            what = f"{who!r} is no active agent or builder of this account; there is {known}"
+            what = f"{who!r} is no active agent or builder of this account. There is {known}"
             raise InputError(what, field="who", rule="active", value=who, nearest=names)
         receipt: Receipt
         for row in chosen:

@@ -405,7 +405,7 @@ class Delivery:
     def _require_open(self, what: str) -> None:
         check_process(self._process, "this session")
         if self.closed:
-            message = f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
+            message = f"{what}: this session is closed, so nothing was sent. toolkit.connect(…) opens another"
             raise errors.SessionClosed(message)
 
     def require_confirmation(self, payload: Mapping[str, Any]) -> None:
@@ -415,9 +415,9 @@ class Delivery:
         if callable(self.confirm):
             if self.confirm(f"{self.environment.name}: {describe(payload)}"):
                 return
-            raise errors.LimitReached(f"{payload['type']} was not confirmed; nothing was signed", limit="confirm")
+            raise errors.LimitReached(f"{payload['type']} was not confirmed. Nothing was signed", limit="confirm")
         what = f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
-        what += "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed"
+        what += "connect(…, confirm=True), or confirm=ask to confirm each request. Nothing was signed"
         raise errors.LimitReached(what, limit="confirm")
 
     def _key(self, action: str, role: Role) -> PrivateKey:

@@ -125,7 +125,7 @@ class ExchangeFlows(Suggesting):
         given: list[Any] = list(value) if several else [value]
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
-                what = f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}; its "
+                what = f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}. Its "
                 what += "take-profit and stop-loss would be lost. session.place takes one, alone"
                 raise InputError(what, field="orders", rule="bracket", value=value)
             given = list(given[0].legs)

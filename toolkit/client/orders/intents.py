@@ -195,16 +195,16 @@ def changed(intent: Intent, now: int, changes: Changes) -> Intent:
         found = {"state": proof.state(intent.state), "code": proof.code, "message": proof.message, "data": proof.data}
     state = IntentState(found.get("state", intent.state))
     if expected is not None and intent.state is not expected:
-        raise ToolkitError(f"intent {intent.id} is {intent.state}, no longer {expected}; it was not made {state}")
+        raise ToolkitError(f"intent {intent.id} is {intent.state}, no longer {expected}. It was not made {state}")
     if intent.settled or state not in _NEXT[intent.state]:
-        raise ToolkitError(f"intent {intent.id} is {intent.state}; it can't become {state}")
+        raise ToolkitError(f"intent {intent.id} is {intent.state}. It can't become {state}")
     if state in FINAL and not isinstance(proof, Proof):
-        raise ToolkitError(f"intent {intent.id} is {intent.state}; without a proof it can't become {state}")
+        raise ToolkitError(f"intent {intent.id} is {intent.state}. Without a proof it can't become {state}")
     body = found.get("body", intent.body)
     if intent.body is not None and body != intent.body:
-        raise ToolkitError(f"intent {intent.id} is signed already; an intent never gets a second signature")
+        raise ToolkitError(f"intent {intent.id} is signed already. An intent never gets a second signature")
     if (state is IntentState.SENT or state in ARRIVED) and body is None:
-        raise ToolkitError(f"intent {intent.id} is not signed; it can't be {state}")
+        raise ToolkitError(f"intent {intent.id} is not signed. It can't be {state}")
     return replace(intent, **{**found, "state": state, "updated": now})
 
 

@@ -84,7 +84,7 @@ class SqliteLedger(Ledger):
         if is_like_key(os.fspath(path)):
             del path  # a traceback that shows local variables must not show the key
             what = (
-                "intents names a file, and what was given looks like a private key; it is not repeated, and there is "
+                "intents names a file, and what was given looks like a private key. It is not repeated, and there is "
             )
             raise InputError(f"{what}no such file. Keys go into a wallet", field="intents", rule="no key")
         self._open(Path(path))
@@ -96,7 +96,7 @@ class SqliteLedger(Ledger):
             if databases.is_damage(error):
                 raise _KIND.damaged(path, error) from error
             what = f"{path} can't be used as a ledger of intents: {error}"
-            text = f"{what}; nothing was sent. make it writable, {_ELSEWHERE}"
+            text = f"{what}. Nothing was sent. Make it writable, {_ELSEWHERE}"
             raise InputError(text, field="intents", rule="a SQLite file", value=os.fspath(path)) from error
         with suppress(sqlite3.Error):  # a read-only file is kept as it is
             slots = ",".join("?" * len(FINAL))
@@ -115,8 +115,8 @@ class SqliteLedger(Ledger):
                 present = False
         if not present:
             message = (
-                f"the ledger of intents {self.path} was deleted or replaced while it was in use, so nothing was sent; "
-                "put it back, or connect again to begin a new one"
+                f"the ledger of intents {self.path} was deleted or replaced while it was in use, so nothing was sent. "
+                "Put it back, or connect again to begin a new one"
             )
             raise ToolkitError(message)
 
@@ -147,8 +147,8 @@ class SqliteLedger(Ledger):
         try:
             yield
         except (sqlite3.Error, UnicodeError) as error:
-            what = f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent is there "
-            what += "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
+            what = f"the ledger of intents {self.path.name} can't be used: {error}. Requests that may have been sent "
+            what += "are SENT or UNKNOWN there, and resolve() of a session with this ledger settles them"
             raise ToolkitError(what) from error
 
     def get(self, id: str) -> Intent:
@@ -162,7 +162,7 @@ class SqliteLedger(Ledger):
             raise self._damaged(id, error) from error
 
     def _damaged(self, id: object, error: Exception) -> StoredFileError:
-        advice = "look at the venue for what became of it, and restore the file from a copy or delete the row"
+        advice = "look up its outcome at the venue, and restore the file from a copy or delete the row"
         return _KIND.error(self.path, f"the entry {str(id)!r} is damaged and can't be believed: {error}", advice)
 
     def all(self, states: Iterable[IntentState] | None = None, newest: int | None = None) -> list[Intent]:
@@ -232,7 +232,7 @@ class AccountLedger(SqliteLedger):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"{path.parent} can't hold a ledger of intents: {error}; nothing was sent. Set TOOLKIT_STATE "
+                f"{path.parent} can't hold a ledger of intents: {error}. Nothing was sent. Set TOOLKIT_STATE "
                 'to a folder that can be written, or give connect(intents=…) a file (":memory:" keeps none)',
                 field="intents", rule="a folder", value=str(path),
             ) from error  # fmt: skip

@@ -111,9 +111,9 @@ class OrderCalls:
             wallet = self._delivery.wallet
             agent = "" if wallet is None else wallet.agent or ""
             # The venue recovered our agent's address, so that key, chain and payload are right.
-            if isinstance(error, errors.SignatureRejected) and "it is no approved agent" in error.message:
+            if isinstance(error, errors.SignatureRejected) and "is no approved agent" in error.message:
                 if agent and agent.lower() in error.message.lower():
-                    error.message = f"agent {agent} is not approved; session.exchange.approve_agent() approves it"
+                    error.message = f"agent {agent} is not approved. session.exchange.approve_agent() approves it"
                     error.args = (f"{error.action}: {error.message} (code {error.code})",)
             raise
         if expects_immediate_end(made) and self._delivery.settle_timeout:
@@ -141,7 +141,7 @@ class OrderCalls:
                 rows = yield from self._rows("order_states", owner, parameter, number)
                 found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
         if len(found) > 1 and by != "cl_ord_id":
-            what = f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"'
+            what = f'{number} is the id of one order and the client id of another. Say by="order_id" or by="cl_ord_id"'
             raise errors.InputError(what, field="order", rule="one", value=order)
         if found:
             return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
@@ -192,7 +192,7 @@ class OrderCalls:
     def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: Timeout) -> Flow[None]:
         """Read the order again until `until`. See Receipt.wait."""
         if not callable(until) and until not in _UNTIL:
-            said = f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function"
+            said = f"until {until!r} is not known. Use {', '.join(_UNTIL)} or a function"
             raise errors.InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
         began_ms: int = yield Elapsed()
         longest = wait_seconds(timeout)
@@ -354,7 +354,7 @@ class OrderCalls:
         elif new.cl_ord_id in (None, ref.cl_ord_id):
             payload["clOrdId"] = ref.cl_ord_id
         else:
-            what = "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out"
+            what = "the order to replace is named by its client id, so the new one keeps it. Leave cl_ord_id out"
             raise errors.InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
         return (yield from self.submit(payload, expiry_after, vault_address))
 
@@ -397,5 +397,5 @@ def _order(value: object) -> OrderRef:
     except errors.InputError as error:
         if error.rule != "int64":
             raise
-        what = f"{value!r} is not an order; give a receipt, an order id, a row, or several of them"
+        what = f"{value!r} is not an order. Give a receipt, an order id, a row, or several of them"
         raise errors.InputError(what, field="what", rule="order", value=value) from None

@@ -21,6 +21,8 @@ from .intents import OPEN, Intent, IntentState
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["AsyncReceipt", "ItemResult", "Receipt", "Unset"]
+
 
 class Unset:
     """Type of `UNSET`, the default of arguments for which None has its own meaning."""
@@ -221,7 +223,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     def _calls(self) -> Any:
         if self.calls is None:
-            raise ToolkitError("this receipt belongs to no session; session.order(id) returns one that does")
+            raise ToolkitError("this receipt belongs to no session. session.order(id) returns one that does")
         return self.calls
 
     def _row(self) -> Mapping[str, Any] | None:
@@ -234,7 +236,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     def _single(self) -> Mapping[str, Any]:
         """Return the order that the request placed (of a bracket, its entry). Raises InputError unless it is one."""
         if len(self.items) > 1 and "Bracket" not in self.action:
-            what = f"this receipt has {len(self.items)} orders; name one of them, e.g. receipt.orders[0]"
+            what = f"this receipt has {len(self.items)} orders. Name one of them, e.g. receipt.orders[0]"
             raise InputError(what, field="receipt", rule="one", value=self)
         if not self.items:
             raise InputError(f"{self.action} placed no order", field="receipt", rule="order", value=self)

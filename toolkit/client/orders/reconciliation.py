@@ -70,9 +70,9 @@ class Reconciler:
             return self.record_found(intent, now, known)
         in_doubt = in_doubt or not known.certain
         if in_doubt and not (known.certain and (proves_no_execution(error) or self.is_over(intent, now))):
-            message = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
+            message = f"{answer.message} (code {answer.code}), and the venue does not show its outcome"
             if isinstance(error, errors.SignatureRejected | errors.RequestExpired):
-                message += f"; a copy that it took before would show within {self.latest_ms // 1000} s"
+                message += f". A copy that it took before would show within {self.latest_ms // 1000} s"
             code = None if _leaves_open(error) else answer.code  # of HTTP 503 with 40204, say: no word of the venue's
             intent = self.update(intent, now, state=IntentState.UNKNOWN, code=code, message=message)
             if intent.settled:
@@ -256,10 +256,10 @@ def proves_no_execution(error: errors.ExchangeError) -> bool:
 def unknown_outcome(intent: Intent, cause: Exception) -> errors.OutcomeUnknown:
     """Return the error for an intent without a known outcome."""
     until = datetime.fromtimestamp(intent.resend_until / 1000, UTC)
-    why = f"an earlier copy may have arrived; then: {cause}" if isinstance(cause, errors.NotSent) else str(cause)
+    why = f"an earlier copy may have arrived, and then: {cause}" if isinstance(cause, errors.NotSent) else str(cause)
     return errors.OutcomeUnknown(
-        f"{intent.action}: its outcome is unknown ({why}); session.resolve() asks the venue, and would send it again "
-        f"until {until:%H:%M:%S} UTC if the venue doesn't have it; resolve(resend=False) only asks",
+        f"{intent.action}: its outcome is unknown ({why}). session.resolve() asks the venue, and would send it again "
+        f"until {until:%H:%M:%S} UTC if the venue doesn't have it. resolve(resend=False) only asks",
         intent=intent.id,
         receipt=receipt(intent),
     )

@@ -66,8 +66,8 @@ class TradingFlows:
                 self._known_account = masters.pop()
         if self._known_account is None:
             message = (
-                "the account is not known; pass connect(account=…) or set TOOLKIT_ACCOUNT to the master's address"
-                + (f"; the venue knows no single master of agent {self.wallet.agent}" if self.wallet else "")
+                "the account is not known. Pass connect(account=…) or set TOOLKIT_ACCOUNT to the master's address"
+                + (f". The venue knows no single master of agent {self.wallet.agent}" if self.wallet else "")
             )
             raise WalletError(message)
         return self._known_account
@@ -253,9 +253,9 @@ class TradingFlows:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         for each in orders:
             if not isinstance(each, Order | Bracket):
-                raise InputError(f"{each!r} is no order; make one with toolkit.orders", field="orders", rule="Order")
+                raise InputError(f"{each!r} is no order. Make one with toolkit.orders", field="orders", rule="Order")
         if len(orders) > 1 and any(isinstance(each, Bracket) for each in orders):
-            message = "a bracket is a request of its own; place it alone"
+            message = "a bracket is a separate request. Place it alone"
             raise InputError(message, field="orders", rule="bracket", value=len(orders))
 
     @trading_flow

@@ -223,7 +223,7 @@ class ParentOrderFlows:
                 raise
             most = product.steps(made.quantity) // product.steps(small.nearest[0])
             raise InputError(
-                f"the child orders are too small: {small.message}; use at most {most} slices, not {made.slices}",
+                f"the child orders are too small: {small.message}. Use at most {most} slices, not {made.slices}",
                 field="slices", rule="minOrderValue", value=made.slices, nearest=(str(most),) if most > 1 else (),
             ) from error  # fmt: skip
         return made

@@ -105,7 +105,7 @@ class ParentRunner:
 
     def _require_open(self, what: str) -> None:
         if self._closed or self._delivery.closed:
-            raise SessionClosed("this session is closed, so it can't work on a parent order; connect again")
+            raise SessionClosed("this session is closed, so it can't work on a parent order. Connect again")
         if self._delivery.limits is not None:
             self._delivery.limits.check_running(what)
 

@@ -32,7 +32,7 @@ _KIND = FileKind("candle cache", 2, "the candles are read from the venue again, 
 
 
 class CandleCache:
-    """A directory of closed candles. `scope` is the identity of the market, so that markets can share the directory."""
+    """A `directory` of closed candles, that markets can share: `scope` is the identity of this one."""
 
     def __init__(self, directory: str | os.PathLike[str], scope: str = "") -> None:
         need("pyarrow")
@@ -45,18 +45,18 @@ class CandleCache:
         return LOCAL.name in self.scope.split()
 
     def of_market(self, identity: str) -> CandleCache:
-        """Return the cache in the same directory for the market with this identity."""
+        """Return the cache in the same directory for the market with this `identity`."""
         return CandleCache(self.directory, f"{self.scope} {identity}".strip())
 
     def path(self, symbol: str, interval: int) -> Path:
-        """Return the file of a product and interval (seconds)."""
+        """Return the file of the product `symbol` and an `interval` (seconds)."""
         readable = re.sub(r"[^A-Za-z0-9_-]+", "_", f"{self.scope}_{symbol}").strip("_")[:60]
         # The readable name drops characters, so two scopes may share it; the digest distinguishes them.
         digest = hashlib.sha256(f"{self.scope}\n{symbol}".encode()).hexdigest()[:8]
         return self.directory / f"{readable}_{digest}_{interval}.parquet"
 
     def load(self, symbol: str, interval: int) -> tuple[pd.DataFrame, list[Range]]:
-        """Return the cached candles, oldest first, and the ranges in which they are complete.
+        """Return the cached candles of `symbol` and `interval` (seconds), oldest first, and their complete ranges.
 
         The columns and dtypes are those of `help(session.info.klines)`. A file that can't be used counts as empty, with
         a DataWarning.
@@ -76,7 +76,7 @@ class CandleCache:
         return frames.empty(KLINE), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
-        """Replace the file of a product and interval. Where it can't be written, a DataWarning says so."""
+        """Replace the file of `symbol` and `interval` by `candles`, complete in `covered`, or warn with DataWarning."""
         import pyarrow as pa
 
         plain = candles[list(KLINE.columns)].reset_index(drop=True)
@@ -87,12 +87,12 @@ class CandleCache:
             self.directory.mkdir(parents=True, exist_ok=True)
             write_table(path, pa.Table.from_pandas(plain), _KIND, identity=self.scope, about=about)
         except OSError as error:
-            text = f"{path} (candle cache) can't be written: {error.strerror}; the candles are complete, and not kept"
+            text = f"{path} (candle cache) can't be written: {error.strerror}. The candles are complete, and not kept"
             warnings.warn(text, DataWarning, stacklevel=2)
 
 
 def missing(covered: list[Range], wanted: Range) -> list[Range]:
-    """Return the parts of `wanted` that are not covered, in order."""
+    """Return the parts of `wanted` that are not `covered`, in order."""
     gaps, at = [], wanted[0]
     for start, end in sorted(covered):
         if end <= at:
@@ -108,7 +108,7 @@ def missing(covered: list[Range], wanted: Range) -> list[Range]:
 
 
 def merged(ranges: list[Range]) -> list[Range]:
-    """Return the same coverage as disjoint ranges, in order."""
+    """Return the same coverage as these `ranges`, as disjoint ones, in order."""
     disjoint: list[Range] = []
     for start, end in sorted(each for each in ranges if each[0] < each[1]):
         if disjoint and start <= disjoint[-1][1]:

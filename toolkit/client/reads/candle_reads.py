@@ -70,7 +70,7 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         cached, covered = cache.load(request.symbol, request.interval_s)
         if len(cached) and cache.is_local and not (yield from _agrees(reader, request, cached)):
             file = cache.path(request.symbol, request.interval_s)
-            text = f"{file} is of a venue that was started again and went on differently; it is replaced"
+            text = f"{file} is of a venue that was started again and continued differently. It is replaced"
             warnings.warn(text, DataWarning, stacklevel=2)
             cached, covered = frames.empty(KLINE), []
     answers: list[tuple[bytes, pd.DataFrame]] = []

@@ -64,7 +64,7 @@ def order_ref(value: object, name: str = "order") -> OrderRef:
     if not is_order_row(value):
         return OrderRef(identifier(value, name))
     if len(results := getattr(value, "results", ())) > 1:
-        said = f"this receipt has {len(results)} orders; name one of them, e.g. receipt.orders[0]"
+        said = f"this receipt has {len(results)} orders. Name one of them, e.g. receipt.orders[0]"
         raise InputError(said, field=name, rule="one", value=value)
     found: dict[str, int | None] = {}
     for kind, names in _IDS.items():

@@ -195,7 +195,7 @@ def _read_columns(
         if bad:
             extra[field.wire] = values
             warnings.warn(
-                f"{record.name}.{field.wire}: {bad} values such as {_sample(field, values)!r} are not {field.kind}; "
+                f"{record.name}.{field.wire}: {bad} values such as {_sample(field, values)!r} are not {field.kind}. "
                 f"NA in {field.column!r}, as answered in the last columns",
                 DataWarning,
             )

@@ -139,7 +139,7 @@ class PagedRead:
         if len(rows) % _ROUND == 0 if total is None else total > len(self.rows):
             of_total = "" if total is None else f" of {total}"
             warnings.warn(
-                f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows; "
+                f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows. "
                 f"{len(self.rows)}{of_total} rows were read, and there may be more",
                 DataWarning,
                 stacklevel=2,

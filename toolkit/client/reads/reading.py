@@ -180,7 +180,7 @@ class Reader:
                 self._unfinished[key] = read
                 while len(self._unfinished) > UNFINISHED:
                     self._unfinished.popitem(last=False)
-                error.add_note(f"{len(read.rows)} rows were read; the same call continues from there")
+                error.add_note(f"{len(read.rows)} rows were read. The same call continues from there")
             raise
         finally:
             bar.close()

@@ -144,7 +144,7 @@ class TableFlows:
 
         _check_limit(limit)
         if isinstance(start, int) and 0 < start < _DAY_MS:
-            said = f"start {start} would be in 1970; a number of candles is limit={start}"
+            said = f"start {start} would be in 1970. A number of candles is limit={start}"
             raise InputError(said, field="start", rule="time", value=start)
         known: CandleCache | None = None
         if cache is not None:
@@ -329,7 +329,7 @@ class TableFlows:
         for one in named:
             found[(yield from self._catalogue.find(one)).symbol] = None
         if not found:
-            said = "symbol is empty; name a product, or several"
+            said = "symbol is empty. Name a product, or several"
             raise InputError(said, field="symbol", rule="minimum", value=symbol)
         return list(found)
 
@@ -592,6 +592,6 @@ def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, lim
     if first_ms is not None and not (times_ms <= first_ms).any():
         begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
         text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
-        warnings.warn(f"{text}; keep session.stream.trades(symbol) open, or record them", DataWarning, stacklevel=2)
+        warnings.warn(f"{text}. Keep session.stream.trades(symbol) open, or record them", DataWarning, stacklevel=2)
     inside = (times_ms >= (first_ms or 0)) & (times_ms <= (MAX_TIME if last_ms is None else last_ms))
     return trades[inside].tail(len(trades) if limit is None else limit).reset_index(drop=True)

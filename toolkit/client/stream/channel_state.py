@@ -99,10 +99,10 @@ class ChannelState(ABC):
 
         `merge` is True when the client requested the snapshot, after a break for instance: known items remain valid.
         """
-        return self.increment(data)
+        return self.increment(data, sequenced=True)
 
     @abstractmethod
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Apply one increment. Return the items that are new or changed.
 
         `sequenced` is False for a message without a sequence, which may be a repeated one.
@@ -161,7 +161,7 @@ class BookState(ChannelState):
             raise FeedError("a crossed book")
         return [data["book"]]
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         self._set_data(data)
         self.book.apply(*_levels(data["book"]))
         return [data["book"]]
@@ -188,7 +188,7 @@ class LatestState(ChannelState):
         super().__init__(channel, fields)
         self.value: Record = {}
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         self.data = {name: value for name, value in data.items() if name not in (*_ENVELOPE, self.channel.key)}
         dropped, items = self.dropped, self._items(data)
         if not items and self.dropped == dropped and (self.channel.key or self.value):
@@ -218,7 +218,7 @@ class KeyedState(ChannelState):
         self.items = fresh
         return new
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         items = self._items(data)
         for item in items:
             self.items[self._key(item)] = item
@@ -247,9 +247,9 @@ class AccountState(ChannelState):
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         self.parts = {part: {} for part in AOP_KEYS}
-        return self.increment(data)
+        return self.increment(data, sequenced=True)
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Replace the items of this message. Remove closed orders and empty positions."""
         aop: dict[str, list[Record]] = {}
         for part in AOP_KEYS:
@@ -290,16 +290,16 @@ class AppendState(ChannelState):
         Without an overlap the known items stay if the recent ones happened later (a hole). Otherwise the venue's
         history has changed (a revert, another venue) and the known items that contradict it are removed.
         """
-        recent = self._items(data)
+        dropped, recent = self.dropped, self._items(data)
         known = self._overlap(recent)
         if recent and not known:
             known = self._rewind(recent)
-        elif not recent and not merge:
+        elif not recent and not merge and self.dropped == dropped:
             self.items.clear()
         self.items.extend(recent[known:])
         return recent[known:]
 
-    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         items = self._items(data)
         if not sequenced and items:
             latest = list(islice(reversed(self.items), RECENT))
@@ -345,12 +345,12 @@ class AppendState(ChannelState):
 
     def _rewind(self, recent: list[Record]) -> int:
         """Remove the known items that `recent` contradicts. Return how many of `recent` are still known."""
-        if self.items and self._follows(recent[0]):
-            self.holes += 1
-            return 0
-        while self.items and self.items[-1] != recent[0]:
+        while self.items and self.items[-1] != recent[0] and not self._follows(recent[0]):
             self.items.pop()
-        return 1 if self.items else 0
+        if self.items and self.items[-1] == recent[0]:
+            return 1
+        self.add_hole()
+        return 0
 
     def _follows(self, item: Record) -> bool:
         """Return whether an item happened after every known item."""
@@ -371,7 +371,9 @@ def _levels(book: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
 
 def _plain(value: Any) -> str:
     """Return a number of an order book as plain text."""
-    found = None if isinstance(value, bool) else door.amount(value)
+    found = None
+    with contextlib.suppress(ValueError):
+        found = None if isinstance(value, bool) else door.amount(value)
     if found is None:
         raise ValueError(f"{value!r} in an order book is not a plain decimal number")
     return value if isinstance(value, str) else format(found, "f")
@@ -431,7 +433,7 @@ class FeedRow(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
+            raise AttributeError(f"there is no {name!r}. There are {', '.join(self)}") from None
 
 
 def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:

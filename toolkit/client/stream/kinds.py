@@ -116,11 +116,11 @@ class LiveBook(Live):
         return int(self._topic.fields["depth"])
 
     def bids(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
-        """Return the best bids as (price, quantity), best first."""
+        """Return the best `count` bids as (price, quantity), best first (default: all)."""
         return self._levels("bids", count)
 
     def asks(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
-        """Return the best asks as (price, quantity), best first."""
+        """Return the best `count` asks as (price, quantity), best first (default: all)."""
         return self._levels("asks", count)
 
     def _levels(self, side: str, count: int | None) -> list[tuple[Decimal, Decimal]]:

@@ -190,12 +190,12 @@ class Live:
         if self.damaged:
             raise StaleData(f"{self.subject}: {self.reason}")
         if max_age_ms is not None and (age is None or age > max_age_ms):
-            raise StaleData(f"{self.subject} is {age} ms old; {max_age_ms} ms are allowed")
+            raise StaleData(f"{self.subject} is {age} ms old. {max_age_ms} ms are allowed")
         if self.stale:
             message = (
                 f"{self.subject} has had no data yet"
                 if age is None
-                else f"{self.subject} has been quiet for {age} ms; {self._max_silence_ms()} ms are usual at most"
+                else f"{self.subject} has been quiet for {age} ms. {self._max_silence_ms()} ms are usual at most"
             )
             raise StaleData(message)
 
@@ -300,11 +300,12 @@ class Live:
         return 0.0 if self._client.shell.manual else WAIT_SECONDS
 
     def _timeout_error(self, until: Until, timeout: Timeout | None) -> StaleData:
-        what = "the condition did not come true" if callable(until) else "no update came"
+        conditional = callable(until) and until is not Live._has_answer
+        what = "the condition did not come true" if conditional else "no update came"
         if self._client.shell.manual and timeout is None:
-            return StaleData(f"{self.subject}: {what}; with a manual clock nothing arrives until venue.advance(…)")
+            return StaleData(f"{self.subject}: {what}. With a manual clock nothing arrives until venue.advance(…)")
         now = f"{self.state}: {self.reason}" if self.reason else self.state
-        return StaleData(f"{self.subject}: {what} within {self._timeout_seconds(timeout):g} s; it is {now}")
+        return StaleData(f"{self.subject}: {what} within {self._timeout_seconds(timeout):g} s. It is {now}")
 
     def _wait_for_data(self, timeout: Timeout | None) -> None:
         if not self._topic.has_data:

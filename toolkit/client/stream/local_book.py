@@ -108,7 +108,7 @@ class LocalBook:
         self.asks.apply(asks)
         if self.crossed:
             bid, ask = self.bids.best(), self.asks.best()
-            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}; an increment is missing")
+            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}. An increment is missing")
 
     @property
     def crossed(self) -> bool:

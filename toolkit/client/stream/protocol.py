@@ -49,7 +49,7 @@ class FeedProtocol(TopicUpdates):
         self._unanswered: deque[tuple[str, str]] = deque()
         """(method, subject) of messages the venue has not acknowledged or refused, oldest first."""
         self._opened_at_ms = 0
-        self._ping_at_ms: int | None = None
+        self._ping_at_ms = 0
         self._pong_due_ms: int | None = None
         self._unused_since_ms: int | None = None
 
@@ -79,7 +79,7 @@ class FeedProtocol(TopicUpdates):
         # A refused topic may have been replaced by a newer one of the same subject, which must stay.
         if self.topics.get(topic.subject) is topic:
             del self.topics[topic.subject]
-            if self.phase == "open" and topic.state != "refused":
+            if topic.state != "refused":
                 self._discard_unsent(topic.subject)
                 self._enqueue("unsubscribe", topic)
         self._set_state(topic, "closed", "closed")
@@ -116,10 +116,8 @@ class FeedProtocol(TopicUpdates):
             if now_ms - self._opened_at_ms >= self.settings.settle_ms:
                 self.attempts = 0
         self.reason, self.must_close, self.heard_ms = reason, "", None
-        self._outbox.clear()
         active = [topic for topic in self.topics.values() if topic.state != "refused"]
         for topic in active:
-            topic.cancel_request()
             self._set_state(topic, "reconnecting", reason)
         self.phase = "waiting" if active else "idle"
         self.connect_at_ms = now_ms + self._backoff_ms(self.attempts) if active else None
@@ -152,8 +150,7 @@ class FeedProtocol(TopicUpdates):
         if self._pong_due_ms is not None and now_ms >= self._pong_due_ms:
             self.must_close = f"nothing came for {self.settings.answer_ms} ms after a ping"
             return
-        ping_at_ms = self._next_ping_ms()
-        if ping_at_ms is not None and now_ms >= ping_at_ms:
+        if now_ms >= self._next_ping_ms():
             self._outbox.append((wire.PING, "", ""))
             self._ping_at_ms = now_ms + self.settings.heartbeat_ms
             # The first unanswered ping sets the deadline; later pings would otherwise postpone it for ever.
@@ -170,7 +167,7 @@ class FeedProtocol(TopicUpdates):
             return self.connect_at_ms
         if self.phase != "open":
             return None
-        due = [self._next_ping_ms(), self._pong_due_ms]
+        due: list[int | None] = [self._next_ping_ms(), self._pong_due_ms]
         if self._unused_since_ms is not None:
             due.append(self._unused_since_ms + self.settings.linger_ms)
         if self._outbox and self._sent_at_ms:
@@ -181,11 +178,11 @@ class FeedProtocol(TopicUpdates):
                 due.append(topic.received_ms + self.silence_ms(topic))
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
-    def _next_ping_ms(self) -> int | None:
-        at_ms, heard_ms, watch_ms = self._ping_at_ms, self.heard_ms, self.watch_ms
-        if at_ms is None or watch_ms is None or heard_ms is None or self._pong_due_ms is not None:
-            return at_ms
-        return min(at_ms, heard_ms + watch_ms)
+    def _next_ping_ms(self) -> int:
+        heard_ms, watch_ms = self.heard_ms, self.watch_ms
+        if watch_ms is None or heard_ms is None or self._pong_due_ms is not None:
+            return self._ping_at_ms
+        return min(self._ping_at_ms, heard_ms + watch_ms)
 
     def data_to_send(self, now_ms: int) -> list[str]:
         """Return the messages to send now, no more than the rate allows."""
@@ -239,10 +236,9 @@ class FeedProtocol(TopicUpdates):
                 topic.received_ms = now_ms
                 self._damage(topic, None, now_ms)
                 return
+            self._set_live(topic, now_ms, sequenced=False)
         topic.damaged = topic.damaged and data is None
-        self._set_live(topic, now_ms, sequenced=topic.sequence > 0 and not topic.channel.opens_with_snapshot)
-        if topic.state != "live" or unknown:
-            topic.reason = "; ".join(part for part in (UNSEQUENCED if topic.state != "live" else "", unknown) if part)
+        topic.reason = ", and ".join(filter(None, (UNSEQUENCED if topic.state != "live" else "", unknown)))
         topic.received_ms = now_ms if data is not None else topic.received_ms
         self._events.append(FeedEvent(topic, "snapshot", topic.state, items, topic.sequence))
 

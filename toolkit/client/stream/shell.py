@@ -149,7 +149,7 @@ class ThreadShell:
         try:
             connection = await asyncio.wait_for(self._connector(), protocol.settings.connect_ms / 1000)
         except Exception as error:
-            self._lost(f"could not connect: {error or type(error).__name__}")
+            self._lost(f"could not connect: {str(error) or type(error).__name__}")
             return
         try:
             self._lost(await self._communicate(connection))
@@ -232,7 +232,8 @@ class ThreadShell:
     async def _pause(self, due_ms: int | None) -> None:
         """Wait until the shell is woken or `due_ms` has come."""
         assert self._woken is not None
-        seconds = None if due_ms is None else max(0.0, (due_ms - self.now_ms()) / 1000)
+        assert due_ms is not None  # a connection pings, and one that waits has a time for its next attempt
+        seconds = max(0.0, (due_ms - self.now_ms()) / 1000)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._woken.wait(), seconds)
         self._woken.clear()

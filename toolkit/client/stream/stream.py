@@ -153,7 +153,7 @@ class Stream(Suggesting):
     @settings.setter
     def settings(self, settings: Settings) -> None:
         if self._client is not None:
-            raise InputError("the stream is open; set settings before the first live object, or after close()")
+            raise InputError("the stream is open. Set settings before the first live object, or after close()")
         self._settings = settings
 
     @property

@@ -229,16 +229,16 @@ class TopicUpdates:
         if self.fills_history:
             topic.fill_due_ms, self.needs_shell = now_ms, True
         elif not topic.reason.endswith("not known"):
-            topic.reason = "; ".join(part for part in (topic.reason, "earlier records are not known") if part)
+            topic.reason = ", and ".join(filter(None, (topic.reason, "earlier records are not known")))
 
     def _check(self, topic: Topic, now_ms: int) -> None:
         """Do what is due for one topic: a retry, a late snapshot, silence."""
         if topic.retry_at_ms is not None and now_ms >= topic.retry_at_ms:
-            self._request_snapshot(topic, now_ms, topic.state if topic.is_live else "resyncing", topic.reason)
+            self._request_snapshot(topic, now_ms, topic.state, topic.reason)
         elif topic.snapshot_due_ms is not None and now_ms >= topic.snapshot_due_ms:
             self._miss_snapshot(topic, now_ms)
         elif topic.is_live and topic.received_ms is not None and not topic.awaiting_snapshot:
-            if topic.attempts and now_ms - topic.live_since_ms >= self.settings.settle_ms:
+            if now_ms - topic.live_since_ms >= self.settings.settle_ms:
                 topic.attempts = 0
             silent_ms = now_ms - topic.received_ms
             if silent_ms >= self.silence_ms(topic):
@@ -447,7 +447,7 @@ def _canonical(field: wire.SubscriptionField, value: Any) -> Any:
 
 
 def _first_item(channel: wire.Channel, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    items = data.get(channel.key) if channel.key else None
+    items = data.get(channel.key)
     if channel.type == "aopState" and isinstance(items, dict):
         items = next((part for part in items.values() if part), None)
     if isinstance(items, list):

@@ -151,7 +151,7 @@ class Door:
 
     def absent(self, record: str, name: str) -> None:
         """Warn that a published field of a record is absent."""
-        self.warn(record, name, f"{record}.{name} is published and missing in what the venue sent; it is NA")
+        self.warn(record, name, f"{record}.{name} is published and missing in what the venue sent. It is NA")
 
     def warn(self, record: str, what: str, message: str) -> None:
         """Warn with DataWarning of something about a record, unless that was done before."""

@@ -200,7 +200,7 @@ class Endpoint:
         for name, value in pairs:
             if name not in self.params:
                 taken = ", ".join(self.params) or "none"
-                raise _refused(name, "known", value, f"{self.path} has no such parameter; it takes {taken}")
+                raise _refused(name, "known", value, f"{self.path} has no such parameter. It takes {taken}")
             if name in given:
                 raise _refused(name, "once", value, "is given more than once")
             given[name] = value
@@ -234,9 +234,9 @@ class Endpoint:
                 return []
             if not {self.items, "items", "total"} & data.keys():
                 return [data]
-            said = f"the data of {self.path} has no list of {self.items}; it has {', '.join(map(str, data))}"
+            said = f"the data of {self.path} has no list of {self.items}. It has {', '.join(map(str, data))}"
         else:
-            said = f"the data of {self.path} is {type(data).__name__}; an array or an object was expected"
+            said = f"the data of {self.path} is {type(data).__name__}. An array or an object was expected"
         raise MalformedRequest(said, field="data", rule="shape", value=data)
 
     def as_published(self, data: Any) -> Any:

@@ -90,7 +90,7 @@ _INTERVAL_TEXTS = tuple(str(seconds) for seconds in INTERVALS)
 def _wrong(name: str, rule: str, value: Any, nearest: tuple[str, ...]) -> MalformedRequest:
     path = f"subscription.{name}"
     shown = "is missing" if value is None else f"{value!r} is not valid"
-    example = f"; for example {nearest[0]}" if nearest else ""
+    example = f", for example {nearest[0]}" if nearest else ""
     return MalformedRequest(f"{path} {shown}: {rule}{example}", field=path, rule=rule, value=value, nearest=nearest)
 
 
@@ -163,7 +163,7 @@ class Channel:
             if name not in known:
                 allowed = ", ".join(sorted(known))
                 raise MalformedRequest(
-                    f"subscription.{name} is not a field of {self.type}; it takes {allowed}",
+                    f"subscription.{name} is not a field of {self.type}. It takes {allowed}",
                     field=f"subscription.{name}",
                     rule="known field",
                     value=given[name],
@@ -192,24 +192,23 @@ CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
 
 _CHANNELS = """
 orderBook symbol depth: levels book; also symbolCode symbol block depth timestamp;
-    conflate; typed; sequenced; silence 15000
-    — Best levels of a product's book, best first, as text `[price, quantity]`.
+    conflate; typed; sequenced; silence 15000 — Best levels of a product's book, best first, as texts `[price, size]`.
 candle symbol interval: keyed; identity timestamp; conflate; silence 120000
-    — The current candle; a snapshot also has the previous candles in `recent` [L].
+    — The current candle. A snapshot also has the previous candles in `recent` [L].
 trades symbol: append trades; also symbol; typed; sequenced; silence 120000
-    — Public trades, oldest first; the side is the taker's.
+    — Public trades, oldest first. The side is the taker's.
 ticker symbol: latest ticker; also timestamp symbol; conflate; typed; sequenced; silence 15000
     — Prices, open interest, funding and 24 h statistics of a product.
 allTickers: keyed tickers; identity s; also timestamp; columns s p mp v; conflate; typed; sequenced; silence 15000
-    — Tickers of all products; an increment has those that changed.
+    — Tickers of all products. An increment has those that changed.
 block: append; identity blockHeight; silence 120000
-    — Each block; a snapshot also has the previous blocks in `recent` [L].
+    — Each block. A snapshot also has the previous blocks in `recent` [L].
 blockHeight: latest; identity blockHeight; conflate; silence 120000
     — Height of the newest block.
 tx: append; identity txHash; quiet
-    — Each transaction; a snapshot also has the previous transactions in `recent` [L].
+    — Each transaction. A snapshot also has the previous transactions in `recent` [L].
 aopState userAddress: keyed aop; also userAddr timestamp; conflate; quiet; typed; sequenced
-    — Wallets, open orders, positions and leverage settings of an account; an increment has what changed.
+    — Wallets, open orders, positions and leverage settings of an account. An increment has what changed.
 orderHist userAddress: append orderHists; identity ordId execId execStatus ordPx ordQty; quiet; typed
     — Order events of an account, oldest first.
 userFilled userAddress: append userFills; identity ordId execId; quiet; typed
@@ -217,7 +216,7 @@ userFilled userAddress: append userFills; identity ordId execId; quiet; typed
 closedPosition userAddress: append closedPositions; identity symbolCode side term; quiet; typed
     — Closed positions of an account, oldest first.
 userFunding userAddress: append funding; identity symbol posSide transactionTime; quiet; typed
-    — Funding payments of an account, oldest first; a negative fee was paid by the account.
+    — Funding payments of an account, oldest first. A negative fee was paid by the account.
 userEvent userAddress: append events; also userAddr timestamp; quiet; sequenced
     — Events of an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.
 """
@@ -257,7 +256,7 @@ def parse(text: str | bytes) -> ClientMessage:
     "subscription", "subscription.type" or "subscription.<field>".
     """
     if len(text) > MAX_MESSAGE_BYTES:
-        raise _bad("", f"a message may have {MAX_MESSAGE_BYTES} bytes, this one has {len(text)}", len(text))
+        raise _bad("", f"a message may have {MAX_MESSAGE_BYTES} bytes, and this message has {len(text)}", len(text))
     try:
         message = jsontext.decode(text)
     except _UNREADABLE as error:
@@ -266,12 +265,12 @@ def parse(text: str | bytes) -> ClientMessage:
         raise _bad("", "a message is one JSON object", message)
     for name in message:
         if name not in ("method", "subscription"):
-            raise _bad(name, f"{name} is not a member of a message; it has method and subscription", message[name])
+            raise _bad(name, f"{name} is not a member of a message. It has method and subscription", message[name])
     method = message.get("method")
     if method == "ping":
         return ClientMessage("ping")
     if method not in ("subscribe", "unsubscribe"):
-        raise _bad("method", f"method {method!r} is not known; use subscribe, unsubscribe or ping", method)
+        raise _bad("method", f"method {method!r} is not known. Use subscribe, unsubscribe or ping", method)
     given = message.get("subscription")
     if not isinstance(given, dict):
         raise _bad("subscription", "subscription must be an object with a type", given)

@@ -19,7 +19,7 @@ _DECLARED = records(
     """
 OrderBook
     side side text — BUY for a bid level, SELL for an ask level
-    level level integer — distance from the best price; 1 is the best
+    level level integer — distance from the best price (1 is the best)
     price price price — price of the level
     quantity quantity quantity — total quantity of the orders at this price
 
@@ -36,7 +36,7 @@ Ticker: identity s; needs p
     p last price — price of the last trade
     mp mark_price price — mark price
     op oracle_price price — index price (oracle)
-    mid mid price? — mid price: mean of best bid and best ask; empty while a side has no orders
+    mid mid price? — mid price: mean of best bid and best ask (empty while a side has no orders)
     fr funding_rate ratio per interval — funding rate if the interval ended now
     lfr last_funding_rate ratio per interval — funding rate of the last settlement
     oi open_interest quantity — open interest: total size of all long positions
@@ -74,12 +74,12 @@ FeedOrder like OrderState: identity ordId; needs symbol ordSide ordType ordStatu
     ordType type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
     ordStatus status enum:order_status — NEW, PARTIALLY_FILLED, or ORDER_STATUS_UNTRIGGERED before its trigger
     ordPx ordQty filledQty leavesQty cumFilledValue
-    cumFee fee money — sum of trading fees paid; negative if received [L]
-    triggerPx trigger_price price — trigger price; 0 or missing without a trigger
+    cumFee fee money — sum of trading fees paid (negative if received) [L]
+    triggerPx trigger_price price — trigger price (0 or missing without a trigger)
     tpslTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE [L]
     timeInForce
-    reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION; missing for NONE
-    parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one [L]
+    reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION (missing for NONE)
+    parentOrdId parent_order_id id — order id of the bracket's main order (0 without one) [L]
     createTime
     blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code [L]
@@ -119,11 +119,11 @@ FeedFill like Trade: time transactionTime; needs symbol ordSide filledPx execQty
     ordSide filledPx execQty role
     realizedPnl realized_pnl money — PnL realised by this fill, before fees [L]
     openFee closeFee ordId
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one [L]
+    clOrdId client_order_id id — client order id, chosen by the client (0 without one) [L]
     execId
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
     execStatus
-    ordPx order_price price — limit price; 0 for a market order
+    ordPx order_price price — limit price (0 for a market order)
     ordQty order_quantity quantity — ordered quantity
     posLongTerm long_term integer — number of the long position, counted from flat to flat
     posShortTerm short_term integer — number of the short position, counted from flat to flat
@@ -138,7 +138,7 @@ FeedClosedPosition: time closedTime; needs symbol side size ordPx closePx realis
     closePx close_price price — average closing price
     closedPnl pnl money — PnL before fees and funding
     tradingFees fees money — trading fees paid
-    fundingFees funding money — funding received; negative if paid
+    fundingFees funding money — funding received (negative if paid)
     realisedPnl realized_pnl money — PnL after fees and funding
     roi roi ratio — PnL after fees and funding ÷ initial margin at entry
     leverage
@@ -158,7 +158,7 @@ FeedEvent: needs eventType event
 
 FeedSetting like FeedPosition: identity symbol
     symbol leverage
-    posMode position_mode enum:position_mode — position mode that the leverage is for; missing where it names its own
+    posMode position_mode enum:position_mode — position mode of this leverage (missing if the row is that of a mode)
 """,
     INFO_RECORDS,
 )

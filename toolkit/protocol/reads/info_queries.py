@@ -63,7 +63,7 @@ agent /info/account/agent/active AccountAgent one? — The active agent of an ac
     agentName agent_name text! — name under which the agent was approved
 order_states /info/order/states OrderState paged; newest first — Latest state of each order of an account
     userAddr symbol
-    status status enum:order_status — only this status; untriggered conditional orders are not NEW
+    status status enum:order_status — only this status (untriggered conditional orders are not NEW)
     side
     type type enum:order_type — only this order type
     orderId clientOrderId

@@ -24,11 +24,11 @@ ProductMeta: identity code; needs symbol tickSize stepSize listStatus
     fundingInterval funding_interval integer seconds — time between funding settlements
     marginTableId margin_table integer — number of the product's margin table
     onlyIsolated only_isolated bool — true if the product has isolated margin only
-    productType product_type text — kind of product; always perpetual
+    productType product_type text — kind of product (always perpetual)
     baseCurrency base_currency text — currency of the quantity
     quoteCurrency quote_currency text — currency of prices
     settleCurrency settle_currency text — currency in which profit and fees are settled
-    currencyCode currency_code integer — number of the settlement currency; 1 is USDC
+    currencyCode currency_code integer — number of the settlement currency (1 is USDC)
 
 MarginTier: identity tableId minimumValue; needs maintainMarginRatio maxLeverage
     tableId table integer — number of the margin table, as in a product's margin_table
@@ -38,7 +38,7 @@ MarginTier: identity tableId minimumValue; needs maintainMarginRatio maxLeverage
 
 Currency: identity code; needs currency
     currency currency text — name of the currency, such as USDC
-    code code integer' — number of the currency; 1 is USDC
+    code code integer' — number of the currency (1 is USDC)
     name name text — display name of the currency
     walletPrecision wallet_precision integer decimals — decimals of balances
     displayPrecision display_precision integer decimals — decimals to show
@@ -64,23 +64,23 @@ AccountAgent: identity id; time approvedAt; needs agentAddress masterAddress sta
     approvedBlock approved_block integer — block height of the approval
     approvalTx approval_tx hash — hash of the transaction of the approval
     expiresAt expires_at ms — time at which the approval expires [L]
-    revokedAt revoked_at ms — time of the revocation; empty before it
-    revokedBlock revoked_block integer — block height of the revocation; empty before it
-    revokeTx revoke_tx hash — hash of the transaction of the revocation; empty before it
+    revokedAt revoked_at ms — time of the revocation (empty before it)
+    revokedBlock revoked_block integer — block height of the revocation (empty before it)
+    revokeTx revoke_tx hash — hash of the transaction of the revocation (empty before it)
 
 OrderState: identity ordId; time blockTime; needs symbol side type status price qty filledQty leaveQty; changing
     ordId clOrdId
-    parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
+    parentOrdId parent_order_id id — order id of the bracket's main order (0 without one)
     symbol symbol code — product symbol
     side
     type type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
     status status enum:order_status' — NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
-    price price price — limit price; 0 for a market order
+    price price price — limit price (0 for a market order)
     qty quantity quantity — ordered quantity
     filledQty filled quantity — quantity filled so far
     leaveQty remaining quantity — quantity that is still open
     cumFilledValue filled_value money — sum of price × quantity over all fills
-    cumFee fee money — sum of trading fees paid; negative if received
+    cumFee fee money — sum of trading fees paid (negative if received)
     triggerPx
     conditionalOrderTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
     timeInForce
@@ -102,7 +102,7 @@ OrderEvent: identity id; time blockTime; needs ordId symbol side execStatus ordP
     filledPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
     leavesQty
-    execId exec_id id — id of the trade; 0 if the event is not a fill
+    execId exec_id id — id of the trade (0 if the event is not a fill)
     realizedPnl realized_pnl money — PnL realised by this fill, before fees
     openFee closeFee triggerPx timeInForce
     reason reason text — reason of a cancellation or rejection, in words [L]
@@ -134,12 +134,12 @@ Trade like OrderEvent: identity id; time blockTime; needs symbol side filledPx e
     filledPx price price — price of the fill
     execQty quantity quantity — quantity of the fill
     orderId order_id id — order id, assigned by the venue
-    clientOrderId client_order_id id — client order id, chosen by the client; 0 without one
+    clientOrderId client_order_id id — client order id, chosen by the client (0 without one)
     execId exec_id id — id of the trade, the same for maker and taker
     role role text — MAKER or TAKER [L]
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type [L]
     execStatus status enum:exec_status' — status of the order after this fill
-    orderPx order_price price — limit price; 0 for a market order
+    orderPx order_price price — limit price (0 for a market order)
     leavesQty realizedPnl openFee closeFee
     builderFee builder_fee money — fee paid to the builder of the order [L]
     txHash blockHeight userAddr
@@ -160,11 +160,11 @@ LedgerEntry: identity id; time blockTime; [L]
     id id id# — id of the entry
     blockTime time ms — time of the change
     bizType kind text — kind of change, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
-    amount amount money — change of the balance; negative if paid
+    amount amount money — change of the balance (negative if paid)
     balance balance money — balance after the change
-    symbol symbol code? — product symbol; missing if the change belongs to no product
+    symbol symbol code? — product symbol (missing if the change belongs to no product)
     reference reference text — id or address that the change belongs to: order, vault, destination, …
-    counterparty counterparty address? — other account; missing for deposits, withdrawals and isolated margin
+    counterparty counterparty address? — other account (missing for deposits, withdrawals and isolated margin)
     currency txHash blockHeight userAddr
 
 FundingRate: identity symbol; [L]
@@ -194,7 +194,7 @@ FundingPayment: identity id; time fundingTime; [L]
     posSide side enum:position_side — direction of the position: LONG or SHORT
     posSize size quantity± — size of the position
     fundingRate
-    fundingFee amount money — funding received; negative if paid
+    fundingFee amount money — funding received (negative if paid)
     txHash userAddr
 
 Vault: identity vaultAddress; needs tvl price status
@@ -209,7 +209,7 @@ Vault: identity vaultAddress; needs tvl price status
     userCurrentValue current_value money — current value of the user's shares
     description description text — description written by the owner [L]
     totalShares total_shares quantity shares — number of shares of all depositors [L]
-    parentAddress parent address — address of the parent vault; missing unless it is a sub-vault [L]
+    parentAddress parent address — address of the parent vault (missing unless it is a sub-vault) [L]
     createTime created ms — time of creation [L]
 
 UserVault: identity vaultAddress userAddress; [L]
@@ -249,7 +249,7 @@ VaultDepositor like UserVault: identity userAddress; [L]
 ReferralCode: identity userAddr; [L]
     userAddr
     referralCode code text — referral code of the account
-    inviterAddress inviter address — address of the inviter; missing without one
+    inviterAddress inviter address — address of the inviter (missing without one)
     inviterCode inviter_code text — referral code that was used
     bindTime bound_at ms — time of the invitation
 
@@ -313,7 +313,7 @@ ProductList
     md5Checksum checksum text — MD5 of the list, which changes with it
 
 BuilderPage
-    builder builder address — address of the builder's master wallet; empty where only a trader is given
+    builder builder address — address of the builder's master wallet (empty where only a trader is given)
     page page integer — number of the page, from 1
     pageSize page_size integer — rows on a page
 

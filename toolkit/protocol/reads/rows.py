@@ -108,23 +108,23 @@ class RecordField:
 SHARED = """
 userAddr account address — address of the account
 vaultAddress vault address — address of the vault
-currency currency currency — currency of the balance; always USDC
+currency currency currency — currency of the balance (always USDC)
 txHash tx_hash hash — hash of the transaction
 blockHeight block integer — block height
 ordId order_id id — order id, assigned by the venue
-clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+clOrdId client_order_id id — client order id, chosen by the client (0 without one)
 side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
 ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
 ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
-ordPx price price — limit price; 0 for a market order
+ordPx price price — limit price (0 for a market order)
 ordQty quantity quantity — ordered quantity
 leavesQty remaining quantity — quantity that is still open
-triggerPx trigger_price price — trigger price; 0 without a trigger
+triggerPx trigger_price price — trigger price (0 without a trigger)
 timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
 leverage leverage ratio x — leverage setting of the product
 openFee open_fee money — fee for the part that opened a position
 closeFee close_fee money — fee for the part that closed a position
-fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+fundingRate funding_rate ratio per interval — funding rate (longs pay a positive rate, shorts receive it)
 """
 """Fields that several records have, declared as in a record: one that names only the wire name takes it from here."""
 
@@ -182,7 +182,7 @@ def records(text: str, known: Mapping[str, Record] | None = None) -> dict[str, R
         needed = tuple(one for one in fields if is_known and one.published and one.wire in words)
         others = (one for one in fields if is_known and one.published and one not in needed)
         expected = tuple(one.wire for one in others if "missing" not in one.about)
-        nullable = frozenset(one.wire for one in fields if "; empty " in one.about)
+        nullable = frozenset(one.wire for one in fields if "(empty " in one.about)
         made[name] = Record(
             name, tuple(fields), identity, time, "changing" in options, is_known, needed, expected, nullable
         )

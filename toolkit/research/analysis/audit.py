@@ -54,7 +54,7 @@ def audit(run: Any) -> pd.DataFrame:
             rows += [_look_ahead(run, given, events), *_repeated(run, given, events), _gaps(given, events)]
             rows.append(_volume(run, given, events))
     count = max(len(trials), 1)
-    rows.append(("trials", False, f"{count} counted; the deflated Sharpe ratio takes them"))
+    rows.append(("trials", False, f"{count} counted. The deflated Sharpe ratio takes them"))
     return pd.DataFrame(rows, columns=["check", "found", "detail"]).astype({"found": "boolean"}).set_index("check")
 
 
@@ -83,7 +83,7 @@ def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
     if every >= FEW and right / every >= RIGHT:
         return name, True, f"the price moved in their direction after {right} of {every} market orders"
     if "targets" in given and not callable(given["targets"]):
-        return name, False, "no sign of it; with targets as a function of the data the run can be made again"
+        return name, False, "no sign of it. With targets as a function of the data the run can be made again"
     known = _asked(run)
     times = sorted({row[0] for row in known})
     chosen = []
@@ -278,8 +278,7 @@ def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]
         total = max(sum(later.values()), len(run.fills), 1)
         found = ("ties", same < (1 - APART) * total, f"{same} of {total} fills stay with 1 ns more latency")
     counts = {str(run.settings["queue"]): len(run.fills)}
-    for queue in QUEUES:
-        counts.setdefault(queue, len(run.rerun(queue=queue).fills))
+    counts |= {queue: len(run.rerun(queue=queue).fills) for queue in QUEUES if queue not in counts}
     text = ", ".join(f"{fills} fills with {queue}" for queue, fills in counts.items())
     return [found, ("queue", max(counts.values()) - min(counts.values()) > 2 * APART * len(run.fills), text)]
 

@@ -125,7 +125,7 @@ def overfitting(returns: Values, parts: int | None = None) -> float:
         return NAN
     parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
     if parts < 2 or parts % 2 or parts > rows // 2:
-        text = f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}"
+        text = f"{rows} rows can't be divided into {parts} parts. Give an even number from 2 to {rows // 2}"
         raise InputError(text, field="parts", value=parts)
     blocks = np.array_split(returns[: rows // parts * parts], parts)
     sums = np.array([block.sum(axis=0) for block in blocks])
@@ -255,12 +255,12 @@ class Trials:
             return self._file().execute(statement, values).fetchall()
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:
-        """Count a run. One with a key that is known counts once."""
+        """Count a run under `key`, with its yearly `sharpe` ratio (default: not measured). A known key counts once."""
         if not self._paused.get():
             self._run(_COUNT, (key, sharpe))
 
     def measured(self, key: Callable[[], str], sharpe: float) -> None:
-        """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
+        """Keep the yearly `sharpe` ratio of a run that was counted under what `key` returns."""
         if not self._paused.get() and sharpe == sharpe:
             self._run("UPDATE trials SET sharpe = ? WHERE key = ? AND sharpe IS NOT ?", (sharpe, key(), sharpe))
 
@@ -313,3 +313,4 @@ trials = project_trials = Trials()
 
 
 add_examples(globals(), "luck")
+add_examples(Trials, "Trials")

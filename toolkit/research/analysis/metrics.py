@@ -84,7 +84,7 @@ class Curve:
     @property
     def sampling_ms(self) -> int:
         """The spacing at which risk is measured, ms. See `sampling_period`."""
-        spacing = self.spacing_ms if len(self.times) > 1 else DAY_MS
+        spacing = self.spacing_ms
         if self.elapsed_ms >= 30 * DAY_MS:
             return max(spacing, DAY_MS)
         return max(spacing, 3_600_000) if self.elapsed_ms >= 2 * DAY_MS else spacing
@@ -97,7 +97,7 @@ class Curve:
     @cached_property
     def highs(self) -> Values:
         """The highest equity so far at every point."""
-        found: Values = np.fmax.accumulate(self.equity) if len(self.equity) else self.equity
+        found: Values = np.fmax.accumulate(self.equity)
         return found
 
     @cached_property

@@ -70,7 +70,7 @@ class PackedRecipe:
         import cloudpickle
 
         if self.python != (here := f"{sys.version_info.major}.{sys.version_info.minor}"):
-            text = f"this run was saved by Python {self.python}, and its code runs in no other; this is Python {here}"
+            text = f"this run was saved by Python {self.python}, and its code runs in no other. This is Python {here}"
             raise ToolkitError(f"{text}. Open it with Python {self.python}, or run the strategy's source again")
         recipe: Recipe = cloudpickle.loads(self.packed)
         return recipe.run(changes)

@@ -89,7 +89,7 @@ def first_screen(run: Any) -> str:
     shown = {**readable(measured), **readable(luck)}
     costs = measured["fees"] - measured["funding"]
     gross = measured["profit"] + costs
-    needed = "" if pd.isna(luck["min_track_record"]) else f"; 95 % needs {shown['time needed for 95 %']}"
+    needed = "" if pd.isna(luck["min_track_record"]) else f", and 95 % needs {shown['time needed for 95 %']}"
     interval = f"{number(luck['sharpe_low'])} to {number(luck['sharpe_high'])}"
     findings = "nothing found" if audited.endswith("nothing found") else "look here" if audited else "not run"
     cards = (
@@ -117,7 +117,7 @@ def first_screen(run: Any) -> str:
 
 def _verdict(luck: pd.Series[Any]) -> str:
     if math.isnan(luck["sharpe_low"]) or math.isnan(luck["deflated_sharpe"]):
-        return "Too few returns to tell this result from luck."
+        return "Too few returns to distinguish this result from luck."
     if luck["sharpe_high"] < 0:
         return "A loss that luck alone hardly explains: the whole interval of the Sharpe ratio is below 0."
     if luck["sharpe_low"] <= 0:

@@ -207,7 +207,7 @@ class Results:
         made: Results = self.recipe.run(changes)
         if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
             text = f"{self.name} is not deterministic: the same run has {len(made.fills)} fills after {len(self.fills)}"
-            warnings.warn(f"{text}, or others; look for randomness without a seed, times and sets", stacklevel=2)
+            warnings.warn(f"{text}, or others. Look for randomness without a seed, times and sets", stacklevel=2)
         return made
 
     def audit(self) -> pd.DataFrame:

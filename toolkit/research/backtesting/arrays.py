@@ -194,7 +194,7 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     rows = len(bars[0])
     for other in bars[1:]:
         if len(other) != rows or not np.array_equal(other.opened, bars[0].opened):
-            text = f"{other.symbol} and {bars[0].symbol} have different times; align them first"
+            text = f"{other.symbol} and {bars[0].symbol} have different times. Align them first"
             raise InputError(text, field="data", rule="same times", value=other.symbol)
     targets = by_time(targets) if isinstance(targets, pd.DataFrame) else targets
     _check_times(targets, bars[0])
@@ -208,7 +208,7 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     array = np.array(targets, dtype="float64", copy=True)
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.shape != (rows, len(bars)):
-        text = f"targets have the shape {array.shape}; {rows} bars of {len(bars)} symbols need {(rows, len(bars))}"
+        text = f"targets have the shape {array.shape}, but {rows} bars of {len(bars)} symbols need {(rows, len(bars))}"
         raise InputError(text, field="targets", rule="shape", value=str(array.shape))
     if np.isinf(array).any():
         raise InputError("targets contain an infinite number", field="targets", rule="finite")
@@ -223,7 +223,7 @@ def _check_times(targets: Any, bars: Bars) -> None:
     different = np.flatnonzero(pd.to_datetime(index, utc=True).as_unit("ms").asi8 != bars.opened)
     if len(different):
         at, opened = index[different[0]], pd.Timestamp(int(bars.opened[different[0]]), unit="ms", tz="UTC")
-        text = f"row {different[0]} of the targets is at {at}, its bar at {opened}; reindex them to the bars' times"
+        text = f"row {different[0]} of the targets is at {at}, its bar at {opened}. Reindex them to the bars' times"
         raise InputError(text, field="targets", rule="same times", value=str(at))
 
 
@@ -316,7 +316,7 @@ def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) ->
     for column, bar in enumerate(bars):
         given = funding.get(bar.symbol) if isinstance(funding, Mapping) else funding
         if isinstance(given, pd.Series) and not np.isfinite(given.to_numpy(dtype="float64")).all():
-            raise InputError(f"{bar.symbol}: a funding rate is not a number; drop or fill it", field="funding")
+            raise InputError(f"{bar.symbol}: a funding rate is not a number. Drop or fill it", field="funding")
         times, rates = settlement_rates(bar.symbol, bar, given, FUNDING_MS)
         rows = np.searchsorted(bar.opened, times, side="right") - 1
         in_gap = times >= bar.closed[rows]

@@ -55,16 +55,13 @@ class BacktestContext(Context):
         return self._broker.submit(order)
 
     def cancel(self, placed: OrderHandle) -> None:
-        """Send a cancel. It arrives after the latency."""
         if not placed.done:
             self._broker.enqueue(self._broker.state_of(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
 
     def _replace(self, placed: OrderHandle, changed: Order) -> None:
-        """Send a change, which arrives after the latency."""
         self._broker.enqueue(self._broker.state_of(str(changed.symbol)), "modify", (placed, changed))
 
     def cancel_all(self, symbol: str | None = None) -> None:
-        """Send a cancel of all orders of a symbol, or of all symbols."""
         chosen = self._broker.states.values() if symbol is None else [self._broker.state_of(symbol)]
         for state in chosen:
             self._broker.enqueue(state, "cancel_all", state.code)

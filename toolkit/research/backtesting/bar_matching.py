@@ -64,7 +64,6 @@ class ReceivedHistory(BarHistory):
 
     @property
     def length(self) -> int:
-        """Number of bars so far."""
         if self._received.several:
             self._received.sort()
         return self._length + len(self._pending)

@@ -150,7 +150,7 @@ class SimulatedBroker(BarMatcher):
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
         placed = OrderHandle(order)
         if self.now <= self.warm_until:
-            placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
+            placed.state, placed.reason = "REJECTED", "the run is warming up. Nothing is sent"
             return placed
         if order is not placed.order:
             for leg in order.legs[1:]:
@@ -184,7 +184,7 @@ class SimulatedBroker(BarMatcher):
         if state is None and symbol.isdecimal():
             state = self.by_code.get(int(symbol))
         if state is None:
-            text = f"{symbol} is not in this run; it has {', '.join(self.states)}"
+            text = f"{symbol} is not in this run, which has {', '.join(self.states)}"
             raise UnknownProduct(text, field="symbol", value=symbol, nearest=tuple(self.states))
         return state
 
@@ -433,7 +433,7 @@ class SimulatedBroker(BarMatcher):
 
     def book(self, state: SymbolState, depth: int) -> BookSnapshot:
         """Raise InputError: bars have no book."""
-        raise InputError("bars have no book; give the backtest Events of toolkit.research.data", field="book")
+        raise InputError("bars have no book. Give the backtest Events of toolkit.research.data", field="book")
 
     def modelled_book(self, state: SymbolState) -> BookSnapshot:
         """Return the modelled quotes of the current price."""

@@ -148,7 +148,7 @@ class _BarRun:
         for symbol, series in self.series.items():
             state = self.broker.states[symbol]
             if state.to_ticks(float(series.low.min())) < 1:
-                text = f"{symbol}: a price is below one tick of {state.tick:g}; give the product a smaller tick_size"
+                text = f"{symbol}: a price is below one tick of {state.tick:g}. Give the product a smaller tick_size"
                 raise InputError(text, field="products", rule="tick_size")
             if type(self.broker.models.path) is ExtremeOrder and len(series) <= KEPT:
                 state.begun = _begun(series, state.tick, state.step, self.broker.models.path)
@@ -279,7 +279,7 @@ def _warm_until(bars: Mapping[str, Bars], warm_up: int) -> int:
     """Return when the last bar closes that a strategy receives without trading, Unix ms. −1 when there is none."""
     closes = np.unique(np.concatenate([series.closed for series in bars.values()])) if warm_up else np.zeros(0)
     if warm_up < 0 or (warm_up and warm_up >= len(closes)):
-        text = f"warm_up is {warm_up}; the data has {len(closes)} closing times, and one must be left to trade"
+        text = f"warm_up is {warm_up}, but must be below the data's {len(closes)} closing times"
         raise InputError(text, field="warm_up", value=warm_up)
     return int(closes[warm_up - 1]) if warm_up else -1
 

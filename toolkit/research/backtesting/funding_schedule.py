@@ -57,7 +57,7 @@ def settlement_rates(
     if isinstance(given, pd.DataFrame):  # as `load` returns them
         if missing := [name for name in ("time", "rate") if name not in given]:
             lacks = ", ".join(missing)
-            text = f"{symbol}: a frame of funding rates has the columns time and rate; this one lacks {lacks}"
+            text = f"{symbol}: a frame of funding rates needs the columns time and rate, but it has no {lacks}"
             raise InputError(text, field="funding", rule="columns")
         rows = given[given["symbol"] == symbol] if "symbol" in given and symbol in set(given["symbol"]) else given
         given = rows.set_index("time")["rate"]
@@ -99,7 +99,7 @@ def _rate(symbol: str, given: Any) -> float:
     except (ValueError, TypeError):
         pass
     text = (
-        f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, a frame with time'
+        f'{symbol}: funding {given!r} is not a rate. Give "interest", a number, a Series of numbers, a frame with time'
         " and rate, or None"
     )
     raise InputError(text, field="funding", value=str(given))

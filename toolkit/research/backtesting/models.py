@@ -31,34 +31,34 @@ __all__ = [
 
 def _not_negative(name: str, value: float) -> None:
     if not value >= 0:
-        raise InputError(f"{name} is {value}; it must not be negative", field=name, rule="not negative", value=value)
+        raise InputError(f"{name} is {value}, but must not be negative", field=name, rule="not negative", value=value)
 
 
 class Liquidity(Protocol):
     """How much can be traded, and when a resting order is filled."""
 
     def half_spread(self, price: int) -> int:
-        """Return the distance of the best quotes from the price, in ticks."""
+        """Return the distance of the best quotes from `price`, all in ticks."""
 
     def offered(self, bar: ReplayBar) -> int | None:
-        """Return how many steps the market trades with the strategy in one bar, None = any number."""
+        """Return how many steps the market trades with the strategy in one `bar`, None = any number."""
 
     def reach(self, side: int, limit: int) -> int:
-        """Return the price at which a resting order (side +1 buys) at `limit` is filled."""
+        """Return the price at which a resting order at `limit` is filled. A `side` of +1 buys, −1 sells."""
 
 
 class Slippage(Protocol):
     """How much worse than the quote a taking order is filled."""
 
     def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
-        """Return ticks ≥ 0 against the taker, for an order of `steps` at `price`."""
+        """Return ticks ≥ 0 against the taker, for an order of `steps` at `price` in a `bar`."""
 
 
 class Latency(Protocol):
     """How long orders and cancels take to arrive."""
 
     def delay(self, random: Random) -> int:
-        """Return ms ≥ 0."""
+        """Return ms ≥ 0, drawn from `random`."""
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,21 @@ class BarLiquidity:
         _not_negative("share", self.share or 0.0)
 
     def half_spread(self, price: int) -> int:
-        """Return half the spread, rounded up to whole ticks."""
+        """Return half the spread at `price`, rounded up to whole ticks."""
         return math.ceil(price * self.spread / 2)
 
     def offered(self, bar: ReplayBar) -> int | None:
-        """Return the bar's volume times `share`."""
+        """Return the volume of `bar` times `share`."""
         return None if self.share is None else int(bar.volume * self.share)
 
     def reach(self, side: int, limit: int) -> int:
-        """Return the limit itself (touch), or the tick beyond it."""
+        """Return `limit` itself (touch), or the tick beyond it: above for a `side` of −1, below for +1."""
         return limit if self.touch else limit - side
 
 
 @dataclass(frozen=True)
 class RatioSlippage:
-    """Slippage as a ratio of the price, rounded up to whole ticks: 0.0005 is 5 basis points, at any quantity."""
+    """Slippage as a `ratio` of the price, rounded up to whole ticks: 0.0005 is 5 basis points, at any quantity."""
 
     ratio: float = 0.0
 
@@ -103,18 +103,18 @@ class RatioSlippage:
         _not_negative("slippage", self.ratio)
 
     def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
-        """Return price × ratio, rounded up."""
+        """Return `price` × ratio, rounded up. `steps` and `bar` change nothing."""
         return math.ceil(price * self.ratio)
 
 
 @dataclass(frozen=True)
 class ImpactSlippage:
-    """Square-root impact: price × coefficient × sqrt(quantity / volume of the bar), 0 without a volume."""
+    """Square-root impact: price × `coefficient` × sqrt(quantity / volume of the bar), 0 without a volume."""
 
     coefficient: float = 0.1
 
     def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
-        """Return the impact in ticks, rounded up."""
+        """Return the impact in ticks of `steps` at `price` (ticks) in a `bar`, rounded up."""
         if not bar.volume:
             return 0
         return math.ceil(price * self.coefficient * math.sqrt(steps / bar.volume))
@@ -130,7 +130,7 @@ class FixedLatency:
         _not_negative("latency", self.ms)
 
     def delay(self, random: Random) -> int:
-        """Return ms."""
+        """Return ms. Nothing is drawn from `random`."""
         return self.ms
 
 
@@ -147,7 +147,7 @@ class RandomLatency:
             raise InputError(f"latency from {self.low} to {self.high} ms is reversed", field="latency", value=self.high)
 
     def delay(self, random: Random) -> int:
-        """Return the next delay."""
+        """Return the next delay in ms, drawn from `random`."""
         return random.randint(self.low, self.high)
 
 

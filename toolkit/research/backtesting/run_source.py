@@ -148,7 +148,6 @@ class BacktestSource(RunSource):
         return frame([tuple(getattr(fill, column) for column in tables.FILLS) for fill in rows], tables.FILLS)
 
     def orders(self) -> pd.DataFrame:
-        """Return the orders, ended ones first."""
         rows: list[Any] = []
         for order in [*self._broker.core.state.history.orders.of(ADDRESS), *self._broker.account.orders.values()]:
             state = self._broker.by_code[order.product]

@@ -121,7 +121,7 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     if data.columns.nlevels > 1 or repeated is not None:
         single = data.columns.nlevels == 1
         what = f"the column {repeated!r} occurs twice" if single else "its columns have several levels"
-        text = f"{what}; pass a frame with one column each of open, high, low, close, or a mapping symbol → frame"
+        text = f"{what}. Pass a frame with one column each of open, high, low, close, or a mapping symbol → frame"
         raise InputError(text, field="data", rule="columns")
     lowered = set(names)
     if "symbol" in lowered:
@@ -141,7 +141,7 @@ def _frame_of(data: Any) -> pd.DataFrame:
     if isinstance(data, pd.Series):
         data = data.to_frame("close")
     if not isinstance(data, pd.DataFrame):
-        text = f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame"
+        text = f"data is {type(data).__name__}. Pass an OHLCV frame or a mapping symbol → frame"
         raise InputError(text, field="data", rule="type")
     return data
 
@@ -165,7 +165,7 @@ def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | No
     wrong = np.flatnonzero(opened[1:] <= opened[:-1])
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
-        text = f"{symbol}: the time {at} is not after the previous one; sort the bars and drop duplicates"
+        text = f"{symbol}: the time {at} is not after the previous one. Sort the bars and drop duplicates"
         raise InputError(text, field="data", rule="increasing times", value=str(at))
     if len(opened) == 0:
         raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
@@ -201,7 +201,7 @@ def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDAr
     times: Any = data[column] if column is not None else data.index
     if pd.api.types.is_numeric_dtype(times.dtype):
         if column is None:
-            text = f"{symbol}: the index has no times; use a DatetimeIndex or a column 'time'"
+            text = f"{symbol}: the index has no times. Use a DatetimeIndex or a column 'time'"
             raise InputError(text, field="data", rule="times")
         return _epochs(symbol, times)
     # The numbers of an index are those of UTC already; asking pandas to convert it takes longer than all the rest.
@@ -226,7 +226,7 @@ def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
 
 def _refuse_missing(symbol: str, missing: bool) -> None:
     if missing:
-        raise InputError(f"{symbol}: a time is missing; drop its row", field="data", rule="times")
+        raise InputError(f"{symbol}: a time is missing. Drop its row", field="data", rule="times")
 
 
 def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:
@@ -239,7 +239,7 @@ def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, 
     for name in PRICES:
         values = columns[name]
         wrong = ~(np.isfinite(values) & (values > 0))
-        _refuse(symbol, opened, wrong, name, values, "a positive number; drop or fill it")
+        _refuse(symbol, opened, wrong, name, values, "a positive number. Drop or fill it")
         # A relative tolerance, because computed prices can be off by rounding.
         inside &= (values <= high * (1 + 1e-12)) & (values >= low * (1 - 1e-12))
     _refuse(symbol, opened, ~inside, "close", columns["close"], "within low and high, as open must be too")
@@ -251,13 +251,13 @@ def _refuse(
     if wrong.any():
         row = int(np.argmax(wrong))
         at = pd.Timestamp(int(opened[row]), unit="ms", tz="UTC")
-        text = f"{symbol}: {name} at {at} is {values[row]}; it must be {expected}"
+        text = f"{symbol}: {name} at {at} is {values[row]}, but must be {expected}"
         raise InputError(text, field=f"data.{name}", rule=expected, value=float(values[row]))
 
 
 def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedelta | None) -> int:
     if len(opened) < 2 and interval is None:
-        text = f"{symbol}: a single bar has no spacing to measure; pass interval="
+        text = f"{symbol}: a single bar has no spacing to measure. Pass interval="
         raise InputError(text, field="interval", rule="needed")
     gaps = np.diff(opened)
     usual = int(gaps[0]) if len(gaps) else 0
@@ -269,7 +269,7 @@ def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedel
     length = milliseconds(interval, "interval")
     if length <= 0 or (usual and length > usual):
         spacing = pd.Timedelta(usual, unit="ms")
-        text = f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(length, unit='ms')} long; resample them first"
+        text = f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(length, unit='ms')} long. Resample them first"
         raise InputError(text, field="interval", rule="at most the spacing", value=str(interval))
     return length
 
@@ -282,7 +282,7 @@ class Path(Protocol):
     """The order of the prices inside a bar."""
 
     def points(self, bar: ReplayBar) -> Points:
-        """Return the points of a bar: first (0, open), last the close."""
+        """Return the points of `bar`: first (0, open), last the close."""
 
 
 @dataclass(frozen=True)
@@ -297,10 +297,10 @@ class ExtremeOrder:
 
     def __post_init__(self) -> None:
         if self.first not in (known := ("near", "far", "low", "high")):
-            raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
+            raise InputError(f"first is {self.first!r}, not one of {', '.join(known)}", field="first", nearest=known)
 
     def points(self, bar: ReplayBar) -> Points:
-        """Return the four points."""
+        """Return the four points of `bar`."""
         rising = bar.close >= bar.open
         low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
         one, two = (bar.low, bar.high) if low_first else (bar.high, bar.low)

@@ -119,7 +119,7 @@ def refuse_inverse(symbol: str, exchange: str = "") -> None:
     inverse: object = re.search(r"/USD:(?!USD)|USD_PERP$|USD_\d{6}$|-USD-SWAP$|^XBT(USD|[HMUZ]\d\d)$", name)
     inverse = inverse or (venue in ("bitmex", "bybit") and re.search(r"USD([HMUZ]\d\d)?$", name))
     if inverse or venue == "binance-delivery" or (venue == "deribit" and "_USD" not in name):
-        text = f"{symbol} is an inverse contract, settled in its coin; runs value linear contracts only"
+        text = f"{symbol} is an inverse contract, settled in its coin. Runs value linear contracts only"
         raise InputError(f"{text}. Take the linear one, such as BTCUSDT", field="data", rule="linear", value=symbol)
 
 

@@ -84,7 +84,7 @@ class EventFiles:
         found.sort(key=lambda pair: pair[0].local_ns)
         names = {summary.symbol for summary, _ in found if summary.symbol}
         if len(names) > 1:
-            text = f"{symbol}: the files are of {', '.join(sorted(names))}; give the files of one product"
+            text = f"{symbol}: the files are of {', '.join(sorted(names))}. Give the files of one product"
             raise InputError(text, field="data", rule="one product")
         self.groups: list[list[Any]] = []
         self.summaries: list[Summary] = []
@@ -140,7 +140,7 @@ def read_part(symbol: str, part: Any) -> Events:
     if isinstance(found, Mapping):
         found = found.get(symbol)
     if not isinstance(found, Events):
-        text = f"{os.fspath(part)}: expected events of {symbol}; load it, and give one product of it"
+        text = f"{os.fspath(part)}: expected events of {symbol}. Load the file, and give one product of it"
         raise InputError(text, field="data", rule="events", value=os.fspath(part))
     return found
 

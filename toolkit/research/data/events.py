@@ -17,6 +17,7 @@ from ...extras import need
 from ...numerals import moment_ns
 from ...stored.seals import FileKind
 from ...stored.tables import read_table, write_table
+from ...worked_examples import add_examples
 from .event_array import EventArray, Kind, bars_of_trades, from_columns
 
 if TYPE_CHECKING:
@@ -156,6 +157,9 @@ class Events(EventArray):
         return f"<Events {self.symbol} {local[0]} to {local[1]} UTC: {counts}; tick {self.tick_size}>"
 
 
+add_examples(Events, "Events")
+
+
 def merge(parts: Iterable[Events]) -> Events:
     """Return the events of several files of one product as one, in the order they were received.
 
@@ -182,7 +186,7 @@ def holds_events(path: Path) -> bool:
     try:
         return {"exchange_time", "local_time", "kind", "price", "quantity"} <= set(pq.read_schema(path).names)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: expected a Parquet file; {error}", field="path", value=str(path)) from None
+        raise InputError(f"{path}: expected a Parquet file: {error}", field="path", value=str(path)) from None
 
 
 def read_events(path: Path) -> Events:
@@ -199,7 +203,7 @@ def read_events(path: Path) -> Events:
     except InputError:
         raise
     except unreadable as error:
-        text = f"{path}: expected a Parquet file of events, as Events.save writes it; {error}"
+        text = f"{path}: expected a Parquet file of events, as Events.save writes it: {error}"
         raise InputError(text, field="path", value=str(path)) from None
 
 
@@ -215,7 +219,7 @@ def _events(path: Path, table: pa.Table) -> Events:
     for name in ("exchange_time", "local_time", "price", "quantity"):
         if table[name].null_count:
             row = int(np.argmax(table[name].is_null().to_numpy()))
-            raise InputError(f"{path}, row {row + 1}: expected a {name}; it has none", field=name, rule="a value")
+            raise InputError(f"{path}, row {row + 1}: expected a {name}, but it has none", field=name, rule="a value")
         values[name] = table[name].to_numpy()
     for name in ("exchange", "local"):
         stamps = table[f"{name}_time"].cast(pa.timestamp("ns", "UTC")).cast(pa.int64())

@@ -79,10 +79,10 @@ def load(
     Raises InputError, which names file and line and says what was expected there.
     """
     if format is not None and format not in FORMATS:
-        text = f"format {format!r} is not known; known are {', '.join(FORMATS)}"
+        text = f"format {format!r} is not known. Known are {', '.join(FORMATS)}"
         raise InputError(text, field="format", rule="known", value=format, nearest=tuple(FORMATS))
     if damaged not in ("raise", "skip"):
-        raise InputError(f"damaged is {damaged!r}; it is raise or skip", field="damaged", nearest=("raise", "skip"))
+        raise InputError(f"damaged is {damaged!r}, not raise or skip", field="damaged", nearest=("raise", "skip"))
     table = to_pandas(path, "path") if not isinstance(path, str | os.PathLike) else None
     if isinstance(table, pd.DataFrame):
         return _only({"": read_frame(table, Path("the frame"), columns)}, symbol)
@@ -98,7 +98,7 @@ def load(
         for name, part in FORMATS[chosen](TextFile(file, columns, skips=damaged == "skip", progress=progress)).items():
             found.setdefault(name, []).append(part)
     if not found:
-        raise InputError(f"{path}: expected market data; there is none", field="path", rule="not empty")
+        raise InputError(f"{path}: expected market data, but there is none", field="path", rule="not empty")
     return _only({name: _joined(name, parts) for name, parts in found.items()}, symbol)
 
 
@@ -132,7 +132,7 @@ def guess_format(path: Path) -> str:
     if len(names) > 1:
         return "csv"
     expected, got = f"the beginning of one of the formats {', '.join(FORMATS)}", first[:60].decode(errors="replace")
-    text = f"{path}, line 1: expected {expected}; got {got!r}. Name it with format="
+    text = f"{path}, line 1: expected {expected}, but got {got!r}. Name it with format="
     raise InputError(text, field="format", value=str(path), nearest=tuple(FORMATS))
 
 
@@ -150,7 +150,7 @@ def _files(path: PathLike | Iterable[PathLike], format: str | None) -> list[Path
     for file in files:
         if not file.exists():
             near = sorted(other.name for other in file.parent.glob("*"))[:5] if file.parent.is_dir() else []
-            others = f"; {file.parent} has {', '.join(near)}" if near else ""
+            others = f". {file.parent} has {', '.join(near)}" if near else ""
             raise InputError(f"there is no file {file}{others}", field="path", value=str(file), nearest=tuple(near))
     return files if format == "recording" else [one for file in files for one in _unfolded(file)]
 
@@ -161,7 +161,7 @@ def _unfolded(path: Path) -> list[Path]:
         return [path]
     found = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
     if not found:
-        raise InputError(f"{path}: expected a recording or files; the directory is empty", field="path")
+        raise InputError(f"{path}: expected a recording or files, but the directory is empty", field="path")
     return found
 
 
@@ -169,7 +169,7 @@ def _joined(name: str, parts: list[Any]) -> Any:
     if all(isinstance(part, Events) for part in parts):
         forms = {part.source.rpartition(", ")[2] for part in parts}
         if {"trades)", "aggregated trades)"} <= forms:
-            text = f"{name}: the files hold the same trades one by one and aggregated; load one of the two"
+            text = f"{name}: the files hold the same trades one by one and aggregated. Load one of the two"
             raise InputError(text, field="path", rule="one form of trades")
         return merge(parts)
     if len(parts) == 1:
@@ -177,7 +177,7 @@ def _joined(name: str, parts: list[Any]) -> Any:
     forms = {_form(part) for part in parts}
     if len(forms) > 1:
         held = " and ".join(sorted(forms))
-        raise InputError(f"{name}: the files hold {held}; load each kind by itself", field="path")
+        raise InputError(f"{name}: the files hold {held}. Load each kind separately", field="path")
     frames: list[pd.DataFrame] = sorted(parts, key=lambda part: part["time"].min())
     joined = pd.concat(frames, ignore_index=True)
     joined.attrs["notes"] = [note for part in parts for note in part.attrs.get("notes", ())]
@@ -201,6 +201,6 @@ def _only(found: dict[str, Any], symbol: str | None) -> Any:
             return first
         found = {str(name): part.reset_index(drop=True) for name, part in first.groupby("symbol", sort=False)}
     if symbol not in found:
-        text = f"{symbol} is not in the data; it has {', '.join(found)}"
+        text = f"{symbol} is not in the data, which has {', '.join(found)}"
         raise InputError(text, field="symbol", value=symbol, nearest=tuple(found))
     return found[symbol]

@@ -382,8 +382,8 @@ class _OrdersByLevel:
         else:
             if known is not None:
                 self._change(row, identity, known, 0)
-            if steps > 0:
-                side = self._sides[row] or (known[0] if known is not None else 0)
+            side = self._sides[row] or (known[0] if known is not None else 0)
+            if steps > 0 and side:  # an order that was never added may change, and its side isn't always repeated
                 placed = self._orders[identity] = (side, self._ticks[row], steps, len(self.made))
                 self._append(row, placed, steps, 0)
 

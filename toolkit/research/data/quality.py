@@ -134,7 +134,7 @@ def _check_rows(events: Events) -> Iterator[Wrong]:
     wrong |= priced & (price <= 0) & (quantity > 0)
     wrong |= (array["kind"] == Kind.TRADE) & (quantity <= 0)
     wrong |= priced & ((price > LARGEST) | (quantity > LARGEST))
-    yield Wrong("value", "all", np.flatnonzero(wrong), "a price or quantity that can't be")
+    yield Wrong("value", "all", np.flatnonzero(wrong), "an impossible price or quantity")
     levels, fills = with_levels(events) if has_single_orders(events) else (events, None)
     updates = BookUpdates(levels, levels.array["local_ns"])
     crossed = updates.rows[updates.crossed]
@@ -245,7 +245,7 @@ def _span(array: NDArray[Any]) -> tuple[int, int]:
 
 def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
     if "time" not in data:
-        raise InputError("a frame of candles has a column time; load made one", field="data", rule="columns")
+        raise InputError("a frame of candles needs a column time, as data.load makes it", field="data", rule="columns")
     for note in data.attrs.get("notes", ()):
         yield DataProblem("note", "file", 0, 0, 0, 1, note)
     every = np.asarray(data["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)

@@ -95,11 +95,11 @@ class Recorder:
                 advice = (
                     "the rows in its journal become parts when there is space and it is opened with Recording.recover()"
                 )
-                warnings.warn(f"the recording to {self.path}: {self._failure()}; {advice}", DataWarning, stacklevel=2)
+                warnings.warn(f"the recording to {self.path}: {self._failure()}. {advice}", DataWarning, stacklevel=2)
 
     def _failure(self) -> str:
         reason = getattr(self._store.failed, "strerror", None) or self._store.failed
-        return f"{reason}; {self._store.lost:,} rows were lost"
+        return f"{reason}. {self._store.lost:,} rows were lost"
 
     def __enter__(self) -> Recorder:
         return self
@@ -109,7 +109,7 @@ class Recorder:
 
     def __repr__(self) -> str:
         received = ", ".join(f"{name} {count:,}" for name, count in sorted(self.rows.items())) or "nothing yet"
-        failure = "" if self._store.failed is None else f"; {self._failure()}"
+        failure = "" if self._store.failed is None else f". {self._failure()}"
         return f"<Recorder {'closed' if self._closed else 'recording'} {self.path}: {received}{failure}>"
 
     def follow(self, channel: str, live: Live, product: str) -> None:
@@ -206,10 +206,10 @@ def record(
     unknown = [name for name in names if name not in RECORDED or name == "status"]
     if unknown:
         known = (*MARKETS, *ACCOUNTS)
-        text = f"channels {unknown} can't be recorded; known are {', '.join(known)}"
+        text = f"channels {unknown} can't be recorded. Known are {', '.join(known)}"
         raise InputError(text, field="channels", rule="known", value=unknown, nearest=known)
     if not wanted and set(names) & set(MARKETS):
-        text = "symbols are needed to record markets; for example ['BTCUSDC']"
+        text = "symbols are needed to record markets, for example ['BTCUSDC']"
         raise InputError(text, field="symbols", rule="required")
     bounds: dict[str, Any] = {"rows_per_file": rows_per_file, "flush_ms": flush_ms}
     identity = getattr(session, "identity", "") or identity_of(session)  # type: ignore[arg-type]

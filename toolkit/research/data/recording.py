@@ -16,6 +16,7 @@ from ...errors import DataWarning, InputError
 from ...extras import need
 from ...numerals import Span, moment_ns
 from ...stored.tables import read_table
+from ...worked_examples import add_examples
 from .recording_store import PART, RECORDED, Store, arrow_schema, parts_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Recording:
         import pyarrow as pa
 
         if channel not in RECORDED:
-            text = f"channel {channel!r} is not known; there are {', '.join(RECORDED)}"
+            text = f"channel {channel!r} is not known. The channels are {', '.join(RECORDED)}"
             raise InputError(text, field="channel", value=channel)
         found = self._table(channel, symbol or "*", start, end)
         if columns is not None:
@@ -178,3 +179,6 @@ class Recording:
             text = f"{self.path}: {len(unchecked)} parts have no checksum, because an earlier version wrote them"
             warnings.warn(text, DataWarning, stacklevel=3)
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
+
+
+add_examples(Recording, "Recording")

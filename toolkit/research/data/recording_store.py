@@ -66,8 +66,8 @@ RECORDED: dict[str, dict[str, str]] = {
 
 FORMAT = 2
 """Number of the format. Parts of format 1 have no header. They are read, with a warning that nothing checks them."""
-PART = FileKind("part of a recording", FORMAT, "delete it or restore a copy; the other parts can be read without it")
-_JOURNAL = FileKind("journal of a recording", FORMAT, "delete it; the rows in it are lost")
+PART = FileKind("part of a recording", FORMAT, "delete it or restore a copy. The other parts can be read without it")
+_JOURNAL = FileKind("journal of a recording", FORMAT, "delete it. The rows in it are lost")
 SCHEMA = "2a1ca8e5c72f40dd"
 """Hash of channels and columns. tests/test_persisted_formats.py says what to do on a change."""
 
@@ -312,7 +312,7 @@ def _lock_of(path: Path) -> sqlite3.Connection:
     except OSError as error:
         held, why = None, str(error.strerror)
     if held is None:
-        text = f"can't record to {path}: {why}; use another directory"
+        text = f"can't record to {path}: {why}. Use another directory"
         raise InputError(text, field="path", rule="one recorder", value=str(path))
     return held
 

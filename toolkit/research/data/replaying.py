@@ -148,7 +148,7 @@ def _tracks(core: Core, series: dict[str, Bars], shift: int, path: Path) -> dict
     tracks = {}
     for symbol, bars in series.items():
         if symbol not in products:
-            text = f"{symbol} is not a product of this venue; it lists {', '.join(products)}"
+            text = f"{symbol} is not a product of this venue, which lists {', '.join(products)}"
             raise InputError(text, field="symbol", value=symbol, nearest=tuple(products))
         product = products[symbol]
         tick, step = float(product.tick_size), float(product.step_size)

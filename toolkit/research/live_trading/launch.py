@@ -143,7 +143,7 @@ def check_agent(session: Session) -> None:
     """Raise WalletError unless the venue lists the session's agent as active for its account, now."""
     agent = session.wallet.agent if session.wallet is not None else None
     if agent is None:
-        raise WalletError("a live run signs orders with an agent key, and this session has none; or use dry_run=True")
+        raise WalletError("a live run needs a session with an agent key, which signs its orders. Or use dry_run=True")
     approvals = session.info.agents(account=agent, role="AGENT")
     own = approvals[approvals["master"].astype(str).str.lower() == str(session.account).lower()]
     now = utc(session.clock.now_ms())
@@ -151,6 +151,6 @@ def check_agent(session: Session) -> None:
     if not active.any():
         was = "is not approved" if own.empty else f"is no longer approved (until {own['expires_at'].max()})"
         raise WalletError(
-            f"agent {agent} {was} by account {session.account}; approve it with "
+            f"agent {agent} {was} by account {session.account}. Approve it with "
             "session.exchange.approve_agent(validity_seconds=7 * 86400), in a session with the master key"
         )

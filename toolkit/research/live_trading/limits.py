@@ -14,7 +14,7 @@ def check_order(limits: Limits, state: RunState, order: Order) -> None:
     symbol = str(order.symbol)
     if symbol not in state.books:
         known = ", ".join(state.symbols)
-        raise InputError(f"{symbol} is not in this run; it has {known}", field="symbol", value=symbol)
+        raise InputError(f"{symbol} is not in this run, which has {known}", field="symbol", value=symbol)
     if state.placed and any(book.hedge is None for book in state.books.values()):
         state.read_mode()  # the venue shows it from the first order on
     resting: dict[str, list[tuple[Order, float]]] = {name: [] for name in state.books}
@@ -47,5 +47,5 @@ def check_run(limits: Limits, state: RunState) -> None:
         return
     without_answer = (state.now() - state.answered_ms) / 1000
     if without_answer > limits.max_stale:
-        message = f"no answer for {without_answer:,.0f} s; the limit is {limits.max_stale:,.0f} s"
+        message = f"no answer for {without_answer:,.0f} s, above the limit of {limits.max_stale:,.0f} s"
         raise LimitReached(message, limit="max_stale")

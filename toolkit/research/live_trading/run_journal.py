@@ -32,7 +32,7 @@ FORMAT = 1
 """Number of the format of a run's journal."""
 SCHEMA = "ccbe7494d133c531"
 """Hash of the fields of a line. tests/test_persisted_formats.py says what to do on a change."""
-_KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and begin the run anew")
+_KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and start a new run")
 _COUNTED = 30
 """Bits of a client id that count orders. The 22 above stand for the run. Ids made of a nonce stay below bit 52."""
 _EPOCH_S = 1_700_000_000
@@ -76,7 +76,7 @@ class RunName:
 
     def __init__(self, session: Session, name: str) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", name):
-            text = f"run {name!r} is no name; use up to 40 letters, digits, '-', '_' and '.', such as 'grid-btc'"
+            text = f"run {name!r} is not a name. Use up to 40 letters, digits, '-', '_' and '.', such as 'grid-btc'"
             raise InputError(text, field="run", rule="a name", value=name)
         label, account, venue = session.environment.label, str(session.account).lower(), venue_in_process(session)
         self.identity = f"{label} {account} {name}"
@@ -119,7 +119,7 @@ class RunJournal:
         self._lock = hold(run.lock)
         if self._lock is None:
             text = f"run {name!r} of account {session.account} is running already"
-            raise ToolkitError(f"{text}; stop it there, or choose another name")
+            raise ToolkitError(f"{text}. Stop it there, or choose another name")
         self.begun: Line | None = None
         self.handles: dict[int, OrderHandle] = {}
         self.fills: dict[str, OwnFill] = {}

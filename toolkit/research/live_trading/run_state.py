@@ -138,7 +138,7 @@ class RunState:
             str(placed.order.symbol) for placed in journal.handles.values()
         }
         if left := ", ".join(sorted(traded - self.books.keys())):
-            text = f"the run has traded {left}, which its symbols leave out now; add them, or choose another name"
+            text = f"the run has traded {left}, which its symbols leave out now. Add them, or choose another name"
             raise InputError(text, field="symbols", rule="those of the run", value=self.symbols)
         for book in self.books.values():
             book.longs = book.shorts = 0
@@ -292,7 +292,7 @@ class RunState:
             good = 0 < low <= open_ <= high < float("inf") and low <= close <= high and volume >= 0  # NaN is false
             found[opened] = values if good else ()
             if not good:
-                self.note("BAD_BAR", symbol, f"{utc(opened)}: open, high, low, close, volume are {values}; left out")
+                self.note("BAD_BAR", symbol, f"{utc(opened)} left out: open, high, low, close, volume are {values}")
         return found
 
     def read_orders(self) -> None:

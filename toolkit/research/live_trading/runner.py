@@ -183,7 +183,7 @@ class Runner:
         if self.error is not None:
             raise self.error
         if self._results is None:
-            raise ToolkitError("the run has not ended; kill() it, or wait")
+            raise ToolkitError("the run has not ended. Call kill(), or wait")
         return self._results
 
     def _begin(self) -> None:

@@ -143,7 +143,7 @@ class SessionContext(Context):
         state, journal = self._state, self._state.journal
         placed = OrderHandle(order)
         if why := self._blocked(order.entry):
-            placed.state, placed.reason = "REJECTED", f"{why}; nothing is sent"
+            placed.state, placed.reason = "REJECTED", f"{why}. Nothing is sent"
             return placed
         try:
             check_order(self._limits, state, order.entry)
@@ -257,7 +257,6 @@ class SessionContext(Context):
             journal.keep(self._state.now(), self._kept(self._state.day_begun))
 
     def cancel(self, placed: OrderHandle) -> None:
-        """Cancel an order. Does nothing when it is in a final state."""
         if placed.done or not placed.cl_ord_id:
             return
         symbol = str(placed.order.symbol)
@@ -271,7 +270,7 @@ class SessionContext(Context):
 
         def request() -> None:
             if why := self._blocked(changed):
-                raise InputError(f"{why}; nothing is sent", field="order")
+                raise InputError(f"{why}. Nothing is sent", field="order")
             check_order(self._limits, self._state, changed)
             self._state.sent_ms.append(self._state.now())
             self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)
@@ -285,7 +284,6 @@ class SessionContext(Context):
             self._send("cancelling all", name, partial(self._state.cancel_open, name))
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set a leverage at the venue. Raises InputError or ActionRejected when the venue does not allow it."""
         amount = decimal_text(leverage, "leverage")
         send = partial(self._session.exchange.set_leverage, symbol, amount)
         self._send(f"leverage {amount}", symbol, send, raised=(InputError, ActionRejected))

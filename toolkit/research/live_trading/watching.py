@@ -47,7 +47,7 @@ def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s"
             cancelled = watcher.check()
             text = f"not renewed for {watcher.silent:.0f} s, so {cancelled} orders are cancelled" if cancelled else ""
         except (ExchangeError, OutcomeUnknown, TransportError) as failure:
-            text = f"{failure}; trying again in {pause:g} s"
+            text = f"{failure}. The run tries again in {pause:g} s"
         if text:
             print(f"{utc(session.clock.now_ms()):%Y-%m-%d %H:%M:%S} {text}", flush=True)
 
@@ -56,7 +56,7 @@ def _seconds(span: Span, name: str) -> float:
     """Return a span in seconds. Raises InputError unless it is above 0."""
     seconds = milliseconds(span, name) / 1000
     if not seconds:
-        raise InputError(f"{name} is {span!r}; give a span above 0, such as '60s'", field=name, value=span)
+        raise InputError(f"{name} is {span!r}. Give a span above 0, such as '60s'", field=name, value=span)
     return seconds
 
 

@@ -185,7 +185,7 @@ def _index(data: Any) -> pd.DatetimeIndex:
     index = _row_index(data)
     if not index.is_monotonic_increasing:
         if not any(str(name).lower() == "symbol" for name in getattr(data, "columns", ())):
-            raise InputError("the times are not increasing; sort the rows first", field="data", rule="increasing times")
+            raise InputError("the times are not increasing. Sort the rows first", field="data", rule="increasing times")
         index = index.sort_values()
     return index.unique()
 
@@ -210,7 +210,7 @@ def _size(size: Any, name: str) -> int | pd.Timedelta:
     try:
         return pd.Timedelta(span_ns(size, name))
     except InputError:
-        text = f"{name} is {size!r}; give rows (500) or a length of time ('30D')"
+        text = f"{name} is {size!r}. Give rows (500) or a length of time ('30D')"
         raise InputError(text, field=name, value=str(size)) from None
 
 
@@ -225,7 +225,7 @@ def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelt
 
     def move(start: int | None, size: int | pd.Timedelta, name: str) -> int | None:
         if not _positive(size):
-            raise InputError(f"{name} is {size}; it must be positive", field=name, rule="positive", value=size)
+            raise InputError(f"{name} is {size}, but must be positive", field=name, rule="positive", value=size)
         if start is None or start >= len(index):
             return None
         if isinstance(size, int):

@@ -67,7 +67,7 @@ class Optimisation:
         if np.isnan(self.scores).all():
             failed = self.table.loc[self.table["error"] != "", "error"]
             why = f"the first error is {failed.iloc[0]}" if len(failed) else f"{self.maximise} is NaN at all of them"
-            raise ToolkitError(f"none of {len(self.table)} points has a score; {why}")
+            raise ToolkitError(f"none of {len(self.table)} points has a score: {why}")
         return self.params[int(np.nanargmax(self.scores))]
 
     @cached_property
@@ -156,10 +156,8 @@ def optimise(
     allowed = _Space(space, constraints)
     if method not in ("grid", "random", "bayes"):
         kind = type(method).__name__
-        raise InputError(f"method is {method!r}; it is grid, random or bayes", field="method", value=kind)
+        raise InputError(f"method is {method!r}, but must be grid, random or bayes", field="method", value=kind)
     total = len(grid := list(allowed.grid())) if method == "grid" else points
-    if not total:
-        raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     if method == "bayes" and client is None:
         workers = workers or 0  # each point waits for those before: more workers only when they are asked for
     data = to_pandas(data) if is_strategy(strategy) else data
@@ -174,6 +172,8 @@ def optimise(
             _bayes(search, allowed, maximise, points, seed, together)
         else:
             search.evaluate(grid if method == "grid" else allowed.random(points, seed))
+    if not search.points:
+        raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     table = table_of(search.points, search.records, False).drop(columns="returns", errors="ignore")
     returns = _aligned([record["values"].get("returns") for record in search.records])
     scores = np.array([score(record, maximise) for record in search.records])
@@ -263,7 +263,7 @@ def _is_range(values: Any) -> bool:
 
 def _choices(name: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(f"space[{name!r}] is {values!r}; give a list of values", field="space", value=str(values))
+        raise InputError(f"space[{name!r}] is {values!r}. Give a list of values", field="space", value=str(values))
     found = [value.item() if hasattr(value, "item") else value for value in values]
     if not found:
         raise InputError(f"space[{name!r}] has no values", field="space", rule="not empty")

@@ -120,7 +120,7 @@ def _values(outcome: Any) -> Mapping[str, Any]:
     if isinstance(outcome, int | float):
         return {"value": outcome}
     got = type(outcome).__name__
-    raise InputError(f"the task returned {got}; return Results, a mapping, a Series or a number", field="task")
+    raise InputError(f"the task returned {got}. Return Results, a mapping, a Series or a number", field="task")
 
 
 def plain_value(value: Any) -> Any:
@@ -328,7 +328,7 @@ class _Processes:
     def __init__(self, workers: int) -> None:
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             rule = 'put the call under if __name__ == "__main__":'
-            text = f"sweep was called while a worker imports this script; {rule}"
+            text = f"sweep was called while a worker imports this script. {rule}"
             raise InputError(text, field="workers", rule="main module")
         context = multiprocessing.get_context("spawn")
         self._started = context.Event()
@@ -385,7 +385,7 @@ class _Processes:
             self.stop()
             raise
         if lost and not self._started.is_set():
-            text = "no worker could start: each imports this script first, and fails there; its own error is above"
+            text = "no worker could start: each imports this script first, and fails there. Its error is above"
             rule = 'put the call under if __name__ == "__main__":, or give workers=0'
             raise InputError(f"{text}. {rule.capitalize()}", field="workers", rule="main module")
         if lost:

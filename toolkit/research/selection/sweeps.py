@@ -87,7 +87,7 @@ def evaluate(
     others = {(repr(record["params"]), record["seed"]) for record in store.known.values()}
     plain = [({name: plain_value(value) for name, value in point.params.items()}, point.seed) for point in waiting]
     if again := sum((repr(params), seed) in others for params, seed in plain):
-        print(f"{again} points are in the file for other code, data or options; they are run again")
+        print(f"{again} points are in the file for other code, data or options. They run again")
     bar.update(len(found))
     for record in run(waiting) if waiting else ():
         store.add(record)

@@ -202,7 +202,7 @@ def http_error(status: int, message: str, data: Any = None) -> Answer:
 
 def too_large(length: int) -> Answer:
     """Return the answer to a body over the limit."""
-    return http_error(413, f"the body has {length} bytes or more; at most {MAX_BODY} are taken")
+    return http_error(413, f"the body has {length} bytes or more. At most {MAX_BODY} are accepted")
 
 
 class Gateway:
@@ -317,7 +317,7 @@ class Gateway:
         except Exception as error:
             return refusal(error)
         return http_error(
-            404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
+            404, f"unknown path {path[:200]!r}. There are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
         )
 
     def _exchange(self, incoming: Incoming) -> Submission:
@@ -429,6 +429,6 @@ class Admission:
             requests_ms.popleft()
         if len(requests_ms) >= limit.count:
             wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
-            text = f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms"
+            text = f"more than {limit.count} {name} requests in {limit.span} ms. The next is accepted in {wait_ms} ms"
             raise WireError(RATE_LIMITED, text)
         requests_ms.append(now)

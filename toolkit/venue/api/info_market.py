@@ -100,7 +100,7 @@ def klines(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     if count > MAX_CANDLES:
         raise MalformedRequest(
             f"startTime {values['startTime']} is {count} candles of {values['interval']} s before "
-            f"endTime; at most {MAX_CANDLES} are answered at once",
+            f"endTime. At most {MAX_CANDLES} are returned per request",
             field="startTime",
             rule="window",
             value=values["startTime"],

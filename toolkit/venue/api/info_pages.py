@@ -39,7 +39,7 @@ def product_of(core: Core, values: Values, name: str = "symbol") -> Product | No
 def unknown_product(core: Core, name: str, value: object) -> MalformedRequest:
     """Return the error for a code or symbol that is not listed."""
     known = ", ".join(f"{product.code} {product.symbol}" for product in core.products.values())
-    text = f"{name} {value!r} is not a product here; there are {known}"
+    text = f"{name} {value!r} is not a product here. There are {known}"
     return MalformedRequest(text, field=name, rule="listed", value=value)
 
 

@@ -172,7 +172,7 @@ def block(core: Core, values: Values) -> dict[str, Any]:
     height = values["blockHeight"]
     state = core.state
     if not 0 <= height <= core.height:
-        message = f"blockHeight {height} is no block; the venue has 0, its genesis, to {core.height}"
+        message = f"blockHeight {height} is no block. The venue has 0, its genesis, to {core.height}"
         raise MalformedRequest(
             message, field="blockHeight", rule="known", value=height, nearest=(str(min(max(height, 0), core.height)),)
         )
@@ -194,7 +194,7 @@ def block(core: Core, values: Values) -> dict[str, Any]:
 def _vault_of(core: Core, values: Values) -> Vault:
     address: str = values["vaultAddress"]
     if address not in core.state.vaults:
-        text = f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them"
+        text = f"vaultAddress {to_checksummed(address)} is no vault here. GET /info/vault/list names them"
         raise MalformedRequest(text, field="vaultAddress", rule="known", value=address)
     return core.state.vaults[address]
 

@@ -25,8 +25,8 @@ def amount(value: Any, field: str) -> str:
     """Return an exact number (text, a whole number, a Decimal) as decimal text, InputError for anything else."""
     if isinstance(value, float):
         near = f"{value:.15g}" if math.isfinite(value) else "100.5"
-        remedy = f"give the text {near!r}, a whole number or a Decimal"
-        reason = f"{field} is the float {value!r}, and a float is not exact; {remedy}"
+        remedy = f"Give the text {near!r}, a whole number or a Decimal"
+        reason = f"{field} is the float {value!r}, and a float is not exact. {remedy}"
         raise InputError(reason, field=field, rule="exact", value=value, nearest=(near,))
     return decimal_text(value, field)
 
@@ -42,11 +42,11 @@ def positive(value: object, field: str) -> str:
 def address(value: object, field: str = "address") -> str:
     """Return an address in lower case. Raises InputError for other text, and for letters that break EIP-55."""
     if not isinstance(value, str) or not is_address(value):
-        reason = f"{field} {shown(value)} is not an address; an address is 0x and 40 hex digits"
+        reason = f"{field} {shown(value)} is not an address. An address is 0x and 40 hex digits"
         raise InputError(reason, field=field, rule="address", value=value)
     if has_wrong_checksum(value):
-        remedy = "compare it with its source, or write it in lower case"
-        reason = f"{field} {value} has letters that break the EIP-55 checksum; {remedy}"
+        remedy = "Compare it with its source, or write it in lower case"
+        reason = f"{field} {value} has letters that break the EIP-55 checksum. {remedy}"
         raise InputError(reason, field=field, rule="EIP-55", value=value, nearest=(value.lower(),))
     return value.lower()
 
@@ -59,7 +59,7 @@ def check_types(rule: Callable[..., Any], args: Mapping[str, Any]) -> None:
     try:
         msgspec.convert(args, shape)
     except msgspec.ValidationError as error:
-        raise InputError(f"{_reworded(str(error))}; it takes {_signature(rule)}", rule="type", value=args) from None
+        raise InputError(f"{_reworded(str(error))}. It takes {_signature(rule)}", rule="type", value=args) from None
 
 
 @functools.cache

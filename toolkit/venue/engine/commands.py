@@ -118,18 +118,18 @@ def check_nonce(state: State, submit: Submit) -> None:
     now, expiry = state.time, submit.expiry_after
     if expiry and now > expiry:
         late = f"request expired: expiryAfter {expiry} was {now - expiry} ms ago (venue time {now})"
-        raise WireError(EXPIRED, f"{late}; set it later, or compare your clock with the venue's")
+        raise WireError(EXPIRED, f"{late}. Set it later, or compare your clock with the venue's")
 
 
 def _check_older_nonce(used: list[int], submit: Submit) -> None:
     nonce, signer = submit.nonce, submit.signer
     at = bisect_left(used, nonce)
     if used[at] == nonce:
-        raise WireError(NONCE, f"nonce {nonce} was used before by {signer}; take one that never was")
+        raise WireError(NONCE, f"nonce {nonce} was used before by {signer}. Use a nonce that was never used")
     # Below a full window nothing is known: the nonce may be one that was used and forgotten.
     if at == 0 and len(used) >= KEPT_NONCES:
         low = f"{used[0]}, the smallest of the {KEPT_NONCES} largest nonces that {signer} used"
-        raise WireError(NONCE, f"nonce {nonce} is below {low}; take the present time in milliseconds")
+        raise WireError(NONCE, f"nonce {nonce} is below {low}. Use the present time in milliseconds")
 
 
 def use_nonce(state: State, submit: Submit) -> None:

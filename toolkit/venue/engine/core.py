@@ -121,7 +121,7 @@ class Core:
         found = self.products.get(code)
         if found is None:
             known = ", ".join(f"{p.code} {p.symbol}" for p in self.products.values())
-            raise Refused(TxCode.UNKNOWN_PRODUCT, f"symbolCode {code} is not a product; known are {known}")
+            raise Refused(TxCode.UNKNOWN_PRODUCT, f"symbolCode {code} is not a product. Known are {known}")
         return found
 
     def record_events(self, recording: bool) -> None:
@@ -298,7 +298,7 @@ class Core:
         rule = self.controls.get(control.name)
         if rule is None:
             known = ", ".join(sorted(self.controls))
-            return Outcome(UNSUPPORTED, f"there is no control {control.name!r}; known: {known}")
+            return Outcome(UNSUPPORTED, f"there is no control {control.name!r}. There are {known}")
         self.open_step()
         try:
             check_types(rule, control.args)

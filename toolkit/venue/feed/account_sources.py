@@ -39,7 +39,6 @@ class AccountSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Read the whole account."""
         self._last_sent = self._read(core)
         account = core.state.accounts.get(self._address)
         orders = account.orders if account else {}
@@ -47,12 +46,10 @@ class AccountSource(FeedSource):
         self._reducing = {number for number, order in orders.items() if order.reducing}
 
     def snapshot(self, core: Core) -> Data:
-        """Return all parts."""
         parts = {part: list(rows.values()) for part, rows in self._last_sent.items()}
         return self._data(core, {**parts, "orders": list(self._orders.values())})
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return one increment when something changed."""
         if not self._may_have_changed(batch):
             return []
         core, changes = batch.core, dict[str, list[Data]]()
@@ -160,13 +157,11 @@ class LogSource(FeedSource):
         self._address = address
 
     def snapshot(self, core: Core) -> Data:
-        """Return the last records."""
         history, channel = core.state.history, self._channel
         positions = history.fills if channel.fills else None
         return self._data(core, _last(getattr(history, channel.log), self._address, positions))
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the new records."""
         new = getattr(batch, self._channel.new).get(self._address, ())
         if self._channel.fills:
             new = [event for event in new if event.exec_id]
@@ -195,11 +190,9 @@ class UserEvents(FeedSource):
         self._recent.extend(event for _, _, event in events)
 
     def snapshot(self, core: Core) -> Data:
-        """Return the last events."""
         return self._data(core, list(self._recent))
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the events of a command."""
         core, address = batch.core, self._address
         events = [_order_event(core, event) for event in batch.orders.get(address, ())]
         events += [_acknowledgement(done) for done in batch.transactions if done.address == address]

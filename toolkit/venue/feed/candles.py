@@ -42,7 +42,6 @@ class CandleSource(FeedSource):
         return {**(rows[-1] if rows else {"symbolName": symbol, "intrvl": self._interval_s}), "recent": rows[:-1]}
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return each candle that changed, oldest first."""
         starts = batch.candles.get(self._code)
         if not starts:
             return []
@@ -80,7 +79,6 @@ class TickerSource(FeedSource):
         self._tickers = [ProductTicker(core, code) for code in core.products if self._code in (None, code)]
 
     def snapshot(self, core: Core) -> Data:
-        """Return the ticker, or all."""
         return self._data(core, [ticker.row for ticker in self._tickers])
 
     def collect(self, batch: Batch) -> list[Data]:

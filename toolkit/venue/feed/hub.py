@@ -124,7 +124,7 @@ class FeedConnection:
         deadline = self.idle_deadline()
         if not self.closed and deadline is not None and self._clock is not None and self._clock() >= deadline:
             with self.hub.venue.lock:
-                self.close_locked(f"idle: nothing came for {self.hub.idle_ms // 1000} s; send a ping", wire.GOING_AWAY)
+                self.close_locked(f"idle: nothing came for {self.hub.idle_ms // 1000} s. Send a ping", wire.GOING_AWAY)
         return self.closed
 
     # below, the venue's lock is held
@@ -138,7 +138,7 @@ class FeedConnection:
             return
         if wait_ms:
             limit = self.hub.messages_per_second
-            reason = f"more than {limit} messages within a second; this one was not processed"
+            reason = f"more than {limit} messages within a second. This one was not processed"
             self._answer(wire.refusal(message.method, wire.RATE_LIMITED, reason, message.subject, wait_ms))
         elif message.method == "ping":
             self._answer(wire.PONG)
@@ -163,7 +163,7 @@ class FeedConnection:
     def _subscribe(self, channel: wire.Channel, message: wire.ClientMessage) -> None:
         limit = self.hub.subscriptions
         if message.subject not in self.subjects and len(self.subjects) >= limit:
-            reason = f"a connection may have {limit} subscriptions; unsubscribe one or open another connection"
+            reason = f"a connection may have {limit} subscriptions. Unsubscribe one or open another connection"
             self._answer(wire.refusal("subscribe", wire.RATE_LIMITED, reason, message.subject))
             return
         try:
@@ -180,7 +180,7 @@ class FeedConnection:
     def _unsubscribe(self, name: str) -> None:
         subject = self.subjects.pop(name, None)
         if subject is None:
-            reason = f"{name} is not subscribed; subscribed is {', '.join(self.subjects) or 'nothing'}"
+            reason = f"{name} is not subscribed. Subscribed is {', '.join(self.subjects) or 'nothing'}"
             self._answer(wire.refusal("unsubscribe", wire.MALFORMED, reason, name))
             return
         self.hub.unsubscribe(self, subject)
@@ -278,7 +278,7 @@ class Hub:
         with self.venue.lock:
             count = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
             if count >= self.connections:
-                reason = f"{peer} has {count} connections already; an address may have {self.connections}"
+                reason = f"{peer} has {count} connections already. An address may have {self.connections}"
                 connection.put(wire.refusal("connect", wire.RATE_LIMITED, reason))
                 connection.close_locked(reason, wire.POLICY_CLOSE)
                 return connection

@@ -38,17 +38,14 @@ class BookSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Read the window."""
         self._sides = self._window(core)
 
     def snapshot(self, core: Core) -> Data:
-        """Return the whole window."""
         product = core.products[self._code]
         bids, asks = ([_level(product, *level) for level in side] for side in self._sides)
         return self._data(core, bids, asks)
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return one increment when the window changed."""
         if self._code not in batch.books:
             return []
         core = batch.core
@@ -98,7 +95,6 @@ class TradesSource(FeedSource):
         return self._data(core, [*older, *found])
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the new trades."""
         return [self._data(batch.core, part) for part in in_chunks(batch.trades.get(self._code, ()))]
 
     def _data(self, core: Core, trades: Sequence[PublicTrade]) -> Data:
@@ -127,7 +123,6 @@ class BlockSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Start with the blocks of this core."""
         blocks = core.state.history.blocks
         self._published = len(blocks)
         self._recent.clear()
@@ -140,7 +135,6 @@ class BlockSource(FeedSource):
         return {**last, "recent": before}
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the new blocks."""
         if not batch.blocks:
             return []
         blocks = batch.core.state.history.blocks
@@ -164,13 +158,11 @@ class HeightSource(FeedSource):
     """Height of the newest complete block."""
 
     def snapshot(self, core: Core) -> Data:
-        """Return the height."""
         state = core.state
         height = core.height - 1
         return {"blockHeight": height, "timestamp": state.genesis_time + height * state.block_ms}
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the height when there is a new block."""
         return [self.snapshot(batch.core)] if batch.blocks else []
 
 
@@ -184,7 +176,6 @@ class TransactionSource(FeedSource):
         return {**last, "recent": before}
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return one increment for each transaction."""
         return [_transaction_record(done) for done in batch.transactions]
 
 
@@ -226,5 +217,5 @@ def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> FeedS
         if product.symbol == fields["symbol"]:
             return _OF_PRODUCT[channel.type](core, product, fields)
     listed = tuple(product.symbol for product in core.products.values())
-    text = f"subscription.symbol {fields['symbol']!r} is not listed; listed are {', '.join(listed)}"
+    text = f"subscription.symbol {fields['symbol']!r} is not listed. Listed are {', '.join(listed)}"
     raise MalformedRequest(text, field="subscription.symbol", rule="listed", value=fields["symbol"], nearest=listed)

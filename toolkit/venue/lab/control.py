@@ -42,7 +42,7 @@ class ControllableVenue(Host, Protocol):
 
 @without_keys
 class Controls(Suggesting):
-    """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
+    """Interventions into one `venue`. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
     Each is a command of the venue: it is journaled, and a revert undoes it. Faults are not commands: they act on
     requests and messages. All raise VenueError when the venue refuses them. They raise InputError, before there is a
@@ -57,11 +57,11 @@ class Controls(Suggesting):
         return f"<Controls of a local venue: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"
 
     def set_oracle(self, product: str | int, price: ExactAmount, *, hold: bool = True) -> dict[str, Any]:
-        """Set the oracle price, and the mark price with it. With `hold` it stays until `release_oracle`."""
+        """Set oracle and mark price of `product` to `price` (USDC). With `hold` it stays until `release_oracle`."""
         return self._do("set_oracle", product=self._code(product), price=arguments.amount(price, "price"), hold=hold)
 
     def release_oracle(self, product: str | int) -> None:
-        """Let the oracle price follow its source again."""
+        """Let the oracle price of `product` follow its source again."""
         self._do("release_oracle", product=self._code(product))
 
     def script_oracle(
@@ -71,7 +71,7 @@ class Controls(Suggesting):
         *,
         release: bool = False,
     ) -> dict[str, Any]:
-        """Move the oracle price through points of (time from now, price): `{"1m": "61000", "2m": "59000"}`.
+        """Move the oracle price of `product` through `points` (time from now, USDC): `{"1m": "61000", "2m": "59000"}`.
 
         The last price stays. With `release` the oracle follows its source again. An empty script cancels the running
         one.
@@ -81,7 +81,7 @@ class Controls(Suggesting):
         return self._do("script_oracle", product=self._code(product), points=script, release=release)
 
     def jump(self, product: str | int, percent: ExactAmount) -> dict[str, Any]:
-        """Move the price of a product immediately by `percent` ("-8"), as news would. Returns oracle and mark.
+        """Move the price of `product` immediately by `percent` ("-8"), as news would. Returns oracle and mark.
 
         The simulated market continues from there. Without one the price stays until `release_oracle`.
         """
@@ -97,10 +97,13 @@ class Controls(Suggesting):
         levels: int = 1,
         gap: ExactAmount | None = None,
     ) -> dict[str, Any]:
-        """Place orders of an account with unlimited money, BUY or SELL, `quantity` at each of `levels`.
+        """Place orders of an account with unlimited money. Those that cross the book trade.
 
-        The first is at `price`, each further one `gap` (default: one tick) further from the market. Orders that cross
-        the book trade. Returns the ordIds that rest, and the filled quantity.
+        product, side, quantity: the market, BUY or SELL, and base units at each level.
+        price, levels: USDC of the first level, and how many there are (default: 1).
+        gap: USDC from one level to the next, away from the market (default: one tick).
+
+        Returns the ordIds that rest, and the filled quantity.
         """
         return self._do(
             "add_liquidity",
@@ -113,24 +116,24 @@ class Controls(Suggesting):
         )
 
     def remove_liquidity(self, product: str | int) -> dict[str, Any]:
-        """Cancel the orders that `add_liquidity` placed in a product."""
+        """Cancel the orders that `add_liquidity` placed in `product`."""
         return self._do("remove_liquidity", product=self._code(product))
 
     def pause(self, product: str | int) -> None:
-        """Stop trading in a product: orders are refused, triggers and liquidations wait. Cancels still work."""
+        """Stop trading in `product`: orders are refused, triggers and liquidations wait. Cancels still work."""
         self._do("pause", product=self._code(product))
 
     def resume(self, product: str | int) -> None:
-        """Let a paused product trade again."""
+        """Let the paused `product` trade again."""
         self._do("resume", product=self._code(product))
 
     def open_recorded(self, products: Sequence[str | int], queue: str = "risk-averse") -> None:
-        """Begin a recorded market of products for `play_recorded`. `queue` is the queue model of users' orders."""
+        """Begin a recorded market of `products` for `play_recorded`. `queue` is the queue model of users' orders."""
         codes = [self._code(one) for one in products] if isinstance(products, list | tuple) else products
         self._do("open_recorded", products=codes, queue=queue)
 
     def play_recorded(self, product: str | int, changes: Sequence[Sequence[int]], whole: bool = False) -> None:
-        """Apply changes of a recorded market, each (kind, side +1 or −1, price in ticks, steps), in order.
+        """Apply `changes` of the recorded market of `product` in order: (kind, side +1 or −1, price in ticks, steps).
 
         Kind 0 is a level's new total, 1 a trade (side of the taker), 2 a mark price and 3 an index price. With `whole`
         the levels are the whole book. `LocalVenue(replay=…)` does this from a recording.
@@ -145,11 +148,11 @@ class Controls(Suggesting):
         leverages: Sequence[Sequence[int]] = (),
         hedge: bool = False,
     ) -> None:
-        """Give an account without positions a balance, positions and settings, against a recorded market, without fees.
+        """Give the account `address`, which has no positions, those of another venue, without fees.
 
-        Amounts are in micro-USDC. A position is (product code, side +1 or −1, steps, entry value, leverage in
-        hundredths, 1 if isolated, margin assigned). `leverages` are (product code, leverage in hundredths) of other
-        products. `connect("local", follow=…, fork=…)` does this.
+        Amounts, such as `balance`, are in micro-USDC. Each of `positions` is (product code, side +1 or −1, steps, entry
+        value, leverage in hundredths, 1 if isolated, margin assigned). `leverages` are (product code, leverage in
+        hundredths) of other products. `hedge` sets hedge mode. `connect("local", follow=…, fork=…)` does this.
         """
         account = arguments.address(address)
         self._do(
@@ -157,7 +160,7 @@ class Controls(Suggesting):
         )
 
     def copy_orders(self, address: str, orders: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Place orders of a followed venue for an account. Return why each could not be placed, "" if it was.
+        """Place `orders` of a followed venue for the account `address`. Return why each failed, "" if it was placed.
 
         An order is an item as on the wire, with `ordId`, its id there, which a `parentOrdId` refers to.
         """
@@ -165,17 +168,17 @@ class Controls(Suggesting):
         return refusals
 
     def fund(self, address: str, amount: ExactAmount) -> dict[str, Any]:
-        """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""
+        """Deposit `amount` USDC (above 0, at most 6 decimals) into the account `address`, opening it when it is new."""
         return self._do("fund", address=arguments.address(address), amount=arguments.amount(amount, "amount"))
 
     def act(self, address: str, action: Mapping[str, Any]) -> dict[str, Any]:
-        """Execute an action (in wire names, `{"type": "placeOrder", …}`) as an account, without its signature.
+        """Execute an `action` in wire names, `{"type": "placeOrder", …}`, as the account `address`, unsigned.
 
         Returns code, message and the answer's data. An action that the rules refuse does not raise.
         """
         if not isinstance(action, Mapping):
             raise InputError(
-                f"action is of type {type(action).__name__}; give a dictionary, such as "
+                f"action is of type {type(action).__name__}. Give a dictionary, such as "
                 '{"type": "cancelAll", "symbolCode": 1}',
                 field="action",
                 rule="object",
@@ -188,31 +191,31 @@ class Controls(Suggesting):
         self._do("stand_still", until=until)
 
     def set_position_mode(self, address: str, mode: str) -> dict[str, Any]:
-        """Switch a whole account to ONE_WAY or HEDGE. Refused while it has positions or orders."""
+        """Switch the account `address` to the `mode` ONE_WAY or HEDGE. Refused while it has positions or orders."""
         return self._do("set_position_mode", address=arguments.address(address), mode=mode)
 
     def disable(self, action: str) -> None:
-        """Disable an action type: it is answered 40280."""
+        """Disable the type `action`: it is answered 40280."""
         self._do("disable", action=action)
 
     def enable(self, action: str) -> None:
-        """Enable an action type again."""
+        """Enable the type `action` again."""
         self._do("enable", action=action)
 
     def ban(self, address: str) -> None:
-        """Ban an account and its agents: their actions are answered 40281."""
+        """Ban the account `address` and its agents: their actions are answered 40281."""
         self._do("ban", address=arguments.address(address))
 
     def unban(self, address: str) -> None:
-        """Lift the ban of an account."""
+        """Lift the ban of the account `address`."""
         self._do("unban", address=arguments.address(address))
 
     def close_location(self, peer: str = "") -> None:
-        """Answer 40006 to all requests and queries of one peer address, or of every peer."""
+        """Answer 40006 to all requests and queries of the address `peer`, or of every peer (default)."""
         self._do("close_location", peer=peer)
 
     def open_location(self, peer: str = "") -> None:
-        """Answer a closed location again."""
+        """Answer the closed location `peer` again (default: all)."""
         self._do("open_location", peer=peer)
 
     def limit(self, action: str, count: int, span: Span = "1s") -> None:
@@ -224,7 +227,7 @@ class Controls(Suggesting):
         self._do("limit", action=action, count=count, span=milliseconds(span))
 
     def unlimit(self, action: str) -> None:
-        """Lift the limit of an action."""
+        """Lift the limit of the type `action`."""
         self._do("unlimit", action=action)
 
     def market(
@@ -235,7 +238,7 @@ class Controls(Suggesting):
         after: Span = "0s",
         lasting: Span | None = None,
     ) -> None:
-        """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
+        """Set the `regime` of the simulated market, "calm", "usual" or "stressed", of `product` (default: all).
 
         It begins `after` a span from now and stays, or lasts for the span `lasting`. Then the market is usual again.
         """
@@ -248,9 +251,10 @@ class Controls(Suggesting):
         self._do("calm")
 
     def add_fault(self, text: str, **settings: Any) -> Fault:
-        """Arm a scripted fault: `add_fault("lose-answer", action="placeOrder")`, or its settings in the same text.
+        """Arm a fault by its kind `text` and `**settings`: `add_fault("lose-answer", action="placeOrder")`.
 
-        Returns it. `.remove()` or the end of a `with` block disarms it. Kinds and settings are those of `faults`.
+        The text may have the settings too. Returns the fault. `.remove()` or the end of a `with` block disarms it.
+        Kinds and settings are those of `faults`.
         """
         return self._venue.faults.add(text, **settings)
 
@@ -273,7 +277,7 @@ class Controls(Suggesting):
             if product in (listed.symbol, str(listed.code)):
                 return listed.code
         symbols = tuple(listed.symbol for listed in products)
-        text = f"product {product!r} is not listed; there are {', '.join(symbols)}"
+        text = f"product {product!r} is not listed. There are {', '.join(symbols)}"
         raise InputError(text, field="product", value=product, nearest=symbols)
 
 
@@ -304,7 +308,7 @@ def what_if(core: Core, address: str, code: int, shock: Decimal) -> list[dict[st
     Nothing changes. Raises InputError for a ratio of −1 or less.
     """
     if not shock.is_finite() or shock <= -1:
-        text = f"a shock of {shock} leaves no price; give a ratio above -1, such as -0.2 for a fall of 20 %"
+        text = f"a shock of {shock} leaves no price. Give a ratio above -1, such as -0.2 for a fall of 20 %"
         raise InputError(text, field="shock", rule="above -1", value=str(shock))
     account, market = core.account(address), core.state.markets[code]
     present = market.mark

@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from ..feed.hub import FeedConnection, Hub, Subject
 
 BEFORE = {
-    "refuse": "the connection is refused; nothing left the client",
-    "lose-request": "the request gets lost; no answer ever comes",
+    "refuse": "the connection is refused, and nothing left the client",
+    "lose-request": "the request gets lost, and no answer ever comes",
     "cut-request": "the connection breaks before the venue received the request",
     "late-request": "no answer comes, and the request arrives `delay` later",
     "code": "the venue answers with `code` and does nothing (default 40231)",
-    "status": "an HTTP `status` without the venue's envelope (default 503); nothing is done",
+    "status": "an HTTP `status` without the venue's envelope (default 503), and nothing is done",
 }
 AFTER = {
-    "lose-answer": "the request is executed; its answer never comes",
+    "lose-answer": "the request is executed, but its answer never comes",
     "cut-answer": "the request is executed, then the connection breaks",
-    "late-answer": "the request is executed; its answer comes `delay` later",
-    "status-after": "the request is executed; the answer is an HTTP `status` (default 503)",
-    "garbage": "the request is executed; the answer is half of its bytes",
-    "duplicate": "the request arrives twice; the client gets the first answer",
-    "repeat": "the request arrives twice; the client gets the second answer, as behind a proxy that retries",
+    "late-answer": "the request is executed, and its answer comes `delay` later",
+    "status-after": "the request is executed, but the answer is an HTTP `status` (default 503)",
+    "garbage": "the request is executed, but the answer is half of its bytes",
+    "duplicate": "the request arrives twice, and the client gets the first answer",
+    "repeat": "the request arrives twice, and the client gets the second answer, as behind a proxy that retries",
 }
 FEED = {
     "feed-drop": "messages of a `channel` get lost",
@@ -129,7 +129,7 @@ class Fault(AbstractContextManager["Fault"]):
 
     def __repr__(self) -> str:
         words = [f"{name}={getattr(self, name)}" for name, usual in SETTINGS.items() if getattr(self, name) != usual]
-        return f"<Fault {' '.join([self.kind, *words]).replace('count=None', 'count=all')}; struck {self.struck}>"
+        return f"<Fault {' '.join([self.kind, *words]).replace('count=None', 'count=all')}, struck {self.struck}>"
 
     def __exit__(self, *error: object) -> None:
         self.remove()
@@ -354,7 +354,7 @@ class FeedFaults(ArmedFaults):
 
 
 class Faults:
-    """The faults of one venue: `requests` goes to its gateway, `feed` to its hub."""
+    """The faults of one `venue`: `requests` goes to its gateway, `feed` to its hub."""
 
     def __init__(self, venue: FaultyVenue) -> None:
         self._venue = venue
@@ -363,9 +363,9 @@ class Faults:
         self._added = 0
 
     def add(self, text: str, **settings: Any) -> Fault:
-        """Arm a fault and return it: its kind, see `KINDS`, and settings, see `Fault`.
+        """Arm a fault and return it: `text` is its kind, see `KINDS`, and `**settings` are those of `Fault`.
 
-        The settings may be part of the text: "lose-answer action=placeOrder after=2 count=all". `delay` is a span like
+        The settings may be part of `text`: "lose-answer action=placeOrder after=2 count=all". `delay` is a span like
         "2s". Raises InputError for an unknown kind and for settings that don't go together.
         """
         kind, *words = text.split() or [""]
@@ -426,7 +426,7 @@ def _value(name: str, value: str, text: str) -> Any:
 
 def _no_setting(given: str) -> InputError:
     known = ", ".join(f"{one}=…" for one in SETTINGS)
-    return InputError(f"{given!r} is no setting of a fault; there are {known}", field="fault", value=given)
+    return InputError(f"{given!r} is no setting of a fault. There are {known}", field="fault", value=given)
 
 
 def explain() -> str:

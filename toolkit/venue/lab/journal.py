@@ -84,7 +84,7 @@ class Journal:
         """
         path = Path(path)
         if path.exists():
-            raise VenueError(f"{path} exists; open it, or choose another file")
+            raise VenueError(f"{path} exists. Open it, or choose another file")
         try:
             journal_file.write_file(path, journal_file.first_entries(genesis, first))
         except (OSError, sqlite3.Error) as error:
@@ -104,7 +104,7 @@ class Journal:
         if not path.stat().st_size:
             raise journal_file.damaged(path, "it is empty", -1)
         if sync not in get_args(Sync):
-            text = f"sync {sync!r} is not known; use full or os"
+            text = f"sync {sync!r} is not known. Use full or os"
             raise InputError(text, field="sync", value=sync, nearest=get_args(Sync))
         connection = None
         try:
@@ -150,7 +150,7 @@ class Journal:
                 self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
                 self._db.execute("UPDATE head SET n = ?, chain = ?", (count, chain))
         except sqlite3.Error as error:
-            raise VenueError(f"the journal {self.path} can't be written: {error}; nothing was done") from error
+            raise VenueError(f"the journal {self.path} can't be written: {error}. Nothing was done") from error
         self.count, self._chain = count, chain
 
     def keep_dump(self, core: Core) -> None:
@@ -196,7 +196,7 @@ class Journal:
         finally:
             if self.closed:
                 reader.close()
-        raise VenueError(f"old records kept in {self.path} were altered; only what needs them is refused")
+        raise VenueError(f"old records kept in {self.path} were altered. Only queries that need them are refused")
 
     def check_behind(self, lock: AbstractContextManager[Any], rest: float = 0.0) -> None:
         """Check the entries before `behind` in steps, each under the lock. Damage ends all further writing."""
@@ -271,8 +271,8 @@ class Journal:
                 with contextlib.suppress(StoredFileError):  # a dump of another version: replay from the genesis
                     return applied, Core.load(b"".join(parts), self.path, self.fetch)
             else:
-                what = f"the dump kept in {self.path} after entry {applied} was altered; it is not used"
-                warnings.warn(f"{what}: the state is computed from the entries", RuntimeWarning, stacklevel=2)
+                what = f"the dump kept in {self.path} after entry {applied} was altered and is not used"
+                warnings.warn(f"{what}. The state is computed from the entries", RuntimeWarning, stacklevel=2)
         self.check_behind(contextlib.nullcontext())
         if self._damage is not None:
             raise self._damage

@@ -285,7 +285,7 @@ def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
 
 
 def _busy(path: Path) -> VenueError:
-    return VenueError(f"another venue uses the journal {path}; stop that one, or choose another file")
+    return VenueError(f"another venue uses the journal {path}. Stop that one, or choose another file")
 
 
 def unreadable(path: Path, error: sqlite3.Error) -> ToolkitError:
@@ -299,5 +299,5 @@ def unreadable(path: Path, error: sqlite3.Error) -> ToolkitError:
 
 def damaged(path: Path, what: str, last: int) -> StoredFileError:
     """Return the error for a damaged journal. `last` is the number of its last intact entry, −1 for none."""
-    whole = f"{last} entries from its beginning are whole; recover them with `toolkit venue --recover` or recover=True"
+    whole = f"{last} entries from its beginning are intact. Recover them with `toolkit venue --recover` or recover=True"
     return KIND.error(path, f"it is damaged: {what}", whole if last >= 0 else "nothing of it can be recovered")

@@ -61,7 +61,7 @@ class Player:
                 kind = type(events).__name__
                 text = (
                     "replay takes events, as toolkit.research.data.load returns them, or a mapping symbol → events, not"
-                    f" {kind}; the prices of bars are played by toolkit.research.replay(venue, bars)"
+                    f" {kind}. To play the prices of bars, call toolkit.research.replay(venue, bars)"
                 )
                 raise InputError(text, field="replay", rule="events", value=kind)
             symbol = named or listed_symbol(events.symbol, rows)
@@ -136,7 +136,7 @@ def _unknown(symbol: str, rows: Sequence[Mapping[str, Any]]) -> InputError:
     symbols = tuple(str(row["symbol"]) for row in rows)
     known = ", ".join(symbols)
     text = (
-        f"{symbol or 'the recording'} is not a product of this venue, which lists {known}; say which one it plays:"
+        f"{symbol or 'the recording'} is not a product of this venue, which lists {known}. Say which one it plays:"
         f" replay={{{symbols[0]!r}: events}}"
     )
     return InputError(text, field="replay", rule="listed", value=symbol, nearest=symbols)

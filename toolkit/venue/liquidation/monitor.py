@@ -51,7 +51,7 @@ def check_accounts(core: Core) -> bool:
         if not (touched or outside):
             continue
         checked, due = [], list[MarginGroup]()
-        for address in sorted(outside.union(touched)) if outside else sorted(touched):
+        for address in sorted(outside.union(touched)):
             account = accounts[address]
             for code in account.positions:
                 index.bands[code].pop(address, None)

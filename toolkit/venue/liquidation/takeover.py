@@ -213,8 +213,6 @@ def quote(core: Core, time: int) -> int | None:
 def follow_mark(core: Core) -> bool:
     """Move the vault's orders that the mark has passed to the mark, True when there were any."""
     vault, moved = core.state.accounts[ledger.LP_VAULT], False
-    if not vault.orders:
-        return False
     for order in list(vault.orders.values()):
         market, position = core.state.markets[order.product], vault.positions[order.product]
         if (order.price - market.mark) * order.side <= 0 or market.paused:

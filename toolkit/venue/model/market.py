@@ -33,7 +33,7 @@ class ProductFlow(msgspec.Struct, frozen=True):
 
 
 class Maker(msgspec.Struct, frozen=True):
-    """A simulated market maker: how fast it sees news, and the ladder that it quotes on each side."""
+    """A simulated market maker: how fast it sees news, and the ladder of `levels` that it quotes on each side."""
 
     latency_ms: int
     """Time from news or a trade to its new quotes."""
@@ -51,7 +51,7 @@ class Maker(msgspec.Struct, frozen=True):
 
 
 class Scales(msgspec.Struct, frozen=True):
-    """The factors of a regime, in millionths of the usual."""
+    """The factors of a regime in millionths: `volatility`, `flow`, `jumps`, `spread`, `depth` and `premium`."""
 
     volatility: int = 1_000_000
     flow: int = 1_000_000
@@ -105,15 +105,19 @@ class Market(msgspec.Struct, frozen=True):
         Maker(220, 50, 240, 400, 6, 12_000, 9_000),
         Maker(400, 80, 3_600, 4_000, 5, 400_000, 60_000),
     )
+    """The makers of each product."""
     inventory_usdc: int = 1_000_000
+    """Common inventory for which they shift their quotes by `skew_ppm`."""
     skew_ppm: int = 60
-    """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
+    """How far the makers shift their quotes against their inventory."""
     informed_ppm: int = 250_000
     """Part of the larger news on which informed takers trade before the makers have seen it."""
     momentum_ppm: int = 90_000
-    """Parts of the taker orders that follow the trend, that lower the makers' inventory, and that may be forced."""
+    """Part of the taker orders that follow the trend."""
     hedging_ppm: int = 80_000
+    """Part of the taker orders that lower the makers' inventory."""
     forced_ppm: int = 60_000
+    """Part of the taker orders that may be forced."""
     permanent_ppm: int = 32
     """How far a surprising order of 1,000 USDC moves the index permanently. It grows with the value's square root."""
     transient_ppm: int = 16
@@ -128,15 +132,15 @@ class Market(msgspec.Struct, frozen=True):
         """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
         if name not in REGIMES:
             known = f"{', '.join(REGIMES)}, a Market, and None for no market"
-            reason = f"market {shown(name)} is not known; there are {known}"
+            reason = f"market {shown(name)} is not known. There are {known}"
             raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 
     def vary(self, **changes: Any) -> Market:
-        """Return a market with some numbers changed. Raises InputError for a name or value that it can't have."""
+        """Return a market with some `**changes`. Raises InputError for a name or value that it can't have."""
         unknown = sorted(changes.keys() - set(self.__struct_fields__))
         if unknown:
-            reason = f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}"
+            reason = f"a Market has no {', '.join(unknown)}. It has {', '.join(self.__struct_fields__)}"
             raise InputError(reason, field=unknown[0], rule="known", value=unknown)
         changed = market_of(msgspec.structs.replace(self, **changes))
         assert changed is not None
@@ -148,12 +152,12 @@ class Market(msgspec.Struct, frozen=True):
         return SCALES[regime]
 
     def flow(self, symbol: str) -> ProductFlow:
-        """Return the numbers of one product."""
+        """Return the numbers of the product `symbol`."""
         return self.products.get(symbol, ProductFlow())
 
 
 def market_of(setting: object) -> Market | None:
-    """Return the market of a venue's setting: a name, a Market or its fields, True ("usual"), None or False (none).
+    """Return the market of a venue's `setting`: a name, a Market or its fields, True ("usual"), None or False (none).
 
     Raises InputError for anything else, and for a number outside of its bounds.
     """
@@ -174,7 +178,7 @@ def market_of(setting: object) -> Market | None:
 
 
 def saved(setting: object) -> dict[str, Any] | None:
-    """Return the market of a setting as the plain values that are saved with a venue. See `market_of`."""
+    """Return the market of a `setting` as the plain values that are saved with a venue. See `market_of`."""
     market = market_of(setting)
     return None if market is None else msgspec.to_builtins(market)
 
@@ -216,7 +220,7 @@ def _check(market: Market) -> None:
 
 @dataclass(slots=True)
 class MakerState:
-    """One maker in one product. Quantities in steps."""
+    """One maker in one product. Quantities in steps. Made by the venue."""
 
     taken_bids: int = 0
     """Steps taken of its bids since it last refilled them, best first, and when it refills them next (ms)."""
@@ -229,7 +233,7 @@ class MakerState:
 
 @dataclass(slots=True)
 class SimulatedProduct:
-    """The simulated market of one product. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9."""
+    """One simulated product. Made by the venue. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9."""
 
     start: int
     """Index price at genesis in ticks, for the past before it."""
@@ -275,7 +279,7 @@ class SimulatedProduct:
 
 
 class Simulation(msgspec.Struct):
-    """The simulated market: its numbers, and its products by code."""
+    """The simulated `market`: its numbers, and its `products` by code."""
 
     market: Market
     products: dict[int, SimulatedProduct] = {}

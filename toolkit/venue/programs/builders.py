@@ -133,20 +133,20 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
 
 def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
     if builder not in core.state.permissions.builders:
-        reason = f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first"
+        reason = f"{to_checksummed(builder)} is no registered builder. It signs registerBuilder first"
         raise Refused(TxCode.UNKNOWN_BUILDER, reason)
     if builder == trader:
         raise Refused(TxCode.BUILDER_IS_TRADER, "an account can't be its own builder")
     if agent in (trader, builder):
-        reason = f"{to_checksummed(agent)} is a master wallet of the two; name the builder's agent"
+        reason = f"{to_checksummed(agent)} is a master wallet of the two. Name the builder's agent"
         raise Refused(TxCode.AGENT_IS_MASTER, reason)
     own = agent_of(core, agent)
     if own is not None and own.master == trader:
-        reason = f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\"; name the builder's agent"
+        reason = f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\". Name the builder's agent"
         raise Refused(TxCode.AGENT_OF_TRADER, reason)
     held = grant_of(core, agent)
     if held is not None and held.trader != trader:
-        reason = f"{to_checksummed(agent)} is authorised by another trader; the builder needs an agent for each trader"
+        reason = f"{to_checksummed(agent)} is authorised by another trader. The builder needs an agent for each trader"
         raise Refused(TxCode.AGENT_OF_OTHER_TRADER, reason)
 
 

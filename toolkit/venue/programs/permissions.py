@@ -34,10 +34,7 @@ DEFAULT_VALIDITY = 7 * 86_400
 LONGEST_VALIDITY = 365 * 86_400
 ZERO_ADDRESS = "0x" + "0" * 40
 _AGENT_SIGNATURE = f"an agent signature is for domain Exchange and source {LOCAL.chain.source}"
-_MASTER_SIGNATURE = (
-    f"a master signature is for domain SignTransaction and dexChain {LOCAL.chain.dex_chain}; a new wallet gets its "
-    "account by faucetClaim"
-)
+_MASTER_SIGNATURE = f"a master signature is for domain SignTransaction and dexChain {LOCAL.chain.dex_chain}"
 
 
 def attach(core: Core) -> None:
@@ -51,8 +48,8 @@ def authorize(core: Core, submit: Submit) -> ActionContext:
     action = str(submit.action["type"])
     named = submit.action.get("dexChain", LOCAL.chain.dex_chain)
     if named != LOCAL.chain.dex_chain:
-        cause = f"the action names dexChain {named}, this venue is {LOCAL.chain.dex_chain}"
-        raise _rejected(submit.signer, cause, "sign it for this environment")
+        cause = f"The action names dexChain {named}, and this venue is {LOCAL.chain.dex_chain}"
+        raise _rejected(submit.signer, cause, "Sign it for this environment")
     builder = None
     if action in MASTER_ACTIONS:
         account = _master(core, submit.signer, action)
@@ -97,16 +94,16 @@ def _agents_master(core: Core, signer: str, action: str) -> VenueAccount:
         return core.state.accounts[approval.master]
     if past:
         last = core.state.permissions.approvals[past[-1]]
-        cause = f'it was agent "{last.name}" of {to_checksummed(last.master)}, and {_ended(last)}'
-        remedy = "approve an agent again with approveAgent"
+        cause = f'It was agent "{last.name}" of {to_checksummed(last.master)}, and {_ended(last)}'
+        remedy = "Approve an agent again with approveAgent"
     elif grant_of(core, signer):
-        cause = f"it is a builder's agent, which may place builder orders and nothing else, not {action}"
-        remedy = "use placeBuilderOrder, or sign with an agent of the trader's own"
+        cause = f"It is a builder's agent, which may place builder orders and nothing else, not {action}"
+        remedy = "Use placeBuilderOrder, or sign with an agent of the trader"
     elif signer in core.state.accounts:
-        cause = f"it is a master wallet, and {action} is signed by an agent"
-        remedy = "approve an agent with approveAgent and sign with its key"
+        cause = f"It is a master wallet, and {action} is signed by an agent"
+        remedy = "Approve an agent with approveAgent and sign with its key"
     else:
-        cause, remedy = "it is no approved agent", _check_bytes(_AGENT_SIGNATURE)
+        cause, remedy = "It is no approved agent", _check_bytes(_AGENT_SIGNATURE)
     raise _rejected(signer, cause, remedy)
 
 
@@ -117,16 +114,16 @@ def _builder_grant(core: Core, signer: str, action: str) -> Grant:
     if past:
         last = core.state.permissions.grants[past[-1]]
         trader, builder = to_checksummed(last.trader), to_checksummed(last.builder)
-        cause = f"it was authorised by {trader} for builder {builder}, and that {_ended(last)}"
-        remedy = "the trader signs approveAgentToBuilder again"
+        cause = f"It was authorised by {trader} for builder {builder}, and that {_ended(last)}"
+        remedy = "The trader signs approveAgentToBuilder again"
     elif agent_of(core, signer):
-        cause = f"it is a trader's own agent; {action} is signed by the builder's agent"
-        remedy = "the trader authorises the builder's agent with approveAgentToBuilder"
+        cause = f"It is a trader's own agent, and {action} is signed by the builder's agent"
+        remedy = "The trader authorises the builder's agent with approveAgentToBuilder"
     elif signer in core.state.accounts:
-        cause = f"it is a master wallet, and {action} is signed by the builder's agent"
-        remedy = "sign with the agent that the trader authorised with approveAgentToBuilder"
+        cause = f"It is a master wallet, and {action} is signed by the builder's agent"
+        remedy = "Sign with the agent that the trader authorised with approveAgentToBuilder"
     else:
-        cause, remedy = "it is no builder agent that a trader authorised", _check_bytes(_AGENT_SIGNATURE)
+        cause, remedy = "It is no builder agent that a trader authorised", _check_bytes(_AGENT_SIGNATURE)
     raise _rejected(signer, cause, remedy)
 
 
@@ -136,14 +133,14 @@ def _master(core: Core, signer: str, action: str) -> VenueAccount:
         return account
     if action == "faucetClaim":
         return core.account(signer)
-    remedy = "sign with the master wallet"
+    remedy = "Sign with the master wallet"
     if approval is not None:
         whose = f'agent "{approval.name}" of {to_checksummed(approval.master)}'
-        cause = f"it is {whose}; agents trade, and {action} is signed by the master"
+        cause = f"It is {whose}. Agents trade, and {action} is signed by the master"
     elif grant_of(core, signer):
-        cause = f"it is a builder's agent, and {action} is signed by the master"
+        cause = f"It is a builder's agent, and {action} is signed by the master"
     else:
-        cause, remedy = "it is no account here", _check_bytes(_MASTER_SIGNATURE)
+        cause, remedy = "It has no account here, faucetClaim opens one", _check_bytes(_MASTER_SIGNATURE)
     raise _rejected(signer, cause, remedy)
 
 
@@ -155,15 +152,15 @@ def _ended(given: Approval | Grant) -> str:
 
 def _rejected(signer: str, cause: str, remedy: str) -> WireError:
     who = to_checksummed(signer)
-    return WireError(SIGNATURE, f"signature verification failed: the recovered signer is {who}; {cause}; {remedy}")
+    return WireError(SIGNATURE, f"signature verification failed: the recovered signer is {who}. {cause}. {remedy}")
 
 
 def _check_bytes(note: str) -> str:
     """Return what to check where nothing is known of a signer. `note` says what a right signature is for."""
     return (
-        "the signed bytes may differ from the sent ones (action, nonce, expiryAfter, vaultAddress), or be signed for "
-        f"another chain or domain (here: chainId {LOCAL.chain.chain_id}, {note}). Or the wallet was never approved. "
-        "Check the bytes with `toolkit verify --env local`, and the approvals with GET /info/account/agent"
+        "The signed bytes may differ from the sent ones (action, nonce, expiryAfter, vaultAddress). Or they are signed "
+        f"for another chain or domain (here: chainId {LOCAL.chain.chain_id}, {note}). Or the wallet was never "
+        "approved. Check the bytes with `toolkit verify --env local`, and the approvals with GET /info/account/agent"
     )
 
 
@@ -206,11 +203,11 @@ def expiry(now_ms: int, validity_seconds: int) -> int:
 
 def _check_free(core: Core, master: str, agent: str) -> None:
     if agent == master:
-        reason = f"{to_checksummed(agent)} is the account itself; an agent is another wallet"
+        reason = f"{to_checksummed(agent)} is the account itself. An agent is another wallet"
         raise Refused(TxCode.AGENT_IS_ACCOUNT, reason)
     held = agent_of(core, agent)
     if held is not None and held.master != master:
-        reason = f"{to_checksummed(agent)} is an active agent of another account; use a fresh wallet"
+        reason = f"{to_checksummed(agent)} is an active agent of another account. Use a fresh wallet"
         raise Refused(TxCode.AGENT_TAKEN, reason)
     if grant_of(core, agent) is not None:
         reason = f"{to_checksummed(agent)} is a builder's agent with an active authorisation"

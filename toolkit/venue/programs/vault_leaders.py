@@ -29,7 +29,7 @@ def led_vault(core: Core, context: ActionContext) -> Vault:
     """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
     vault = core.state.vaults.get(context.account.address)
     if vault is None:
-        reason = f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for"
+        reason = f"{to_checksummed(context.account.address)} is no vault. Name the vault to act for in vaultAddress"
         raise Refused(TxCode.WRONG_VAULT_CONTEXT, reason)
     check_open(vault)
     if vault.is_lp:
@@ -43,7 +43,7 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
     check_currency(action)
     owner, amount = context.owner, micro(action["amount"])
     if context.vault is not None:
-        reason = "a vault is created by an account, not by a vault; leave vaultAddress out"
+        reason = "a vault is created by an account, not by a vault. Leave vaultAddress out"
         raise Refused(TxCode.WRONG_VAULT_CONTEXT, reason)
     check_not_vault(context)
     if amount < CREATION_MINIMUM:
@@ -62,7 +62,7 @@ def _check_vault_count(core: Core, owner: str) -> None:
     own = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
     mine = [each for each in own if not each.received]
     if len(mine) >= MOST_VAULTS:
-        reason = f"{to_checksummed(owner)} has opened {len(mine)} vaults; an account may have {MOST_VAULTS}"
+        reason = f"{to_checksummed(owner)} has opened {len(mine)} vaults. An account may have {MOST_VAULTS}"
         raise Refused(TxCode.TOO_MANY_VAULTS, reason)
 
 
@@ -80,9 +80,9 @@ def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any])
     """Create an empty part of a vault that is traded apart. Money comes by vaultRebalance."""
     vault = led_vault(core, context)
     if vault.parent:
-        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has no sub-vaults of its own")
+        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault can't have sub-vaults")
     if len(vault.children) >= MOST_SUB_VAULTS:
-        reason = f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}"
+        reason = f"the vault has {len(vault.children)} sub-vaults. It may have {MOST_SUB_VAULTS}"
         raise Refused(TxCode.TOO_MANY_VAULTS, reason)
     child = _new(core, vault.owner, f"{vault.name} / {len(vault.children) + 1}", vault.description, vault.address)
     vault.children.append(child.address)

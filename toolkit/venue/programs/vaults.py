@@ -77,7 +77,7 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
     check_open(vault)
     if vault.owner != context.owner.address:
         owner = to_checksummed(vault.owner) if vault.owner else "the venue"
-        reason = f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it"
+        reason = f"vault {to_checksummed(vault.address)} belongs to {owner}. Only its owner's agents act for it"
         raise Refused(TxCode.NOT_VAULT_OWNER, reason)
     context.account = core.state.accounts[vault.address]
 
@@ -118,20 +118,20 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
         raise Refused(TxCode.VAULT_WORTHLESS, "the vault has no value left and takes no deposits")
     if vault.shares and (worth_now - at_mark) * MOST_ABOVE_MARK > at_mark:
         reason = f"the book values the vault at {micro_text(worth_now)} USDC and the mark at {micro_text(at_mark)}"
-        most = f"a deposit is taken up to 1 % above mark, {micro_text(at_mark + at_mark // MOST_ABOVE_MARK)}"
-        raise Refused(TxCode.VAULT_BOOK_AWAY, f"{reason}: the other depositors would get the difference; {most}")
+        most = f"A deposit may cost up to 1 % above mark, {micro_text(at_mark + at_mark // MOST_ABOVE_MARK)}"
+        raise Refused(TxCode.VAULT_BOOK_AWAY, f"{reason}. The other depositors would get the difference. {most}")
     shares = amount * vault.shares // worth_now if vault.shares else amount
     if not shares:
         raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
     lost = amount + -shares * worth_now // vault.shares if vault.shares else 0
     if lost * MOST_LOST > amount:
         unit, loss = micro_text(worth_now // vault.shares), f"{micro_text(lost)} of {micro_text(amount)} USDC"
-        reason = f"a millionth of a share is worth {unit} USDC: the other depositors would get {loss}"
-        raise Refused(TxCode.SHARE_TOO_COARSE, f"{reason}; the depositors can leave the vault and join again")
+        reason = f"a millionth of a share is worth {unit} USDC, so the other depositors would get {loss}"
+        raise Refused(TxCode.SHARE_TOO_COARSE, f"{reason}. The depositors can leave the vault and join again")
     if vault.shares + shares > LARGEST:
         reason = f"the vault has lost so much that {micro_text(amount)} USDC would buy {micro_text(shares)} shares"
-        has = f"it has {micro_text(vault.shares)}, and may have {micro_text(LARGEST)}"
-        raise Refused(TxCode.VAULT_WORTHLESS, f"{reason}; {has}")
+        has = f"It has {micro_text(vault.shares)}, and may have {micro_text(LARGEST)}"
+        raise Refused(TxCode.VAULT_WORTHLESS, f"{reason}. {has}")
     return shares
 
 
@@ -161,21 +161,21 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     if holding is None or shares > held:
         raise Refused(TxCode.SHARES_NOT_HELD, f"share {action['share']} is more than the {micro_text(held)} held")
     if core.state.time < holding.locked_until:
-        reason = f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}"
+        reason = f"deposits are locked until {time_text(holding.locked_until)}. It is {time_text(core.state.time)}"
         raise Refused(TxCode.SHARES_LOCKED, reason)
     amount = worth(core, vault, shares)
     at_mark = max(0, value(core, vault)) * shares // vault.shares
     if (at_mark - amount) * MOST_BELOW_MARK > at_mark:
-        reason = f"by what the book would pay the shares bring {micro_text(amount)} USDC, at mark {micro_text(at_mark)}"
-        most = "the others would get the difference; at most 5 % are taken off"
-        raise Refused(TxCode.VAULT_BOOK_AWAY, f"{reason}: {most}")
+        reason = f"the book would pay {micro_text(amount)} USDC for the shares, the mark {micro_text(at_mark)}"
+        most = "The other depositors would get the difference, which may be at most 5 % of the value at mark"
+        raise Refused(TxCode.VAULT_BOOK_AWAY, f"{reason}. {most}")
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
-        remedy = "its leader can close positions, or bring cash with vaultRebalance and vaultPreWithdraw"
+        remedy = "Its leader can close positions, or free cash with vaultRebalance and vaultPreWithdraw"
         if vault.is_lp:
-            remedy = "the rest is margin of what it took over, or what that has gained"
+            remedy = "The rest is margin of what it took over, or what that has gained"
         reason = f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free"
-        raise Refused(TxCode.INSUFFICIENT_VAULT_CASH, f"{reason}; {remedy}")
+        raise Refused(TxCode.INSUFFICIENT_VAULT_CASH, f"{reason}. {remedy}")
     paid, fee = pay_out(core, vault, context.owner, shares, amount)
     record_event(core, context, vault, "WITHDRAW", amount, shares, fee)
     return {"vault": to_checksummed(vault.address), "amount": micro_text(paid)}
@@ -207,17 +207,17 @@ def _open_top(core: Core, context: ActionContext, address: str) -> Vault:
     vault = find(core, address)
     check_open(vault)
     if vault.parent:
-        reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
+        reason = f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}. Use that one"
         raise Refused(TxCode.IS_SUB_VAULT, reason)
     if context.vault is not None and context.vault.lower() != vault.address:
-        raise Refused(TxCode.WRONG_VAULT_CONTEXT, "vaultAddress names another vault than the action; leave it out")
+        raise Refused(TxCode.WRONG_VAULT_CONTEXT, "vaultAddress names another vault than the action. Leave it out")
     return vault
 
 
 def check_not_vault(context: ActionContext) -> None:
     """Refuse an action that only a person's account may do, in the name of a vault."""
     if context.owner.kind == "vault":
-        reason = f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults"
+        reason = f"{to_checksummed(context.owner.address)} is a vault. Vaults don't join or lead vaults"
         raise Refused(TxCode.ACCOUNT_IS_VAULT, reason)
 
 

@@ -7,6 +7,7 @@ knows at any time. While an account holds a position, its equity is known where 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -71,8 +72,17 @@ class _Row(NamedTuple):
     point: CurvePoint
 
 
-def curve(core: Core, account: VenueAccount, start: int, end: int) -> list[CurvePoint]:
+def is_capital_flow(entry: LedgerEntry) -> bool:
+    """Return whether its owner moved the money of an entry in or out."""
+    return entry.kind in ledger.CAPITAL_FLOWS
+
+
+def curve(
+    core: Core, account: VenueAccount, start: int, end: int, brought: Callable[[LedgerEntry], bool] = is_capital_flow
+) -> list[CurvePoint]:
     """Return everything known of an account's equity from `start` to `end` (Unix ms), oldest first.
+
+    The entries for which `brought` is true are the deposits and withdrawals of `net_deposits`.
 
     It begins at `start`, or with the account's first deposit if that is later, and ends at `end`, or now if that is
     sooner: the profit in between is the last point less the first. Where the balance of a flat account jumps there are
@@ -80,14 +90,13 @@ def curve(core: Core, account: VenueAccount, start: int, end: int) -> list[Curve
     """
     now = core.state.time
     spells = _Spells(core, account)
-    rows = _rows(core, account, spells)
+    rows = _rows(core, account, spells, brought)
     if start > now or not rows or rows[0].time >= end:
         return []
     opening, closing = _boundary(rows, spells, start), _boundary(rows, spells, end)
     inside = [row.point for row in rows if start <= row.time < end]
     if end > now:
-        entries = ledger.entries(core, account.address)
-        deposited = sum(entry.amount for entry in entries if entry.kind in ledger.CAPITAL_FLOWS)
+        deposited = sum(entry.amount for entry in ledger.entries(core, account.address) if brought(entry))
         closing = _curve_point(equity_point(core, account), deposited)
     found = [point for point in (opening, *inside, closing) if point is not None]
     return [point for at, point in enumerate(found) if not at or point != found[at - 1]]
@@ -106,11 +115,11 @@ def _boundary(rows: list[_Row], spells: _Spells, time: int) -> CurvePoint | None
     return rows[at - 1].point._replace(time=time) if at else None
 
 
-def _rows(core: Core, account: VenueAccount, spells: _Spells) -> list[_Row]:
+def _rows(core: Core, account: VenueAccount, spells: _Spells, brought: Callable[[LedgerEntry], bool]) -> list[_Row]:
     """Return all that is known of an account's equity, oldest first."""
     entries = ledger.entries(core, account.address)
     times = [entry.time for entry in entries]
-    deposited = [0, *accumulate(entry.amount if entry.kind in ledger.CAPITAL_FLOWS else 0 for entry in entries)]
+    deposited = [0, *accumulate(entry.amount if brought(entry) else 0 for entry in entries)]
     rows = []
     for time in sorted({*times, *spells.edges}):
         for at in _flat_counts(entries, bisect_left(times, time), bisect_right(times, time), spells, time):
@@ -129,7 +138,7 @@ def _flat_counts(entries: list[LedgerEntry], first: int, last: int, spells: _Spe
     """Return after how many entries the balance is the equity, of those before and in one instant [first, last)."""
     counts = []
     if not spells.before(time):  # deposits that open the instant come before its first trade, while still flat
-        traded = next((at for at in range(first, last) if entries[at].kind not in ledger.CAPITAL_FLOWS), last)
+        traded = next((at for at in range(first, last) if not is_capital_flow(entries[at])), last)
         counts += [first, traded]
     if not spells.after(time):
         counts.append(last)
@@ -145,7 +154,7 @@ class _Spells:
         spells += [(leg.opened, core.state.time + 1) for leg in legs]
         if account.kind == "market":  # keeps no record of closed positions: assumed to hold one since its first trade
             entries = ledger.entries(core, account.address)
-            booked = [entry.time for entry in entries if entry.kind not in ledger.CAPITAL_FLOWS]
+            booked = [entry.time for entry in entries if not is_capital_flow(entry)]
             spells += [(time, core.state.time + 1) for time in booked[:1]]
         self._opened: list[int] = []
         self._closed: list[int] = []

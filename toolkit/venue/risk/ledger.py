@@ -206,7 +206,7 @@ def micro(amount: str, name: str = "amount") -> int:
 def check_currency(action: dict[str, Any]) -> None:
     """Refuse every currency but USDC."""
     if action["currencyCode"] != USDC_CODE:
-        reason = f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency"
+        reason = f"currencyCode {action['currencyCode']} is not known. 1 is USDC, the only currency"
         raise Refused(TxCode.UNKNOWN_CURRENCY, reason)
 
 
@@ -215,7 +215,7 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
     free = account_margin.withdrawable(core, account)
     if amount > free:
         reason = f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out"
-        raise Refused(TxCode.INSUFFICIENT_BALANCE, f"{reason}; margin in use and unrealised profit can't")
+        raise Refused(TxCode.INSUFFICIENT_BALANCE, f"{reason}. Margin in use and unrealised profit can't")
 
 
 @handles("faucetClaim")
@@ -224,7 +224,7 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
         again = account.faucet_time + config.faucet_pause
-        reason = f"last claimed at {time_text(account.faucet_time)}; it can be claimed again at {time_text(again)}"
+        reason = f"last claimed at {time_text(account.faucet_time)}. It can be claimed again at {time_text(again)}"
         raise Refused(TxCode.FAUCET_CLAIMED, reason)
     account.faucet_time = now
     deposit(core, account, config.faucet_amount, FAUCET)

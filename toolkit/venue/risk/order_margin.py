@@ -70,10 +70,10 @@ def check_increase(
         if position.mode == ISOLATED:
             initial += roundings
     if equity + need.freed - loss < initial:
-        cost = f" and {micro_text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
+        cost = f" and {micro_text(loss)} for immediate trades (fees, and prices beyond mark)" if loss else ""
         needed, had = f"initial margin {micro_text(initial)} USDC in all{cost}", micro_text(equity + need.freed)
-        short = f"equity {had} is {micro_text(initial + loss - equity - need.freed)} short"
-        raise Refused(TxCode.INSUFFICIENT_MARGIN, f"margin: the order needs {needed}; {short}")
+        short = f"Equity {had} is {micro_text(initial + loss - equity - need.freed)} short"
+        raise Refused(TxCode.INSUFFICIENT_MARGIN, f"margin: the order needs {needed}. {short}")
 
 
 def _fits_easily(
@@ -128,7 +128,7 @@ def _check_isolated_growth(table: RiskTable, standing: Standing, side: int, take
     if equity <= maintenance:
         figures = f"equity {micro_text(equity)} USDC and maintenance margin {micro_text(maintenance)}"
         reason = f"margin: the isolated {table.product.symbol} position would have {figures}"
-        raise Refused(TxCode.INSUFFICIENT_MARGIN, f"{reason}; add to it with assignPosMargin before it grows")
+        raise Refused(TxCode.INSUFFICIENT_MARGIN, f"{reason}. Add to it with assignPosMargin before it grows")
 
 
 def _immediate_fill(
@@ -200,7 +200,7 @@ def _check_size(table: RiskTable, reach: int, leverage: int) -> None:
 def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     product = position.product if position.mode == ISOLATED else 0
     if f"{account.address}:{product}" in core.state.liquidations:
-        reason = "the position is being liquidated; only orders that reduce are taken"
+        reason = "the position is being liquidated. Only orders that reduce it are accepted"
         raise Refused(TxCode.POSITION_IN_LIQUIDATION, reason)
 
 

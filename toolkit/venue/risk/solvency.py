@@ -71,4 +71,4 @@ def beyond_means(core: Core, position: Position, order: VenueOrder) -> str:
     steps = closes or order.leaves
     price_ticks = max(bankruptcy_ticks(order.side, steps, mark_ticks, product.unit, equity), 0)
     quantity, price = product.quantity_text(steps), product.price_text(price_ticks)
-    return f"bankruptcy price: {quantity} at {price} would use up the equity, before fees; no fill makes a debt"
+    return f"bankruptcy price: {quantity} at {price} would use up the equity, before fees. No fill makes a debt"

@@ -76,7 +76,7 @@ class Boundary:
             return None
         given = f"Host {hosts[0][:100]!r} is" if hosts else "no Host is"
         known = ", ".join(sorted(self._names))
-        return http_error(403, f"{given} not a name of this venue; it answers to {known} (--allow-host adds one)")
+        return http_error(403, f"{given} not a name of this venue. It answers to {known} (--allow-host adds one)")
 
     def _wrong_origin(self, headers: Mapping[str, list[str]]) -> Answer | None:
         own = {f"http://{host.strip().lower()}" for host in headers["host"]}
@@ -84,7 +84,7 @@ class Boundary:
         for origin in headers.get("origin", []):
             if origin.strip().lower() not in allowed and "*" not in self._settings.origins:
                 return http_error(
-                    403, f"Origin {origin[:100]!r} may not use this venue; --allow-origin lets a page's origin in"
+                    403, f"Origin {origin[:100]!r} may not use this venue. --allow-origin allows the origin of a page"
                 )
         # A page can fetch without an Origin header too (as an image, say). Following a link is no such fetch.
         site, mode = headers.get("sec-fetch-site", [""])[0], headers.get("sec-fetch-mode", [""])[0]

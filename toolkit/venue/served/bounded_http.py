@@ -52,7 +52,7 @@ class BoundedHttp(HttpToolsProtocol):
         if len(self._open_by_ip[ip]) >= self._per_ip and not self._displace(ip):
             self._refuse(http_error(
                 429, f"{ip} has {self._per_ip} connections open, and an address may have that many "
-                "(--connections-per-ip); close one"
+                "(--connections-per-ip). Close one"
             ), "Too Many Requests")  # fmt: skip
             return
         self._ip = ip
@@ -151,7 +151,7 @@ class BoundedHttp(HttpToolsProtocol):
         return False
 
     def _refuse_head(self) -> None:
-        text = f"the head of a request has at most {MAX_HEAD} bytes and {MAX_HEADERS} header lines; this one has more"
+        text = f"the head of a request has at most {MAX_HEAD} bytes and {MAX_HEADERS} header lines. This head has more"
         self._refuse(http_error(431, text), "Request Header Fields Too Large")
 
     def _refuse(self, answer: Answer, phrase: str) -> None:

@@ -119,7 +119,7 @@ class Lane:
     async def answer(self, request: Incoming, account: str = "") -> Answer:
         """Return the answer to a request, once a thread has come to it. `account` is whose it probably is."""
         if self._jobs.count >= WAITING:
-            return http_error(503, f"{WAITING} requests wait here already ({self._name}); send this one again later")
+            return http_error(503, f"{WAITING} requests wait here already ({self._name}). Send this one again later")
         request.pause = self._pause
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._jobs.put(request.peer, account, (request, future))

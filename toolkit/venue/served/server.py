@@ -73,8 +73,8 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
     """
     if host not in LOOPBACK and not allow_remote:
         text = (
-            f"host {host!r} is not loopback, and the keys of this venue's accounts are public; "
-            "give allow_remote (--allow-remote) as well to listen there"
+            f"host {host!r} is not loopback, and the keys of this venue's accounts are public. "
+            "Give allow_remote (--allow-remote) as well to listen there"
         )
         raise InputError(text, field="host", rule="loopback", value=host, nearest=("127.0.0.1",))
     if not 0 <= port <= 65_535:
@@ -94,7 +94,7 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
         return listener
     except OSError as error:
         raise VenueError(
-            f"can't listen on {host} port {port}: {error}; another venue may be running there, choose another port "
+            f"can't listen on {host} port {port}: {error}. Another venue may be running there. Choose another port "
             "(0 takes a free one)"
         ) from error
 
@@ -192,7 +192,7 @@ def _report_descriptors(listener: socket.socket) -> Any:
         elif time.monotonic() - last >= _QUIET:
             last = time.monotonic()
             print(
-                f"toolkit venue: no file descriptors are left ({error.strerror}), so new connections wait; close some, "
+                f"toolkit venue: no file descriptors are left ({error.strerror}), so new connections wait. Close some, "
                 "raise the limit (ulimit -n), or lower --connections-per-ip",
                 file=sys.stderr,
                 flush=True,

@@ -44,7 +44,7 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
             raise Refused(TxCode.BAD_ARGUMENT, f"a point is [time in ms, price], not {point!r}")
         time, price = point
         if time <= core.state.time or (script and time <= script[-1][0]):
-            reason = f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
+            reason = f"points must lie ahead, each after the one before. {time} does not (now {core.state.time})"
             raise Refused(TxCode.BAD_ARGUMENT, reason)
         script.append((time, prices.oracle_ticks(listed, price)))
     lab = core.state.laboratory
@@ -98,7 +98,7 @@ def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lastin
     """Set the regime of a simulated product (0: of all) `after` ms from now, for `lasting` ms (0: permanently)."""
     codes = [core.product(product).code] if product else list(core.products)
     if regime not in REGIMES:
-        raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}; there are {', '.join(REGIMES)}")
+        raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}. There are {', '.join(REGIMES)}")
     if after < 0 or lasting < 0:
         raise Refused(TxCode.BAD_ARGUMENT, f"after and lasting must be 0 or more, not {after} and {lasting}")
     start = core.state.time + after
@@ -128,7 +128,7 @@ def add_liquidity(
     """Place orders of an account that never runs out: `levels` of them, each `gap` further from the market."""
     listed = core.product(product)
     if side not in ("BUY", "SELL"):
-        raise Refused(TxCode.BAD_ARGUMENT, f"side {side!r} is not known; it is BUY or SELL")
+        raise Refused(TxCode.BAD_ARGUMENT, f"side {side!r} is not known. It is BUY or SELL")
     if not 1 <= levels <= LEVELS:
         raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
@@ -185,7 +185,7 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
     """Do an action as an account, without its signature: the venue checks only the rules of the action itself."""
     account = core.state.accounts.get(arguments.address(address))
     if account is None:
-        raise Refused(TxCode.UNKNOWN_TARGET, f"{address} has no account here; fund it first")
+        raise Refused(TxCode.UNKNOWN_TARGET, f"{address} has no account here. Fund it first")
     try:
         action = actions.parse(action)
     except MalformedRequest as error:
@@ -202,7 +202,7 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
 def disable(core: Core, action: str) -> None:
     """Switch an action off: it is answered 40280."""
     if action not in core.handlers:
-        reason = f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
+        reason = f"there is no action {action!r}. There are {', '.join(sorted(core.handlers))}"
         raise Refused(TxCode.UNKNOWN_TARGET, reason)
     _switch(core.state.laboratory.disabled, action, True)
 
@@ -244,7 +244,7 @@ def limit(core: Core, action: str, count: int, span: int) -> None:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:
         known = ", ".join(sorted(core.handlers))
-        reason = f"there is no action {action!r}; there are info, {known}, and '' for all the others"
+        reason = f"there is no action {action!r}. There are info, {known}, and '' for all the others"
         raise Refused(TxCode.UNKNOWN_TARGET, reason)
     core.state.laboratory.limits[action] = Limit(count, span)
 

@@ -111,5 +111,5 @@ def queue_model(given: str | QueueModel, step: float) -> QueueModel:
             power = 0.0
         if power > 0:
             return Probability(lambda quantity: quantity**power, given)
-    reason = f"queue {given!r} is not a model; give {', '.join(EXAMPLES)}"
+    reason = f"queue {given!r} is not a model. Give {', '.join(EXAMPLES)}"
     raise InputError(reason, field="queue", rule="known", value=given, nearest=EXAMPLES)

@@ -268,13 +268,6 @@ class Quotes:
         if simple:
             steps = self._steps(quoted, self._closest, 0, price, self._queue(quoted, side, time))
             return price, steps, self._closest
-        bests = self.quote(quoted, time)[side < 0]
-        if price in bests:
-            number = bests.index(price)
-            steps = self._steps(quoted, number, 0, price, self._queue(quoted, side, time))
-            steps -= taken_of(quoted.sim.makers[number], side, time)
-            if steps > 0:
-                return price, steps, number
         return next(self.side(quoted, side, time), (0, 0, 0))
 
     def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:

@@ -84,7 +84,7 @@ def play_recorded(core: Core, product: int, changes: list[list[int]], whole: boo
     """
     recorded = core.state.recorded
     if recorded is None or product not in recorded.products:
-        raise Refused(TxCode.UNKNOWN_PRODUCT, f"product {product} has no recorded market; open_recorded begins one")
+        raise Refused(TxCode.UNKNOWN_PRODUCT, f"product {product} has no recorded market. open_recorded begins one")
     for change in changes:
         kind, side, price, steps = change if len(change) == 4 else (-1, 0, 0, 0)
         sided = side in (1, -1) if kind in (LEVEL, TRADE) else kind in (MARK, INDEX)
@@ -233,7 +233,7 @@ def copy_account(
     """
     account = core.account(arguments.address(address))
     if account.kind != "user" or any(held.long.size or held.short.size for held in account.positions.values()):
-        raise Refused(TxCode.BAD_ARGUMENT, f"{address} has positions already; copy into an account without any")
+        raise Refused(TxCode.BAD_ARGUMENT, f"{address} has positions already. Copy into an account without any")
     if core.state.recorded is None:
         raise Refused(TxCode.BAD_ARGUMENT, "there is no recorded market that could hold the other side")
     if balance < 0 or any(

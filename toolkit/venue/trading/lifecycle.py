@@ -214,8 +214,8 @@ def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason
     order.status = UNTRIGGERED
     account.waiting += 1
     core.triggers[order.product].add(order)
-    again = "it stays armed and tries again at the next trade, price or offer within it"
-    record(core, account, order, f"{reason}; {again}")
+    again = "It stays armed and tries again at the next trade, price or offer within it"
+    record(core, account, order, f"{reason}. {again}")
 
 
 def end(
@@ -405,7 +405,7 @@ def check_children(account: VenueAccount, main: VenueOrder, children: list[Venue
         raise Refused(TxCode.WRONG_SIDE, f"take profit and stop loss need {sides} in this position mode")
     ids = [order.client_id for order in (main, *children) if order.client_id]
     if len(set(ids)) < len(ids):
-        raise Refused(TxCode.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
+        raise Refused(TxCode.CLIENT_ID_IN_USE, "each order of a bracket needs another clOrdId")
 
 
 def join(position: Position, main: VenueOrder, child: VenueOrder) -> None:

@@ -90,7 +90,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     trigger of an order that has triggered. Raises Refused before anything changed.
     """
     if order.waiting and order.triggered:
-        reason = "it has triggered and is tried at every price; cancel it and place another"
+        reason = "it has triggered and is tried at every price. Cancel it and place another"
         raise Refused(TxCode.NOT_REPLACEABLE, reason)
     position = account.positions[order.product]
     main = account.orders.get(order.group) if order.status == UNTRIGGERED and order.group != order.id else None
@@ -142,7 +142,7 @@ def _check_same(order: VenueOrder, spec: Spec) -> None:
     }
     for field, unchanged in same.items():
         if not unchanged:
-            raise Refused(TxCode.NOT_REPLACEABLE, f"{field} can't be replaced; cancel the order and place another")
+            raise Refused(TxCode.NOT_REPLACEABLE, f"{field} can't be replaced. Cancel the order and place another")
 
 
 def _replace_waiting(
@@ -300,4 +300,4 @@ def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
         most_steps = min(most_steps, order.cover)
     if most_steps < order.leaves:
         order.leaves = most_steps
-        order.reason = f"cut to the position of {core.products[order.product].quantity_text(most_steps)}"
+        order.reason = f"reduced to the position of {core.products[order.product].quantity_text(most_steps)}"

@@ -88,7 +88,7 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     position = position_of(core, account, product)
     if position.mode != ISOLATED or not (position.long.size or position.short.size):
         what = "on cross margin" if position.mode != ISOLATED else "not open"
-        reason = f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
+        reason = f"the {product.symbol} position is {what}. Margin is assigned to open isolated positions"
         raise Refused(TxCode.NOT_ISOLATED, reason)
     _refuse_under_liquidation(core, account, position)
     figures = account_margin.isolated_margin(core, position)
@@ -108,7 +108,7 @@ def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
     """Set the position mode of a whole account to ONE_WAY or HEDGE. Refused while it has positions or orders."""
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
-        raise Refused(TxCode.UNKNOWN_POSITION_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
+        raise Refused(TxCode.UNKNOWN_POSITION_MODE, f"position mode {mode!r} is not known. There are ONE_WAY and HEDGE")
     account = core.account(arguments.address(address))
     held = [p.product for p in account.positions.values() if p.long.size or p.short.size]
     if held or account.orders:

@@ -90,7 +90,7 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
             break
         maker = next(iter(ladder.levels[price_ticks].orders.values()))
         if maker.address == order.address:
-            lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
+            lifecycle.cancel(core, account, maker, f"self-trade prevented: order {order.id} is of the same account")
         else:
             stopped = _fill(core, account, position, order, maker)
             if stopped:

@@ -97,7 +97,7 @@ def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any])
     except Refused as refusal:
         for item in items:
             reject_item(core, context, item, refusal)
-        raise Refused(refusal.code, f"orders[{at}]: {refusal.reason}; nothing of the bracket was placed") from None
+        raise Refused(refusal.code, f"orders[{at}]: {refusal.reason}. Nothing of the bracket was placed") from None
     lifecycle.accept(core, account, position, main)
     main.group = main.id
     for child in children:
@@ -207,7 +207,7 @@ def admit(
     if order.closing and account.position_mode == ONE_WAY:
         side = "BUY" if order.side > 0 else "SELL"
         reason = f"ordSide {side}_CLOSE_HEDGE needs hedge mode, the account is in one-way mode"
-        raise Refused(TxCode.WRONG_SIDE, f"{reason}; use {side} with REDUCE_ONLY")
+        raise Refused(TxCode.WRONG_SIDE, f"{reason}. Use {side} with REDUCE_ONLY")
     if order.reduce or order.closing:
         if main is None:
             fit_to_position(core, account, order, order.trigger or value_ticks)
@@ -227,7 +227,7 @@ def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_
     leg = closing_leg(account, position, order.side, order.closing)
     name, other = ("BUY", "short") if order.side > 0 else ("SELL", "long")
     if leg is None:
-        reason = f"in hedge mode {name} can't reduce; use {name}_CLOSE_HEDGE to close the {other} position"
+        reason = f"in hedge mode {name} can't reduce. Use {name}_CLOSE_HEDGE to close the {other} position"
         raise Refused(TxCode.WRONG_SIDE, reason)
     if not leg.size:
         raise Refused(TxCode.NO_POSITION, f"there is no {other} position in {product.symbol} to reduce")
@@ -251,7 +251,7 @@ def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_
             reason = f"FOK of {wanted} is above the {other} position of {free} that it may reduce"
             raise Refused(TxCode.NO_POSITION, reason)
         order.leaves = free_steps
-        order.reason = f"reduce-only: cut to {free}, what is left of the {other} position"
+        order.reason = f"reduce-only: reduced to {free}, the rest of the {other} position"
     if order.leaves < free_steps:
         check_value(product, price_ticks, order.leaves)
 

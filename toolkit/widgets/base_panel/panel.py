@@ -378,7 +378,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5
 
 
 def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
-    """Set the colours of up (buy, profit) and down (sell, loss) for all widgets, including those already displayed.
+    """Set the colours of `up` (buy, profit) and `down` (sell, loss) for all widgets, including those already displayed.
 
     CSS colours, such as "#d62728" or "crimson". None is the default (blue and orange). A sign or an arrow always
     accompanies the colour. Returns the colours set. Raises InputError for text that is not a colour.

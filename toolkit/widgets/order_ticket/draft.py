@@ -16,7 +16,7 @@ from ..base_panel.number_format import trimmed
 
 PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
-_PASSING = re.compile(r"[;.] (nearest|at most) .*", re.IGNORECASE)
+_PASSING = re.compile(r"[;.] (the nearest|at most) .*", re.IGNORECASE)
 DEFAULT_LEVERAGE = Decimal(20)
 """Leverage until one is set, at most the product's (docs/assumptions.md)."""
 

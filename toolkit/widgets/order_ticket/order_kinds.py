@@ -217,7 +217,6 @@ class StopKind(OrderKind):
         return []
 
     def price_words(self, draft: Draft) -> str:
-        """Return price and trigger in words."""
         return f"{super().price_words(draft)} when {draft.trigger_price or '…'} is reached"
 
 
@@ -343,7 +342,6 @@ class ScaleKind(Several):
         return list(order.legs)
 
     def price_words(self, draft: Draft) -> str:
-        """Return both ends in words."""
         return f"{super().price_words(draft)} to {draft.last_price or '…'}"
 
 
@@ -379,7 +377,6 @@ class TwapKind(Several):
         return entry
 
     def track(self, order: Any, prepared: Prepared) -> TwapTracker:
-        """Return the tracker of the TWAP."""
         return TwapTracker(order.twap)
 
 

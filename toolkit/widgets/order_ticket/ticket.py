@@ -160,7 +160,7 @@ class OrderTicket(ReviewedPanel):
         return None if self.following is None else self.following.receipt
 
     def take(self, choice: Choice) -> None:
-        """Set the fields of a choice."""
+        """Set the fields of a `choice`."""
         require(choice, Choice, "choice", "one of a problem's choices: ticket.problems[0].choices[0]")
         # Held together: quantity and its unit belong to one change, and are validated as one.
         with self._guard, self.hold_trait_notifications():
@@ -180,17 +180,17 @@ class OrderTicket(ReviewedPanel):
         return self._begin_review(self._kind.request(order), order.describe(), verb, self.symbol)
 
     def set_leverage(self, leverage: str) -> Prepared:
-        """Start the review of a change of the product's leverage. Raises as `session.prepare` does."""
+        """Start the review of another `leverage` of the product. Raises as `session.prepare` does."""
         payload = {"type": "setLeverage", "leverage": decimal_text(leverage, "leverage")}
         return self._review_setting(payload, f"Set the leverage of {self.symbol} to {leverage}x", "set")
 
     def set_margin_mode(self, mode: Literal["CROSS", "ISOLATED"]) -> Prepared:
-        """Start the review of a change of the product's margin mode. Raises as `session.prepare` does."""
+        """Start the review of another margin `mode` of the product. Raises as `session.prepare` does."""
         payload = {"type": "setMarginMode", "marginMode": mode}
         return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {str(mode).lower()}", "set")
 
     def take_share(self, percent: int) -> None:
-        """Set the quantity to this share of what the margin (reduce-only: the position) allows, in whole steps."""
+        """Set the quantity to `percent` of what the margin (reduce-only: the position) allows, in whole steps."""
         with self._guard:
             largest = self._kind.largest_quantity(self._inputs())
         if largest is None:

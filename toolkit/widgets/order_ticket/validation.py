@@ -154,7 +154,9 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     texts = [product.quantity_text(end) for end in ends]
     choices = tuple(in_base(text, f"{text} = {money(Decimal(text) * price)} USDC") for text in texts)
     shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
-    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}. Nearest {' or '.join(texts)}"
+    message = (
+        f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}. The nearest is {' or '.join(texts)}"
+    )
     return Problem("quantity", "stepSize", message, choices)
 
 

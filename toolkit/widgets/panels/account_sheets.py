@@ -26,7 +26,7 @@ _YEAR_SECONDS = 365 * 24 * 3600
 
 
 class Account(Panel):
-    """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
+    """The wallet of a `session`: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
 
     _esm = module("base_panel/common.js", "panels/sheet.js")
 
@@ -77,7 +77,7 @@ class Account(Panel):
 
 
 class Funding(Panel):
-    """The funding of a product: the running rate, its settlement, the cost for your position, and settled rates.
+    """The funding of `symbol` for a `session`: the running rate, its settlement, your cost, and settled rates.
 
     The settled rates are loaded when the panel is made and after each settlement.
     """
@@ -146,7 +146,7 @@ class Funding(Panel):
 
 
 class LiquidationMap(Panel):
-    """Where the account would be liquidated: the price of each position, and what a move of all prices would leave.
+    """Where the account of a `session` would be liquidated: the price of each position, and moves of all prices.
 
     Prices are estimates. The price of a position assumes that the other mark prices stay. A move changes all of them.
     """

@@ -90,7 +90,7 @@ class PositionPanel(ReviewedPanel):
 
 
 class Blotter(PositionPanel):
-    """Open positions and orders of the account, with buttons to close and cancel, and its histories.
+    """Open positions and orders of the account of `session`, with buttons to close and cancel, and its histories.
 
     A button asks for confirmation before anything is signed. Changes of an order or a part of a position are reviewed
     as in a ticket. Tables are sorted by a click on a column and copied as CSV. `symbol` limits it to one product. From
@@ -127,7 +127,7 @@ class Blotter(PositionPanel):
         self.refresh()
 
     def cancel(self, order_id: int | str) -> Receipt:
-        """Cancel an open order. Raises InputError when there is none with this id, and as `session.cancel` does."""
+        """Cancel the open order `order_id`. Raises InputError when there is none, and as `session.cancel` does."""
         row = order_row(self.orders.rows(), order_id)
         item = {"symbolCode": str(self._code(row)), "ordId": str(row["order_id"])}
         return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
@@ -143,7 +143,7 @@ class Blotter(PositionPanel):
         return receipts
 
     def close_position(self, symbol: str, size: str | None = None) -> list[Receipt]:
-        """Close the position in a product at market, reduce-only. `size` is its expected size, e.g. "−0.5".
+        """Close the position in `symbol` at market, reduce-only. `size` is its expected size, e.g. "−0.5".
 
         Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
@@ -175,7 +175,7 @@ class Blotter(PositionPanel):
         return self._begin_review(orders, f"Close all positions at market: {words}", "close", EVERY)
 
     def reverse(self, symbol: str) -> Prepared:
-        """Start the review of turning a position into one of the same size in the other direction, at market.
+        """Start the review of turning the position in `symbol` into one of the same size and the other direction.
 
         Raises InputError in hedge mode and without a position of one leg, and as `session.prepare` does.
         """
@@ -189,7 +189,7 @@ class Blotter(PositionPanel):
         return self._begin_review(order, words, "reverse", symbol)
 
     def amend(self, order_id: int | str, price: str = "", quantity: str = "") -> Prepared:
-        """Start the review of a change of an open order's price (of a trigger order: its trigger) or quantity.
+        """Start the review of a new `price` (of a trigger order: its trigger) or `quantity` of the order `order_id`.
 
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
@@ -201,7 +201,7 @@ class Blotter(PositionPanel):
         return self._review_replacement(product, order_id, price=price, quantity=quantity)
 
     def reduce(self, symbol: str, share: int | None = None, quantity: str = "") -> Prepared:
-        """Start the review of closing a part of a position at market: `share` (percent, in whole steps) or `quantity`.
+        """Start the review of closing `share` (percent, in whole steps) or `quantity` of the position in `symbol`.
 
         Raises InputError for another part, and as `session.prepare` does.
         """

@@ -41,7 +41,7 @@ class _MarketPanel(Panel):
 
 
 class OrderBook(_MarketPanel):
-    """The live order book of a product: bids, asks, depth bars, mid and spread.
+    """The live order book of the product `symbol`, for a `session`: bids, asks, depth bars, mid and spread.
 
     `depth` levels a side. `frame()` returns it as a DataFrame. A click on a price calls `on_pick` with its text.
     """
@@ -126,7 +126,7 @@ def _ladder(product: Product, levels: list[tuple[Decimal, Decimal]], deepest: De
 
 
 class Trades(_MarketPanel):
-    """The live public trades of a product, newest first. `frame()` returns them as a DataFrame."""
+    """The live public trades of `symbol` for a `session`, newest first. `frame()` returns them as a DataFrame."""
 
     _esm = module("base_panel/common.js", "panels/trades.js")
 
@@ -154,7 +154,7 @@ class Trades(_MarketPanel):
 
 
 class Depth(_MarketPanel):
-    """The depth of a product's book as a chart: cumulative quantity by distance from the middle.
+    """The depth of the book of `symbol` as a chart, for a `session`: cumulative quantity by distance from the middle.
 
     It shows at most `levels` levels per side. Both sides have the same scale. `frame()` returns the book.
     """

@@ -45,14 +45,15 @@ INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
 
 
 class Candles(PositionPanel):
-    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or a timedelta.
+    """A live candle chart of the product `symbol`, for a `session`, with volume.
 
-    It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
-    prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
-    liquidation price are lines and marks, and words at the edge where a line is off the chart. An order's line can be
-    dragged, and a click places an order or an exit (`move`, `place`, `exit_at`): each begins a review. The lines of
-    mark and index price begin when the chart is made. From 1 h on they also show the prices of funding settlements,
-    as the venue publishes no others. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
+    `interval` is text such as "1m", "15m", "4h", or a timedelta. It zooms, pans and loads its history on scroll.
+    `indicators` of `toolkit.research` are drawn over or below the prices, such as ["SMA 20", "RSI 14"]. The account's
+    open orders, take-profits and stop-losses, fills, entry and liquidation price are lines and marks, and words at the
+    edge where a line is off the chart. An order's line can be dragged, and a click places an order or an exit (`move`,
+    `place`, `exit_at`): each begins a review. The lines of mark and index price begin when the chart is made. From 1 h
+    on they also show the prices of funding settlements, as the venue publishes no others. `frame()` returns the live
+    candles as a DataFrame, `older()` loads earlier ones.
     """
 
     _esm = module(
@@ -108,7 +109,7 @@ class Candles(PositionPanel):
         return len(found)
 
     def move(self, order: int | str, price: str) -> Prepared:
-        """Prepare to replace an open order by one at `price` (a trigger order: its trigger), and start the review.
+        """Prepare to replace the open `order` by one at `price` (a trigger order: its trigger), and start the review.
 
         Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
         """
@@ -116,7 +117,7 @@ class Candles(PositionPanel):
         return self._review_replacement(self._product, order, price=format(self._tick(price), "f"))
 
     def place(self, price: str, quantity: str) -> Prepared:
-        """Start the review of a limit order at the tick nearest to `price`: a buy below the last price, else a sell.
+        """Start the review of a limit order of `quantity` at the tick nearest to `price`: a buy below the last one.
 
         Raises InputError for another price or quantity, CheckFailed when it breaks a rule, and as `session.prepare`.
         """

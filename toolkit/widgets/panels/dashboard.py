@@ -44,12 +44,13 @@ def _wrapped(name: str, file: str) -> str:
 
 
 class Dashboard(anywidget.AnyWidget):
-    """All panels of one product: `header`, `ticket`, `order_book`, `trades`, `candles`, `account`, `blotter`.
+    """All panels of the product `symbol` for a `session`, with candles of an `interval` (default: "1h").
 
-    A click on a price of the book puts it into the ticket. `switch(symbol)`, and the header's list, show another
-    product. `close()` closes all panels. A wide page shows chart, book,
-    ticket and blotter side by side, a narrow one stacks them. It is one widget, because some notebooks (marimo) show no
-    containers of widgets. It has the traits of its panels, with names such as `ticket__price`.
+    They are `header`, `ticket`, `order_book`, `trades`, `candles`, `account` and `blotter`. A click on a price of the
+    book puts it into the ticket. `switch(symbol)`, and the header's list, show another product. `close()` closes all
+    panels. A wide page shows chart, book, ticket and blotter side by side, a narrow one stacks them. It is one widget,
+    because some notebooks (marimo) show no containers of widgets. It has the traits of its panels, with names such as
+    `ticket__price`.
     """
 
     _css = module("base_panel/panel.css")
@@ -105,7 +106,7 @@ class Dashboard(anywidget.AnyWidget):
             panel.detach()
 
     def switch(self, symbol: str | int) -> None:
-        """Show another product, in the panels of one product. Raises UnknownProduct."""
+        """Show the product `symbol`, in the panels of one product. Raises UnknownProduct."""
         of_account = (self.account, self.blotter)
         old, before = [panel for panel in self.panels if panel not in of_account], self.panels
         self._open(symbol, self.candles.interval)
@@ -131,7 +132,7 @@ class Dashboard(anywidget.AnyWidget):
             panel.refresh()
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Give the traits that the front end has set to their panels, which check them."""
+        """Give the traits `sync_data` that the front end has set to their panels, which check them."""
         given: dict[str, dict[str, Any]] = defaultdict(dict)
         for full, value in sync_data.items():
             name, _, trait = full.partition("__")

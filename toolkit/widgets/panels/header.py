@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Header(Panel):
-    """A product in one line: its price, change and volume of 24 hours, mark, oracle, open interest and funding.
+    """`symbol` for a `session` in one line: price, change and volume of 24 hours, mark, oracle, open interest, funding.
 
     `on_symbol` is called with another product's symbol when it is chosen. Without it there is no choice.
     """

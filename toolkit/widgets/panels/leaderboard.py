@@ -84,7 +84,7 @@ class Board:
 
 
 class Leaderboard(Panel):
-    """The students of a class by return: equity, drawdown, fees and trades, and the teacher's latest news.
+    """The students of the class of a `session` by return: equity, drawdown, fees, trades, and the latest news.
 
     For the teacher and the students of a class. `frame()` returns it as a DataFrame. Raises InputError for a venue that
     serves no class.

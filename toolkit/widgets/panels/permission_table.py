@@ -46,7 +46,7 @@ class Permissions(Panel):
         self.refresh()
 
     def revoke(self, who: str) -> Receipt:
-        """End an agent's approval or a builder's authorisation, by name or address, as `session.revoke` does.
+        """End an agent's approval or a builder's authorisation, by the name or address `who`, as `session.revoke` does.
 
         Signed by the master. An address that was approved under several names loses all of them.
 

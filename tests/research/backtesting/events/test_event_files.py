@@ -201,9 +201,9 @@ def test_the_memory_is_that_of_one_file_however_many_there_are(tmp_path: Path) -
 
 def test_what_needs_all_events_at_once_says_so(tmp_path: Path) -> None:
     parts = [market(1, feed_ms=5)[:400], market(1, feed_ms=5)[400:]]
-    with pytest.raises(InputError, match='queue "exact" needs all events at once'):
+    with pytest.raises(InputError, match='queue "exact" needs loaded events'):
         backtest(Quotes(), {"BTCUSDC": parts}, queue="exact")
-    with pytest.raises(InputError, match='latency "feed" needs all events at once'):
+    with pytest.raises(InputError, match='latency "feed" needs loaded events'):
         backtest(Quotes(), {"BTCUSDC": parts}, latency="feed")
     with pytest.raises(InputError, match="there is no file"):
         backtest(Quotes(), {"BTCUSDC": [tmp_path / "none.parquet"]})

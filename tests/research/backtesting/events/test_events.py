@@ -218,7 +218,7 @@ def test_funding_may_be_a_frame_of_rates_or_recorded_and_each_settlement_has_its
     symbols = ["BTCUSDC", "BTCUSDC", "ETHUSDC", "ETHUSDC"]
     frame = pd.DataFrame({"time": times, "symbol": symbols, "rate": [0.001, 0.003, 0.0, 0.0]})
     assert rates(events_of(*book), funding=frame) == pytest.approx([0.001, 0.003])
-    with pytest.raises(InputError, match="the columns time and rate; this one lacks rate"):
+    with pytest.raises(InputError, match="the columns time and rate, but it has no rate"):
         rates(events_of(*book), funding=frame[["time"]])
 
 
@@ -270,17 +270,17 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
         ({"queue": "power:-1"}, "give risk-averse"),
         ({"queue": None}, "give risk-averse"),
         ({"slippage": 0.001}, "slippage is a setting of runs on bars"),
-        ({"interval": "0s"}, "interval is '0s'; it must be 1 ms or more"),
+        ({"interval": "0s"}, "interval is '0s', but must be 1 ms or more"),
         ({"impact": "soon"}, "or give a timedelta$"),
         ({"latency": ("10ms", None)}, "latency None is not a span"),
         ({"latency": ("10ms", "soon")}, "is not a span"),
         ({"latency": -1}, "is not a span"),
-        ({"latency": pd.DataFrame({"sent": [1]})}, "lacks arrived, answered"),
+        ({"latency": pd.DataFrame({"sent": [1]})}, "has no arrived, answered"),
     ):
         with pytest.raises(InputError, match=text):
             run(events, **wrong)
     late = events_of(*(END for _ in range(9)), feed_ms=60_001)
-    with pytest.raises(InputError, match=r"100% of the events were received more than a minute .* give feed_latency="):
+    with pytest.raises(InputError, match=r"100% of the events were received more than a minute .* Give feed_latency="):
         run(late)
     assert len(run(late, feed_latency="10ms").equity)
     with pytest.raises(InputError, match="have no order book"):
@@ -455,5 +455,5 @@ def test_a_strategy_on_bars_runs_on_events_and_sees_each_bar_once_its_trades_hav
 
 
 def test_without_bars_their_history_is_refused_in_words() -> None:
-    with pytest.raises(InputError, match='there are no bars in this backtest on events; give interval="1m"'):
+    with pytest.raises(InputError, match=r'there are no bars in this backtest on events\. Give interval="1m"'):
         backtest({"on_timer": lambda ctx: ctx.bars()}, {"BTCUSDC": events_of(*BOOK, END)})

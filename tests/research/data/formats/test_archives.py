@@ -123,7 +123,7 @@ def test_a_damaged_row_is_named_by_its_line_and_the_others_can_be_read(tmp_path:
     left = data.load(path, format="binance-usdm", damaged="skip")
     packed(path, [*rows[:100], *rows[101:]])
     assert np.array_equal(left.array, data.load(path, format="binance-usdm").array)
-    assert "1 damaged line was left out; the first:" in " ".join(left.notes)
+    assert "1 damaged line was left out, the first:" in " ".join(left.notes)
     assert "line 102" in " ".join(left.notes)
 
 
@@ -137,7 +137,7 @@ def test_an_archive_that_was_cut_off_says_so(tmp_path: Path) -> None:
 def test_trades_are_not_counted_twice(tmp_path: Path) -> None:
     single = packed(tmp_path / "BTCUSDT-trades-2023-11-14.csv", rows_of("trades", 9))
     together = packed(tmp_path / "BTCUSDT-aggTrades-2023-11-14.csv", rows_of("aggTrades", 3))
-    with pytest.raises(InputError, match="one by one and aggregated; load one of the two"):
+    with pytest.raises(InputError, match=r"one by one and aggregated\. Load one of the two"):
         data.load([single, together], format="binance-usdm")
 
 

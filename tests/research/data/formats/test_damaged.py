@@ -228,7 +228,7 @@ def test_damaged_rows_of_tables_are_left_out_on_request_and_the_first_is_named(t
     path.write_text("\n".join(rows) + "\n")
     events = data.load(path, format="tardis", damaged="skip")
     assert len(events) == 2
-    assert events.notes[0].startswith("4 damaged lines were left out; the first: ")
+    assert events.notes[0].startswith("4 damaged lines were left out, the first: ")
     cut = tmp_path / "cut.csv.gz"
     cut.write_bytes(gzip.compress("\n".join([head, *[good] * 5000]).encode())[:-30])
     with pytest.raises(InputError, match=r"cut.csv.gz, line \d+: expected more data"):

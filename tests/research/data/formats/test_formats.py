@@ -90,7 +90,7 @@ def test_binance_bare_streams_without_local_times_of_several_symbols(tmp_path: P
     assert found["BBBUSDT"].array[["kind", "side", "id"]].tolist() == [(Kind.TRADE, -1, 7)]
     assert found["BBBUSDT"].notes == ("1 messages trade of type ADL were left out",)
     assert data.load(tmp_path / "raw", format="binance-usdm", symbol="BBBUSDT").symbol == "BBBUSDT"
-    with pytest.raises(InputError, match="CCC is not in the data; it has AAAUSDT, BBBUSDT"):
+    with pytest.raises(InputError, match="CCC is not in the data, which has AAAUSDT, BBBUSDT"):
         data.load(tmp_path / "raw", format="binance-usdm", symbol="CCC")
 
 
@@ -103,7 +103,7 @@ def test_binance_bare_streams_without_local_times_of_several_symbols(tmp_path: P
         ("tardis", ["exchange,symbol", "a,b"], "line 1: expected the columns of a Tardis file"),
         ("csv", ["time,open,high,low,close", "1,2,3,1,2", "2,2,3,x,2"], "line 3: expected a number in the column low"),
         ("csv", ["time,open,high,low,close", "soon,2,3,1,2"], "line 2: expected a time"),
-        ("csv", ["x,y,z", "1,2,3"], "expected a column for time, open, high, low, close; it has x, y, z"),
+        ("csv", ["x,y,z", "1,2,3"], "expected a column for time, open, high, low, close, but it has x, y, z"),
         ("freqtrade", ["[[1,2,3,4,5]]"], "expected a .feather, .parquet, .json"),
         ("hftbacktest", ["no archive"], "expected a NumPy archive"),
         ("parquet", ["no parquet"], "expected a Parquet"),
@@ -123,7 +123,7 @@ def test_damaged_lines_are_left_out_only_on_request_and_counted(tmp_path: Path) 
     path = write(tmp_path / "raw", good, "{half a line", good)
     events = data.load(path, format="binance-usdm", damaged="skip")
     assert len(events) == 2
-    assert "1 damaged line was left out; the first: " in events.notes[0]
+    assert "1 damaged line was left out, the first: " in events.notes[0]
     assert "line 2" in data.check(events)["detail"][0]
     packed = tmp_path / "cut.gz"
     packed.write_bytes(gzip.compress("\n".join([good] * 500).encode())[:-20])
@@ -224,7 +224,7 @@ def test_candles_by_guessed_and_stated_columns(
 
 
 def test_unknown_formats_files_and_contents_say_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="known are binance-usdm, tardis"):
+    with pytest.raises(InputError, match="Known are binance-usdm, tardis"):
         data.load(FILES / "tardis-trades.csv", format="tardus")
     with pytest.raises(InputError, match="there is no file"):
         data.load(FILES / "missing.csv")
@@ -273,10 +273,10 @@ def test_a_directory_of_files_is_read_in_the_order_of_their_times(tmp_path: Path
     assert events.array["id"].tolist() == [1, 3, 2, 4], "in the order of the days, and of the rows of each file"
     assert "the local time runs back" in data.check(events)["detail"].tolist()
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError, match="expected a recording or files; the directory is empty"):
+    with pytest.raises(InputError, match="expected a recording or files, but the directory is empty"):
         data.load(tmp_path / "none")
     write(folder / "c.csv", "time,open,high,low,close", "1700000300,1,1,1,1")
-    with pytest.raises(InputError, match="the files hold candles and rates; load each kind by itself"):
+    with pytest.raises(InputError, match=r"the files hold candles and rates\. Load each kind separately"):
         data.load([folder / "c.csv", write(tmp_path / "d.csv", "time,rate", "1700000300,0.1")], format="csv")
 
 
@@ -305,7 +305,7 @@ def test_candles_without_a_volume_have_none_and_those_of_one_product_can_be_aske
                  "1700000000,B,1,2,0.5,1.5,3")  # fmt: skip
     assert data.load(path, format="csv")["volume"].isna().tolist() == [True, False]
     assert data.load(path, format="csv", symbol="B")["volume"].tolist() == [3.0]
-    with pytest.raises(InputError, match="C is not in the data; it has A, B"):
+    with pytest.raises(InputError, match="C is not in the data, which has A, B"):
         data.load(path, format="csv", symbol="C")
 
 

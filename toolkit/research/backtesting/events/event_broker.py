@@ -293,7 +293,7 @@ class EventBroker(SimulatedBroker):
     def history(self, state: SymbolState) -> BarHistory:
         """Return the bars up to now. Raises InputError in a run without bars."""
         if not self.ctx.interval:
-            text = 'there are no bars in this backtest on events; give interval="1m", or keep what on_trade receives'
+            text = 'there are no bars in this backtest on events. Give interval="1m", or keep what on_trade receives'
             raise InputError(text, field="interval")
         return state.history
 

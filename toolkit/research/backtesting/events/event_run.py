@@ -71,7 +71,7 @@ def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
     if not isinstance(data, Mapping) or not any(map(holds_events, data.values())):
         return None
     if not all(map(holds_events, data.values())):
-        raise InputError("some symbols have events and some have bars; give all the same", field="data")
+        raise InputError("some symbols have events and some have bars. Give all the same kind", field="data")
     return {name: part if isinstance(part, Events) else EventFiles(name, part) for name, part in data.items()}
 
 
@@ -328,11 +328,11 @@ def _check_queue(queue: str | QueueModel, data: Mapping[str, Events | EventFiles
         return
     for symbol, events in data.items():
         if isinstance(events, EventFiles):
-            raise InputError(f'{symbol}: queue "exact" needs all events at once; give data.load(files)', field="queue")
+            raise InputError(f'{symbol}: queue "exact" needs loaded events. Give data.load(files)', field="queue")
         if not has_single_orders(events):
             text = (
                 f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
-                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}"
+                f" and these have {', '.join(events.counts())}. Give {', '.join(EXAMPLES)}"
             )
             raise InputError(text, field="queue", rule="single orders", value=queue, nearest=EXAMPLES)
 
@@ -341,7 +341,7 @@ def _check_delays(symbol: str, summary: Summary) -> None:
     """Raise InputError for recorded delays that are impossible."""
     if (share := summary.late) > MOST_TOO_LATE:
         text = f"{symbol}: {share:.0%} of the events were received more than a minute after they happened"
-        text += ', so the recorder\'s clock was wrong; give feed_latency="10ms", or what your feed takes'
+        text += ', so the recorder\'s clock was wrong. Give feed_latency="10ms", or what your feed takes'
         raise InputError(text, field="feed_latency", rule="plausible delays", nearest=("10ms",))
 
 
@@ -349,7 +349,7 @@ def _span(symbol: str, summary: Summary) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
     refuse_inverse(summary.symbol or symbol, summary.exchange)
     if not (has_levels(summary.kinds) or {Kind.QUOTE, Kind.ADD} & summary.kinds):
-        text = f"{symbol}: the events have no order book; load its files together with the trades, as a list"
+        text = f"{symbol}: the events have no order book. Load its files together with the trades, as a list"
         raise InputError(text, field="data", rule="a book")
     start, end = summary.exchange_ns[0] // MS, max(summary.exchange_ns[1], summary.local_ns[1]) // MS + 1
     values = dict(zip(("open", "high", "low", "close"), np.array(summary.prices)[:, None], strict=True))

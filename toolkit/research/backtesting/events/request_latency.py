@@ -41,7 +41,7 @@ def request_latency(given: Any, events: Events | EventFiles, random: Random) -> 
     """
     if isinstance(given, str) and given == "feed":
         if isinstance(events, EventFiles):
-            text = 'latency "feed" needs all events at once; give data.load(files), or a pair of spans'
+            text = 'latency "feed" needs loaded events. Give data.load(files), or a pair of spans'
             raise InputError(text, field="latency", value="feed")
         times = feed_times(events)
         delays = times - events.array["exchange_ns"]
@@ -57,7 +57,7 @@ def request_latency(given: Any, events: Events | EventFiles, random: Random) -> 
         return RequestLatency(drawn, drawn, repr(given))
     pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2:
-        text = f"latency is {given!r}; give a span such as '10ms', or a pair (order there, answer back)"
+        text = f"latency is {given!r}. Give a span such as '10ms', or a pair (order there, answer back)"
         raise InputError(text, field="latency", value=str(given))
     order_ns, answer_ns = (0, 0) if given is None else (span_ns(one, "latency") for one in pair)
     return RequestLatency(
@@ -88,7 +88,7 @@ def _measured(table: pd.DataFrame) -> RequestLatency:
     missing = [name for name in names if name not in table]
     if missing or not len(table):
         lacks = ", ".join(missing) or "rows"
-        text = f"a frame of latencies has rows and the columns {', '.join(names)}; this one lacks {lacks}"
+        text = f"a frame of latencies needs rows and the columns {', '.join(names)}, but it has no {lacks}"
         raise InputError(text, field="latency", rule="columns")
     sent, arrived, answered = (
         np.asarray(pd.to_datetime(table[name], utc=True).astype("datetime64[ns, UTC]").astype("int64"))

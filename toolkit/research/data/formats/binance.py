@@ -69,7 +69,6 @@ class BinanceReader(MessageReader):
         """Levels a side of the depthUpdates without a stream's name, by symbol, 0 for those that are changes."""
 
     def add(self, text: bytes, local_ns: int) -> None:
-        """Add the events of one line."""
         decoded, stream = self._decode(text), ""
         if not isinstance(decoded, list) and decoded.data is not None:
             decoded, stream = decoded.data, decoded.stream

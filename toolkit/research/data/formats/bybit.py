@@ -76,7 +76,6 @@ class BybitReader(MessageReader):
         self._prices = msgspec.json.Decoder(Prices).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
-        """Add the events of one line."""
         message = self._message(text)
         kind = message.topic.partition(".")[0]
         if kind not in ("orderbook", "publicTrade", "tickers"):
@@ -116,7 +115,7 @@ def _read_trades(source: TextFile) -> dict[str, Events]:
     amount = next((name for name in ("size", "volume", "homeNotional") if name in table), None)
     if not {"timestamp", "side", "price"} <= set(table.columns) or amount is None:
         expected = "expected the columns timestamp, symbol, side, size, price"
-        text = f"{source.path}, line 1: {expected}; got {', '.join(table.columns)}"
+        text = f"{source.path}, line 1: {expected}, but got {', '.join(table.columns)}"
         raise InputError(text, field="path", rule="columns")
     table["side"] = table["side"].str.lower()
     choices = {"side": {"buy": 1, "sell": -1}}

@@ -107,7 +107,7 @@ def _arrow_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path}: expected a Parquet or Feather file; {error}", field="path") from None
+        raise InputError(f"{path}: expected a Parquet or Feather file: {error}", field="path") from None
 
 
 def _times_as_column(table: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def _first_wrong(path: Path, column: str, values: Any, wrong: Any, expected: str
     rows = np.flatnonzero(wrong)
     if len(rows):
         got = str(values.iloc[int(rows[0])])
-        text = f"{path}, row {rows[0] + 1}: expected {expected} in the column {column}; got {got!r}"
+        text = f"{path}, row {rows[0] + 1}: expected {expected} in the column {column}, but got {got!r}"
         raise InputError(text, field=column, rule=expected, value=got)
 
 
@@ -151,7 +151,7 @@ def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> di
         found = {name: found[name] for name in ("time", "symbol", "rate") if name in found}
     missing = [name for name in (("time", "rate") if "rate" in found else WANTED) if name not in found]
     if missing:
-        text = f"{path}, line 1: expected a column for {', '.join(missing)}; it has {', '.join(names)}"
+        text = f"{path}, line 1: expected a column for {', '.join(missing)}, but it has {', '.join(names)}"
         example = f"Name them, for example columns={{{missing[0]!r}: {names[0]!r}}}"
         raise InputError(f"{text}. {example}", field="columns", rule="known", nearest=tuple(names))
     return {name: found[name] for name in NAMES if name in found and (name != "rate" or "close" not in found)}
@@ -181,7 +181,7 @@ def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] =
     try:
         rows = msgspec.json.decode(source.read())
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(f"{source.path}: expected a JSON list of lists; {error}", field="path") from None
+        raise InputError(f"{source.path}: expected a JSON list of lists: {error}", field="path") from None
     made: list[list[Any]] = []
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         try:
@@ -216,7 +216,7 @@ def _freqtrade_trades(source: TextFile, symbol: str) -> Events:
     else:
         table = _times_as_column(_arrow_table(path))
         if missing := ", ".join(name for name in names if name not in table):
-            raise InputError(f"{path}: expected the columns {', '.join(names)}; it lacks {missing}", field="path")
+            raise InputError(f"{path}: expected the columns {', '.join(names)}, but it has no {missing}", field="path")
         table["timestamp"], wrong = times_of(table["timestamp"])
         _first_wrong(path, "timestamp", table["timestamp"], wrong, A_TIME)
     sides = table["side"].map({"buy": 1, "sell": -1})

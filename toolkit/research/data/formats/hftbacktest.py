@@ -64,7 +64,7 @@ def _array(path: Path) -> NDArray[Any]:
             raise ValueError(f"{names[0]} is no array")
         return found
     except UNREADABLE as error:
-        raise InputError(f"{path}: expected a NumPy archive (.npz); {error}", field="path", value=str(path)) from None
+        raise InputError(f"{path}: expected a NumPy archive (.npz): {error}", field="path", value=str(path)) from None
 
 
 def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str, Any]]:
@@ -86,7 +86,7 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
         prices, identity = [rows[:, 4], rows[:, 5]], 0
         times = [_scaled(rows[:, column]) for column in (1, 2)]
     else:
-        text = f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}"
+        text = f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty, but got {rows.dtype}"
         raise InputError(text, field="path", rule="fields")
     columns = {"exchange_ns": times[0], "local_ns": times[1], "price": prices[0], "quantity": prices[1]}
     return flags, {**columns, "id": identity}

@@ -96,7 +96,6 @@ class HyperliquidReader(MessageReader):
         self._context = msgspec.json.Decoder(ContextData).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
-        """Add the events of one line."""
         message = self._message(text)
         local = local_ns or (to_ns(message.time) if message.time else 0)
         message = message.raw or message

@@ -34,7 +34,7 @@ def read(source: TextFile) -> dict[str, Events]:
     except (OSError, ValueError, KeyError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: expected the parts of a recording; {error}", field="path", value=str(path)) from None
+        raise InputError(f"{path}: expected the parts of a recording: {error}", field="path", value=str(path)) from None
 
 
 def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events]:
@@ -49,7 +49,7 @@ def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events
         found[symbol] = Events(made.array, symbol=symbol, source=f"{path} (recording)", notes=notes)
     if not found:
         there = ", ".join(recording.channels) or "nothing"
-        text = f"{path}: expected a recording with order_book or trades; it has {there}"
+        text = f"{path}: expected a recording with order_book or trades, but it has {there}"
         raise InputError(text, field="path", value=str(path))
     return found
 

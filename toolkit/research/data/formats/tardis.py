@@ -68,7 +68,7 @@ def read(source: TextFile) -> dict[str, Events]:
 
 def _unknown(source: TextFile, table: pd.DataFrame) -> InputError:
     got = ", ".join(table.columns)
-    text = f"{source.path}, line 1: expected the columns of a Tardis file ({KINDS}); got {got}"
+    text = f"{source.path}, line 1: expected the columns of a Tardis file ({KINDS}), but got {got}"
     return InputError(text, field="path", rule="columns")
 
 

@@ -42,7 +42,7 @@ DAY = r"(19|20)\d\d[01]\d[0-3]\d"
 """A day without separators. As s since 1970 it would be one of that year."""
 
 
-CUT = "the last line has no line end; if the file was cut off, its last value may be too"
+CUT = "the last line has no line end. If the file is incomplete, its last value may be too"
 
 
 class TextFile:
@@ -124,13 +124,13 @@ class TextFile:
         """Say in `notes` how many lines were left out, at the end of reading."""
         if self._damaged:
             lines = "1 damaged line was" if self._damaged == 1 else f"{self._damaged} damaged lines were"
-            self.notes.append(f"{lines} left out; the first: {self._first}")
+            self.notes.append(f"{lines} left out, the first: {self._first}")
             self._damaged = 0
 
     def damaged(self, number: int, line: bytes, expected: str) -> None:
         """Raise InputError that names the line and what was expected there, or count it."""
         got = line[:SHOWN].decode(errors="replace") + ("…" if len(line) > SHOWN else "")
-        text = f"{self.path}, line {number}: expected {expected}" + (f"; got {got!r}" if got else "")
+        text = f"{self.path}, line {number}: expected {expected}" + (f", but got {got!r}" if got else "")
         if not self.skips:
             hint = '. damaged="skip" leaves out what is damaged, and says so'
             raise InputError(text + hint, field="path", rule=expected, value=str(self.path))
@@ -165,7 +165,7 @@ def _zip_member(raw: IO[bytes]) -> Iterator[IO[bytes]]:
         members = [item for item in named if not item.filename.startswith("__MACOSX/")]
         if len(members) != 1:
             found = ", ".join(item.filename for item in members) or "none"
-            raise InputError(f"{raw.name}: expected one file in the archive; found {found}", field="path")
+            raise InputError(f"{raw.name}: expected one file in the archive, but found {found}", field="path")
         with archive.open(members[0]) as stream:
             yield stream
 
@@ -211,7 +211,7 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
     """
     first, number = first_line(source)
     if not first:
-        text = f"{source.path}, line 1: expected a header line; the file is empty"
+        text = f"{source.path}, line 1: expected a header line, but the file is empty"
         raise InputError(text, field="path", value=str(source.path))
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
@@ -225,7 +225,7 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
             wanted = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
             if wanted:
                 source.damaged(int(wanted[2]), b"", f"{wanted[1]} fields as in the first line, not {wanted[3]}")
-            text = f"{source.path}: expected a CSV file with the same fields on each line; {str(error).strip()}"
+            text = f"{source.path}: expected a CSV file with the same fields on each line: {str(error).strip()}"
             raise InputError(text, field="path", value=str(source.path)) from None
     for line in re.findall(r"Skipping line (\d+)", " ".join(str(one.message) for one in raised)):
         source.damaged(int(line), b"", "as many fields as in the first line")

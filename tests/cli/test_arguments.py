@@ -1,0 +1,219 @@
+"""The options of every command: their defaults, types and choices; the exit codes; and the help."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolkit import __main__ as program
+from toolkit.__main__ import COMMANDS, build_parser, main
+from toolkit.cli import venue
+from toolkit.errors import InputError
+
+SERVED: dict[str, Any] = {
+    "port": 8645, "seed": 7, "start": None, "speed": 1.0, "no_market": False, "host": "127.0.0.1",
+    "allow_remote": False, "allow_host": [], "allow_origin": [], "connections_per_ip": None, "log": False,
+}  # fmt: skip
+"""Defaults of what serves a venue."""
+DEFAULTS: list[tuple[str, dict[str, Any]]] = [
+    ("quickstart", {"seed": 7, "plot": Path("quickstart-equity.png"), "no_plot": False}),
+    ("lab", {"folder": "walkthroughs", "no_browser": False}),
+    ("learn", {"folder": "walkthroughs", "without_solutions": False, "overwrite": False}),
+    ("venue", {
+        **SERVED, "accounts": None, "balance": "10000", "mnemonic": None, "keys_file": None, "print_keys": False,
+        "clock": "real", "journal": None, "sync": "full", "catch_up": "simulate", "recover": False, "control": False,
+        "fault": [], "market": "usual", "follow": None, "symbols": None, "when_stale": "pause", "wire": "published",
+        "check": False, "settle_delay": "0ms",
+    }),
+    ("class", {
+        **SERVED, "students": 0, "names": None, "balance": "10000", "separate": False, "journal": None, "links": None,
+        "open": [],
+    }),
+    ("grade handed-in", {
+        "folder": Path("handed-in"), "checks": None, "seconds": 120.0, "memory": 2048, "jobs": None, "seed": 7,
+        "container": "", "trust_students": False, "report": None, "feedback": None, "canvas": None, "moodle": None,
+        "title": "Grade",
+    }),
+    ("mcp", {"env": "local", "limits": None, "url": None, "account": None, "clock": "manual", "seed": 7}),
+    ("record testnet", {
+        "url": "testnet", "ws_url": None, "out": Path("recording"), "symbols": None, "channels": None, "depth": 20,
+        "exact": False, "duration": None, "rows_per_file": 50_000, "flush": "5m",
+    }),
+    ("export a.ipynb", {"notebook": Path("a.ipynb"), "out": None}),
+    ("sign --env local --key-env K", {"env": "local", "key_env": "K"}),
+    ("verify --env testnet", {"env": "testnet"}),
+    ("doctor", {
+        "env": "local", "base_url": None, "ws_url": None, "keyfile": None, "keyring": None,
+        "agent_key_env": "TOOLKIT_AGENT_KEY", "master_key_env": "TOOLKIT_MASTER_KEY", "account": None,
+        "capture": None, "duration": 60.0, "timeout": 5.0,
+    }),
+    ("bench", {"only": [], "json": None, "seeds": (), "recording": None}),
+]  # fmt: skip
+GIVEN: list[tuple[str, dict[str, Any]]] = [
+    ("quickstart --seed 8 --plot x.png --no-plot", {"seed": 8, "plot": Path("x.png"), "no_plot": True}),
+    ("lab mine --no-browser", {"folder": "mine", "no_browser": True}),
+    ("learn mine --without-solutions --overwrite", {"folder": "mine", "without_solutions": True, "overwrite": True}),
+    ("venue --port 1 --seed 2 --start 3 --speed 4.5 --no-market --host h --allow-remote --log --accounts 6 --balance 7",
+     {"port": 1, "seed": 2, "start": "3", "speed": 4.5, "no_market": True, "host": "h", "allow_remote": True,
+      "log": True, "accounts": 6, "balance": "7"}),
+    ("venue --allow-host a --allow-host b --allow-origin c --allow-origin d --connections-per-ip 5",
+     {"allow_host": ["a", "b"], "allow_origin": ["c", "d"], "connections_per_ip": 5}),
+    ("venue --mnemonic random --keys-file k --print-keys --clock manual --journal j --sync os --catch-up skip",
+     {"mnemonic": "random", "keys_file": "k", "print_keys": True, "clock": "manual", "journal": "j", "sync": "os",
+      "catch_up": "skip"}),
+    ("venue --recover --control --fault refuse --fault garbage --market calm --check --settle-delay 1s --wire extended",
+     {"recover": True, "control": True, "fault": ["refuse", "garbage"], "market": "calm", "check": True,
+      "settle_delay": "1s", "wire": "extended"}),
+    ("venue --follow testnet --symbols A B --when-stale continue",
+     {"follow": "testnet", "symbols": ["A", "B"], "when_stale": "continue"}),
+    ("class --students 3 --names n --balance 5 --separate --journal j --links l --open faucet vaults --port 0",
+     {"students": 3, "names": Path("n"), "balance": "5", "separate": True, "journal": "j", "links": Path("l"),
+      "open": ["faucet", "vaults"], "port": 0}),
+    ("grade f --checks c.py --seconds 1.5 --memory 64 --jobs 2 --seed 9 --container i --trust-students --title T",
+     {"checks": Path("c.py"), "seconds": 1.5, "memory": 64, "jobs": 2, "seed": 9, "container": "i",
+      "trust_students": True, "title": "T"}),
+    ("grade f --report r --feedback b --canvas c --moodle m",
+     {"report": Path("r"), "feedback": Path("b"), "canvas": Path("c"), "moodle": Path("m")}),
+    ("mcp --env testnet --limits l --url u --account 3 --clock real --seed 4",
+     {"env": "testnet", "limits": Path("l"), "url": "u", "account": "3", "clock": "real", "seed": 4}),
+    ("record u --ws-url w --out o --symbols A B --channels c d --depth 5 --exact --duration 10m --rows-per-file 9",
+     {"url": "u", "ws_url": "w", "out": Path("o"), "symbols": ["A", "B"], "channels": ["c", "d"], "depth": 5,
+      "exact": True, "duration": "10m", "rows_per_file": 9}),
+    ("record u --flush 1m", {"flush": "1m"}),
+    ("export n --out p", {"notebook": Path("n"), "out": Path("p")}),
+    ("doctor --env mainnet --base-url b --ws-url w --keyfile k --keyring r --agent-key-env A --master-key-env M",
+     {"env": "mainnet", "base_url": "b", "ws_url": "w", "keyfile": Path("k"), "keyring": "r", "agent_key_env": "A",
+      "master_key_env": "M"}),
+    ("doctor --account x --capture f --duration 2.5 --timeout 0.5",
+     {"account": "x", "capture": Path("f"), "duration": 2.5, "timeout": 0.5}),
+    ("bench signing books --json - --seeds 1 2 --recording p",
+     {"only": ["signing", "books"], "json": "-", "seeds": [1, 2], "recording": "p"}),
+]  # fmt: skip
+
+
+def parsed(line: str) -> dict[str, Any]:
+    command, *words = line.split()
+    found = vars(build_parser(command).parse_args([command, *words]))
+    assert found.pop("command") == command
+    return found
+
+
+@pytest.mark.parametrize(("line", "values"), DEFAULTS, ids=[line.split()[0] for line, _ in DEFAULTS])
+def test_a_command_without_options_has_its_documented_defaults(line: str, values: dict[str, Any]) -> None:
+    assert parsed(line) == values
+
+
+@pytest.mark.parametrize(("line", "values"), GIVEN, ids=[line for line, _ in GIVEN])
+def test_options_are_read_with_their_types(line: str, values: dict[str, Any]) -> None:
+    found = parsed(line)
+    assert {name: found[name] for name in values} == values
+    assert {name: type(found[name]) for name in values} == {name: type(value) for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("grade", "record", "export", "sign --env local", "sign --key-env K", "verify", "sign --env x --key-env K"),
+        *("venue --clock fast", "venue --sync no", "venue --catch-up no", "venue --market wild", "venue --wire x"),
+        *("venue --when-stale x", "class --open all", "mcp --env x", "mcp --clock x", "doctor --env x", "nothing", ""),
+    ],
+)
+def test_a_missing_or_unknown_word_ends_with_code_2(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: toolkit")
+
+
+def test_every_command_is_documented_and_every_default_is_tried() -> None:
+    assert [line.split()[0] for line, _ in DEFAULTS] == list(COMMANDS)
+    text = build_parser().format_help()
+    assert [text.index(f"\n    {name} ") if f"\n    {name} " in text else text.index(f"\n    {name}\n")
+            for name in COMMANDS] == sorted(text.index(f"\n    {name}") for name in COMMANDS)  # fmt: skip
+    assert text.startswith("usage: toolkit [-h] [--version] COMMAND ...")
+    assert text.endswith("See `toolkit COMMAND --help`. If `toolkit` is not found: python -m toolkit\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_begins_with_what_it_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    usage, about = capsys.readouterr().out.split("\n\n")[:2]
+    assert usage.startswith(f"usage: toolkit {name} [-h]")
+    assert about[0].isupper()
+    assert about.rstrip().endswith(".")
+    assert not about.startswith("`")
+
+
+def test_the_help_of_the_venue_ends_with_the_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["venue", "--help"])
+    text = capsys.readouterr().out
+    assert text.index("\nkinds of --fault:\n") < text.index("\nsettings of --fault (NAME=VALUE, after the kind):\n")
+    assert "default: 10, as published, and 64, or enough" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "said"),
+    [
+        (0, 0, ""),
+        (1, 1, ""),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 0, ""),
+        (InputError("seed is missing", field="seed"), 2, "toolkit lab: seed is missing\n"),
+        (PermissionError(13, "Permission denied"), 2, "toolkit lab: [Errno 13] Permission denied\n"),
+    ],
+    ids=str,
+)
+def test_the_exit_code_says_how_a_command_ended(
+    outcome: Any, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from toolkit.cli import lab
+
+    def run(args: argparse.Namespace) -> int:
+        assert args.folder == "walkthroughs"
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return int(outcome)
+
+    monkeypatch.setattr(lab, "run", run)
+    monkeypatch.setattr(sys, "argv", ["toolkit", "lab"])
+    assert main() == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_mistake_of_the_toolkit_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolkit.cli import lab
+
+    monkeypatch.setattr(lab, "run", lambda args: {}[args.folder])
+    with pytest.raises(KeyError):
+        main(["lab"])
+
+
+def test_a_character_that_a_terminal_cannot_print_becomes_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict", write_through=True) for _ in "oe"]
+    kept = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    program._never_fail_to_print()
+    print("≥ 1", flush=True)
+    print("≤ 2", file=sys.stderr, flush=True)
+    assert [stream.buffer.getvalue() for stream in streams] == [b"? 1\n", b"? 2\n"]  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys, "stdout", kept)
+    program._never_fail_to_print()
+    assert kept.errors == "backslashreplace"
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    program._never_fail_to_print()
+
+
+@pytest.mark.parametrize(
+    ("start", "read"), [(None, None), ("1760475600000", 1_760_475_600_000), ("2025-10-14", "2025-10-14"), ("", "")]
+)
+def test_the_start_of_a_clock_is_unix_ms_or_iso_text(start: Any, read: Any) -> None:
+    assert venue.start_of(argparse.Namespace(start=start)) == read

@@ -1,0 +1,268 @@
+"""What bench, grade, learn, lab and export print and write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import pytest
+
+from toolkit.__main__ import main
+from toolkit.benchmarks import MODULES, Measurement, client_speed, market_realism
+from toolkit.cli import aligned, bench, export, grade, lab, wrapped
+
+ROWS = [
+    Measurement("plain", 1234.5, "ms"),
+    Measurement("high", 20_000, "orders/s", 10_000, aim=40_000),
+    Measurement("low", 0.51234, "ms", 0.5, better="lower", note="one core"),
+    Measurement("ratio", 12.3456, "ms", 2, measure="ratio", peer="pandas", ratio=3.0, note="best of 5"),
+    Measurement("range", 0.25, "", 0.1, most=0.3),
+    Measurement("beyond", 0.35, "bp", 0.1, most=0.3),
+    Measurement("aside", 3, "", note="no target"),
+]
+TABLE = """\
+what    measured         against its peer  target
+---------------------------------------------------------------------------------------------------
+plain   1,234 ms
+high    20,000 orders/s                    ≥ 10,000 orders/s (aim 40000)  met, 2.00 of the target
+low     0.512 ms                           ≤ 0.5 ms                       MISSED, 0.98 of the target: one core
+ratio   12.3 ms          3.00 × pandas     ≥ 2 ×                          met, 1.50 of the target: best of 5
+range   0.25                               0.1 to 0.3                     met
+beyond  0.35 bp                            0.1 to 0.3 bp                  MISSED
+aside   3                                                                 no target"""
+
+
+def test_a_table_of_benchmarks_shows_value_peer_target_and_distance() -> None:
+    head, line, *rows = bench.table(ROWS).splitlines()
+    wanted, _, *others = TABLE.splitlines()
+    assert (head, rows) == (wanted, others)
+    assert line == "-" * len(head)
+
+
+@pytest.mark.parametrize(("rows", "code"), [(ROWS, 1), (ROWS[:2], 0), (ROWS[:1], 0)])
+def test_a_missed_target_is_exit_code_1(
+    rows: list[Measurement], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client_speed, "measure_startup", lambda: rows)
+    assert main(["bench", "startup"]) == code
+    assert capsys.readouterr() == (bench.table(rows) + "\n", "measuring startup …\n")
+
+
+@pytest.mark.parametrize("place", ["-", "rows.json"])
+def test_benchmarks_are_written_as_json(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client_speed, "measure_startup", lambda: ROWS[2:4])
+    main(["bench", "startup", "--json", place])
+    out = capsys.readouterr().out
+    text = out if place == "-" else Path(place).read_text(encoding="utf-8")
+    assert text.endswith("}\n")
+    assert (out == bench.table(ROWS[2:4]) + "\n") == (place != "-")
+    written = json.loads(text)
+    assert list(written["machine"]) == ["python", "system", "processor"]
+    assert [row["name"] for row in written["rows"]] == ["low", "ratio"]
+    assert written["rows"][0] == {
+        "name": "low", "value": 0.51234, "unit": "ms", "target": 0.5, "better": "lower", "measure": "value", "peer": "",
+        "ratio": None, "aim": None, "note": "one core", "most": None, "met": False, "distance": 0.5 / 0.51234,
+    }  # fmt: skip
+
+
+def test_the_market_benchmark_gets_its_seeds_and_recording_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(market_realism, "measure_market", lambda **given: seen.append(given) or ROWS[:1])
+    monkeypatch.setattr(client_speed, "measure_feed", lambda **given: seen.append(given) or ROWS[1:2])
+    assert main(["bench", "feed", "market", "--seeds", "4", "5", "--recording", "tape"]) == 0
+    assert seen == [{}, {"seeds": [4, 5], "recording": "tape"}]
+    captured = capsys.readouterr()
+    assert captured.err == "measuring feed …\nmeasuring market …\n"
+    assert captured.out == bench.table([ROWS[1], ROWS[0]]) + "\n"
+
+
+def test_all_benchmarks_run_in_order_when_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    class Module:
+        def __getattr__(self, name: str) -> Any:
+            ran.append(name.removeprefix("measure_"))
+            return lambda **given: []
+
+    monkeypatch.setattr("importlib.import_module", lambda name: Module())
+    assert bench.run(argparse.Namespace(only=[], json=None, seeds=(), recording=None)) == 0
+    assert ran == list(MODULES)
+
+
+def test_cells_are_aligned_left_or_right() -> None:
+    rows = [["a", "b"], ["long", "1"], ["", "123"]]
+    assert aligned(rows) == ["a     b", "long  1", "      123"]
+    assert aligned(rows, [False, True]) == ["a       b", "long    1", "      123"]
+    assert aligned(rows, [True, False]) == ["   a  b", "long  1", "      123"]
+
+
+@pytest.mark.parametrize(("columns", "margin", "width"), [(30, 0, 80), (100, 0, 100), (300, 0, 120), (100, 3, 97)])
+def test_text_is_wrapped_to_the_terminal_between_80_and_120(
+    columns: int, margin: int, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    wrapped("a " * 200, "  1. ", margin=margin)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("  1. a a")
+    assert all(line.startswith("     a") for line in lines[1:])
+    assert max(map(len, lines)) in (width - 1, width)
+    wrapped("a " * 200, least=60)
+    widest = max(map(len, capsys.readouterr().out.splitlines()))
+    assert widest in ((59, 60) if columns == 30 else (min(columns, 120) - 1, min(columns, 120)))
+
+
+GRADED = pd.DataFrame(
+    {
+        "notebook": ["b.ipynb", "b.ipynb", "a.ipynb"], "points": [2.0, 1.5, 1.0],
+        "cell": pd.array([None, 3, None], "Int64"),
+        "reached": [2.0, 0.0, 1.0], "about": ["runs", "the spread", "runs"], "why": ["", "NameError: x", ""],
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_grading_prints_points_and_what_was_missed_by_notebook(
+    trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(grade, "grade", lambda *args, **given: seen.append((args, given)) or GRADED)
+    words = ["grade", "in", "--checks", "c.py", "--seconds", "9", "--memory", "64", "--jobs", "2", "--seed", "3"]
+    assert main([*words, "--container", "i", "--feedback", "f", *(["--trust-students"] if trusted else [])]) == 0
+    given = {"seconds": 9.0, "jobs": 2, "seed": 3, "container": "i", "trust_students": trusted, "feedback": Path("f")}
+    assert seen == [((Path("in"), Path("c.py")), {"memory_mb": 64, **given})]
+    captured = capsys.readouterr()
+    assert captured.out == (
+        "a.ipynb: 1 of 1 points\nb.ipynb: 2 of 3.5 points (cell 3 failed)\n   missed 1.5: the spread – NameError: x\n"
+    )
+    assert captured.err == "without a jail: the notebooks run as you, and can read your files and keys\n" * trusted
+
+
+def test_grades_are_written_in_the_forms_that_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grade, "grade", lambda *args, **given: GRADED)
+    seen: list[Any] = []
+    monkeypatch.setattr(grade, "write_table", lambda rows, path: seen.append(path))
+    monkeypatch.setattr(grade, "write_points", lambda rows, path, form, title: seen.append((path, form, title)))
+    assert main(["grade", "in"]) == 0
+    assert seen == []
+    main(["grade", "in", "--report", "r.csv", "--canvas", "c", "--moodle", "m", "--title", "T"])
+    assert seen == [Path("r.csv"), (Path("c"), "canvas", "T"), (Path("m"), "moodle", "T")]
+
+
+def test_walkthroughs_are_copied_once_and_replaced_only_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    assert main(["learn", str(folder), "--without-solutions"]) == 0
+    lessons = sum(path.is_file() for path in folder.rglob("*"))
+    assert capsys.readouterr().out == f"{lessons} files are in {folder}. Open them with: toolkit lab {folder}\n"
+    assert not (folder / "solutions").exists()
+    changed = folder / "01-first-trade.ipynb"
+    changed.write_text("mine")
+    assert main(["learn", str(folder), "--without-solutions"]) == 0
+    assert capsys.readouterr().out == f"{folder} has them all already. --overwrite replaces them.\n"
+    assert changed.read_text() == "mine"
+    assert main(["learn", str(folder), "--overwrite"]) == 0
+    assert changed.read_text() != "mine"
+    assert (folder / "solutions").is_dir()
+    (tmp_path / "file").touch()
+    assert main(["learn", str(tmp_path / "file" / "x")]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("toolkit learn: ")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_the_lab_is_started_at_the_index_of_the_copy(
+    quiet: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(lab, "need", lambda package: None)
+    monkeypatch.setattr(lab.subprocess, "call", lambda command: seen.append(command) or 7)
+    assert main(["lab", str(tmp_path), *(["--no-browser"] if quiet else [])]) == 7
+    begin = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--notebook-dir={tmp_path}",
+        "--LabApp.default_url=/lab/tree/index.ipynb",
+    ]
+    assert seen == [[*begin, "--no-browser"] if quiet else begin]
+    assert (tmp_path / "index.ipynb").is_file()
+    (tmp_path / "file").touch()
+    assert main(["lab", str(tmp_path / "file" / "x")]) == 1
+    assert capsys.readouterr().err.startswith("toolkit lab: ")
+    assert len(seen) == 1
+
+
+VIEW, STATE = export.VIEW, export.STATE
+PANEL = {"state": {"tk__picture": "<p>last</p>", "other": 1}}
+STATES = {
+    "panel": PANEL,
+    "empty": {"state": {"picture": ""}},
+    "box": {"state": {"children": ["IPY_MODEL_panel", "IPY_MODEL_empty", "IPY_MODEL_panel"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        ("panel", "<div><p>last</p></div>"),
+        ("box", "<div><p>last</p><p>last</p></div>"),
+        ("empty", "<b>saved</b>"),
+        ("none", "<b>saved</b>"),
+    ],
+)
+def test_a_widget_is_shown_by_its_last_picture_or_as_it_was_displayed(model: str, shown: str) -> None:
+    data = {
+        VIEW: {"model_id": model},
+        "text/html": ["<b>", "saved</b>"],
+        "application/javascript": "x",
+        "text/plain": "t",
+    }
+    found = export.kept(data, STATES)
+    assert {name: "".join(value) for name, value in found.items()} == {"text/html": shown, "text/plain": "t"}
+
+
+@pytest.mark.parametrize("mark", export._ACTIVE)
+def test_an_output_that_runs_or_loads_something_is_shown_as_text(mark: str) -> None:
+    data = {"text/html": f"<p>{mark.upper()}</p>", "text/plain": "t"}
+    assert export.kept(data, {}) == {"text/plain": "t"}
+    assert export.kept({"text/plain": "t"}, {}) == {"text/plain": "t"}
+
+
+def test_a_page_has_the_cells_and_nothing_that_runs_or_loads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("nbconvert")
+    text = '# Title\n\n<script>alert(1)</script><img src="//x.example/a"><b onclick="go()">bold</b><link href="x">'
+    cell = nbformat.v4.new_code_cell("1 + 1", outputs=[
+        nbformat.v4.new_output("display_data", {VIEW: {"model_id": "panel"}, "text/plain": "Panel()"}),
+        nbformat.v4.new_output("stream", text="printed"),
+        nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=3),
+    ])  # fmt: skip
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text), cell])
+    notebook.metadata["widgets"] = {STATE: {"state": STATES}}
+    path = tmp_path / "a <b>.ipynb"
+    nbformat.write(notebook, path)
+    out = tmp_path / "page.html"
+    assert main(["export", str(path), "--out", str(out)]) == 0
+    html = out.read_text(encoding="utf-8")
+    size = len(html.encode()) / 1000
+    assert capsys.readouterr().out == f"wrote {out}: {size:,.0f} kB, without scripts\n"
+    head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    head += '<meta name="viewport" content="width=device-width">'
+    assert html.startswith(f"{head}<title>a &lt;b&gt;</title><style>{export._STYLE}</style></head><body>\n")
+    assert html.endswith("\n</body></html>\n")
+    for words in ("<p>last</p>", "printed", "<b>bold</b>", "data-not-loaded="):
+        assert words in html
+    for words in ("alert(1)", "onclick", "<link", "src=", "Panel()", "In\xa0[", "[3]", "<script"):
+        assert words not in html

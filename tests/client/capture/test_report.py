@@ -1,0 +1,211 @@
+"""The files of a capture, whole: what each line of the report and of the fixtures is, from a capture made by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolkit.client.capture.asking import Answered, ChannelCapture, FeedCapture
+from toolkit.client.capture.comparison import Difference, shown
+from toolkit.client.capture.findings import Capture, StandIns, _first_symbol
+
+ADDRESS = "0x" + "Ab" * 20
+WRONG = Difference("/info/a", "equity", "decimal text", "5 (1 of 1 values)")
+OWN = Difference("/info/b", "extra", "not declared", "1", published=False)
+REPORT = """\
+# What this venue answers
+
+- environment: local
+- time: now
+
+1 of 3 queries and 1 of 2 channels as declared, 1 queries without an answer, 1 channels without a message.
+
+[L] marks what is not published: there the local venue's form is
+compared, and another venue may differ.
+
+## Queries
+
+| Query | HTTP | Rows | Result |
+|---|---|---|---|
+| /info/a | 200 | 4 | 1 difference |
+| /info/b [L] | 200 | 0 | 1 difference |
+| /info/c | 404 | 0 | 2 differences |
+| /info/d | – | – | not asked: no txHash is known |
+
+## Errors
+
+| Request | HTTP | Code | Message |
+|---|---|---|---|
+| an unknown path | 404 | 404 | no\\|such path |
+| a wrong method | 405 | null | no JSON |
+| nothing | – | null | no answer |
+
+## Channels
+
+The feed failed: TimeoutError: late
+
+| Channel | Acknowledged | Messages | First | Gaps | Result |
+|---|---|---|---|---|---|
+| ticker | yes | 6 | snapshot | 2 | as declared |
+| block | no answer | 1 | – | – | 1 difference |
+| tx | {"success":false} | 0 | – | – | no message |
+
+A channel that does not exist: {"success":false,"code":40003}
+Messages of no known form: 7, such as "0"
+
+## Differences
+
+| Where | Field | Declared | Found |  |
+|---|---|---|---|---|
+| /info/a | equity | decimal text | 5 (1 of 1 values) |  |
+| /info/b | extra | not declared | 1 | [L] |
+| /info/c | HTTP status | 200 | 404 |  |
+| /info/c | code | 0 | 404 |  |
+| a wrong method | body | an object | null |  |
+| block | type | in no message | in 1 of 1 messages |  |
+"""
+
+
+def made() -> Capture:
+    gone = [Difference("/info/c", "HTTP status", "200", "404"), Difference("/info/c", "code", "0", "404")]
+    rows = [{"userAddr": ADDRESS, "at": at} for at in range(4)]
+    queries = [
+        Answered("a", "GET", "/info/a", (("user", ADDRESS),), 200, {"data": rows}, rows=4, differences=[WRONG]),
+        Answered("b", "GET", "/info/b", (), 200, {"data": None}, published=False, differences=[OWN]),
+        Answered("c", "GET", "/info/c", (), 404, {"code": 404}, differences=gone),
+        Answered("d", "GET", "/info/d", error="not asked: no txHash is known"),
+    ]
+    body = Difference("a wrong method", "body", "an object", "null")
+    errors = [
+        Answered("an unknown path", "GET", "/x", (), 404, {"code": 404, "message": "no|such\npath"}),
+        Answered("a wrong method", "GET", "/y", (), 405, "text", error="no JSON", differences=[body]),
+        Answered("nothing", "GET", "/z", error="no answer"),
+    ]
+    kind = Difference("block", "type", "in no message", "in 1 of 1 messages")
+    channels = [
+        ChannelCapture("ticker", "t", {"success": True}, [{"at": at} for at in range(6)], "snapshot", 2),
+        ChannelCapture("block", "b", None, [{"at": 9}], "", 3, [kind]),
+        ChannelCapture("tx", "x", {"success": False}),
+    ]
+    feed = FeedCapture({one.channel: one for one in channels}, "TimeoutError: late", {"success": False, "code": 40003})
+    feed.unknown = [str(number) for number in range(7)]
+    return Capture({"environment": "local", "time": "now"}, queries, errors, feed)
+
+
+def test_the_report_for_people_has_each_request_channel_and_difference(tmp_path: Path) -> None:
+    made().write(tmp_path / "new" / "folder")
+    assert (tmp_path / "new" / "folder" / "report.md").read_text(encoding="utf-8") == REPORT
+
+
+def test_the_report_for_programs_has_the_same_facts(tmp_path: Path) -> None:
+    taken = made()
+    taken.write(tmp_path)
+
+    def query(name: str, status: int, rows: int, differences: int, error: str = "", **more: Any) -> dict[str, Any]:
+        path = more.pop("path", f"/info/{name}")
+        return {
+            **{"name": name, "path": path, "status": status, "error": error, "rows": rows},
+            **{"published": more.get("published", True), "differences": differences},
+        }
+
+    text = (tmp_path / "report.json").read_text(encoding="utf-8")
+    assert text.endswith("\n}\n")
+    assert json.loads(text) == {
+        "about": {"environment": "local", "time": "now"},
+        "summary": taken.summary(),
+        "queries": [
+            query("a", 200, 4, 1),
+            query("b", 200, 0, 1, published=False),
+            query("c", 404, 0, 2),
+            query("d", 0, 0, 0, "not asked: no txHash is known"),
+        ],
+        "errors": [
+            query("an unknown path", 404, 0, 0, path="/x"),
+            query("a wrong method", 405, 0, 1, "no JSON", path="/y"),
+            query("nothing", 0, 0, 0, "no answer", path="/z"),
+        ],
+        "channels": [
+            {"channel": "ticker", "answer": {"success": True}, "messages": 6, "first": "snapshot", "gaps": 2}
+            | {"differences": 0},
+            {"channel": "block", "answer": None, "messages": 1, "first": "", "gaps": 3, "differences": 1},
+            {"channel": "tx", "answer": {"success": False}, "messages": 0, "first": "", "gaps": 0, "differences": 0},
+        ],
+        "feed": {"error": "TimeoutError: late", "refusal": {"success": False, "code": 40003}}
+        | {"unknown": ["0", "1", "2", "3", "4"]},
+        "differences": [
+            {"where": one.where, "field": one.field, "declared": one.declared, "found": one.found}
+            | {"published": one.published}
+            for one in taken.differences
+        ],
+    }
+
+
+def test_fixtures_have_the_first_rows_and_messages_without_a_request_that_had_no_answer(tmp_path: Path) -> None:
+    made().write(tmp_path)
+    stand_in = "0x" + "1".zfill(40)
+    rest = (tmp_path / "rest.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in rest] == [
+        {"name": "a", "path": "/info/a", "query": {"user": stand_in}, "status": 200}
+        | {"body": {"data": [{"userAddr": stand_in, "at": at} for at in range(3)]}},
+        {"name": "b", "path": "/info/b", "query": {}, "status": 200, "body": {"data": None}},
+        {"name": "c", "path": "/info/c", "query": {}, "status": 404, "body": {"code": 404}},
+        {"name": "an unknown path", "path": "/x", "query": {}, "status": 404}
+        | {"body": {"code": 404, "message": "no|such\npath"}},
+        {"name": "a wrong method", "path": "/y", "query": {}, "status": 405, "body": "text"},
+    ]
+    feed = (tmp_path / "feed.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in feed] == [*({"at": at} for at in range(5)), {"at": 9}]
+    assert " " not in rest[0]
+
+
+def test_a_capture_without_trouble_has_no_words_of_it(tmp_path: Path) -> None:
+    Capture({}, [], [], FeedCapture({})).write(tmp_path)
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "failed" not in text
+    assert "no known form" not in text
+    assert text.startswith("# What this venue answers\n\n\n0 of 0 queries and 0 of 0 channels as declared, 0 queries")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("0x" + "ab" * 3, "0x000001"),
+        ("0X" + "AB" * 3, "0X000001"),
+        ("0x" + "ab" * 2 + "c", "0xababc"),  # five digits name nobody
+        ("ab" * 12, "1".zfill(24)),
+        ("ab" * 11 + "a", "ab" * 11 + "a"),
+        ("x" + "ab" * 12, "x" + "ab" * 12),
+        (
+            {"nonce": 5, "signature": 0.5, "description": "", "reference": [1]},
+            {"nonce": 0, "signature": 0, "description": "", "reference": None},
+        ),
+        ({"0x" + "cd" * 20: ("0x" + "CD" * 20, 7)}, {"0x" + "1".zfill(40): ["0x" + "1".zfill(40), 7]}),
+        (["0x" + "ab" * 20, "0x" + "cd" * 20, "0x" + "AB" * 20], ["0x" + at.zfill(40) for at in ("1", "2", "1")]),
+        (None, None),
+    ],
+)
+def test_a_stand_in_has_the_form_of_what_it_replaces(given: Any, expected: Any) -> None:
+    assert StandIns().clean(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x" * 78, json.dumps("x" * 78)),
+        ("x" * 79, '"' + "x" * 76 + "…"),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        (b"raw", "\"b'raw'\""),
+    ],
+)
+def test_a_value_is_shown_as_short_json(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_the_feed_is_read_with_the_first_symbol_that_is_listed() -> None:
+    listed = [{"symbol": "XRPUSDC"}, {"symbol": "BTCUSDC"}]
+    assert _first_symbol({"data": {"perpProducts": listed}}) == "XRPUSDC"
+    for body in (None, {}, {"data": None}, {"data": {"perpProducts": []}}, {"data": {"perpProducts": [{}]}}):
+        assert _first_symbol(body) == "BTCUSDC"

@@ -1,0 +1,463 @@
+"""How a session works on its parent orders: when, how often it asks, what it leaves to others, and the tables."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import toolkit
+from tests.client.fake import META
+from tests.client.parent_orders.test_twap import unanswered
+from toolkit.client.orders.delivery import Delivery
+from toolkit.client.orders.intents import MemoryLedger
+from toolkit.client.parent_orders.parents import CHILD_COLUMNS, COLUMNS, ParentOrder
+from toolkit.client.parent_orders.plan import Child, Plan
+from toolkit.client.parent_orders.schedule import ParentRunner
+from toolkit.errors import CheckFailed, InputError, SessionClosed, ToolkitError, WaitTimeout
+from toolkit.orders import twap
+from toolkit.products import ProductTable
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    """A venue where nobody trades but the test, with an ask and a bid that fill everything."""
+    with LocalVenue(clock="manual", market=False) as made:
+        made.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        made.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
+        yield made
+
+
+@pytest.fixture
+def session(venue: LocalVenue) -> Iterator[Session]:
+    with toolkit.connect(venue=venue, intents=MemoryLedger()) as made:
+        yield made
+
+
+def ten(session: Session, **more: Any) -> ParentOrder:
+    """Start a TWAP of 0.1 in ten child orders, one a minute."""
+    made: ParentOrder = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10, **more)
+    return made
+
+
+# tables
+
+
+def test_the_tables_show_what_is_due_what_filled_and_nothing_where_nothing_is_known(
+    session: Session, venue: LocalVenue
+) -> None:
+    began = venue.host.now_ms()
+    running, short = ten(session), session.twap("BTCUSDC", "SELL", "0.002", "30s", slices=2)
+    cancelled, unknown = ten(session).cancel(), session.twap("BTCUSDC", "BUY", "0.004", "1m", slices=2)
+    venue.advance("59s")
+    with unanswered(venue):
+        venue.advance("1s")
+    table = session.parent_orders()
+    assert list(table.reset_index().columns) == list(COLUMNS)
+    ids = [one.id for one in (running, short, cancelled, unknown)]
+    assert table.index.tolist() == ids == [f"parent-{began + at}" for at in range(4)]
+    assert [one.value // 10**6 for one in table["created"]] == [began] * 4
+    plain = table.drop(columns=["created", "next", "message"]).astype(object).where(lambda frame: frame.notna(), None)
+    assert plain.to_numpy().tolist() == [
+        ["BTCUSDC", "BUY", 0.1, 0.01, 62_600.0, 2, 10, "RUNNING"],
+        ["BTCUSDC", "SELL", 0.002, 0.002, 62_400.0, 2, 2, "FINISHED"],
+        ["BTCUSDC", "BUY", 0.1, 0.01, 62_600.0, 1, 10, "CANCELED"],
+        ["BTCUSDC", "BUY", 0.004, 0.002, 62_600.0, 2, 2, "RUNNING"],
+    ]
+    due = [None if pd.isna(one) else one.value // 10**6 - began for one in table["next"]]
+    assert due == [120_000, None, None, None], "only what has another child order to place is due"
+    children = running.children()
+    assert list(children.reset_index().columns) == list(CHILD_COLUMNS)
+    assert children["filled"].fillna(-1).tolist() == [0.01, -1]
+    assert children["average_price"].fillna(-1).tolist() == [62_600, -1]
+    assert [one.value // 10**6 - began for one in children["time"]] == [0, 60_000]
+    assert session.parent_orders(index=None).shape == (4, len(COLUMNS))
+    assert running.quantity == Decimal("0.1")
+
+
+def test_a_child_without_a_fill_has_no_average_price(session: Session, venue: LocalVenue) -> None:
+    parent = ten(session, price="62000")
+    assert parent.children()["filled"].tolist() == [0]
+    assert parent.children()["average_price"].isna().all()
+    assert (parent.average_price, parent.filled, parent.remaining) == (None, 0, Decimal("0.1"))
+
+
+def test_a_handle_shows_examples_and_says_its_message_in_words(session: Session, venue: LocalVenue) -> None:
+    assert ">>>" in str(ParentOrder.cancel.__doc__)
+    parent = ten(session)
+    assert parent.describe().endswith("1 of 10, 0.010 filled at 62600")
+    venue.control.add_fault("code", action="placeOrder", code=40280)
+    venue.advance("1m")
+    assert "40280" in parent.describe()
+
+
+def test_an_entry_of_another_name_or_environment_is_no_parent_order_of_a_session(session: Session) -> None:
+    parent = ten(session)
+    ledger = session._delivery.ledger
+    ledger.note("copied", None, replace(parent.plan, id="copied").dump())
+    ledger.note("parent-7", None, replace(parent.plan, id="parent-7", environment="testnet").dump())
+    assert session.parent_orders().index.tolist() == [parent.id]
+
+
+# when and how often
+
+
+def test_the_next_moment_is_that_of_the_earliest_and_none_once_all_have_ended(
+    session: Session, venue: LocalVenue
+) -> None:
+    runner, began = session._parents, venue.host.now_ms()
+    assert runner.due_ms() is None
+    slow, fast = ten(session), session.twap("BTCUSDC", "BUY", "0.003", "20s", slices=3)
+    assert runner.due_ms() == began + 10_000
+    venue.advance("10s")
+    assert (runner.due_ms(), fast.plan.done, slow.plan.done) == (began + 20_000, 2, 1)
+    with unanswered(venue):
+        venue.advance("10s")
+        assert (fast.plan.done, fast.status) == (3, "RUNNING")
+        assert runner.due_ms() == began + 22_000, "it asks for the fill of the last one every two seconds"
+        venue.advance("1s")
+        slow.cancel()
+        assert runner.due_ms() == began + 22_000
+        venue.advance("1s")
+        assert runner.due_ms() == began + 24_000
+    venue.advance("2s")
+    assert (fast.status, slow.status, runner.due_ms(), runner._due) == ("FINISHED", "CANCELED", None, {})
+
+
+def test_one_that_was_cancelled_is_asked_about_until_its_fill_is_known_and_places_nothing(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, prepared = ten(session), list[object]()
+    with unanswered(venue):
+        venue.advance("1m")
+        parent.cancel()
+        prepare = Delivery.prepare
+
+        def counted(self: Delivery, *args: Any, **more: Any) -> Any:
+            prepared.append(args)
+            return prepare(self, *args, **more)
+
+        monkeypatch.setattr(Delivery, "prepare", counted)
+        venue.advance("3m")
+        assert (parent.plan.done, parent.plan.settled) == (2, False)
+    venue.advance("3s")
+    assert (parent.plan.done, parent.plan.settled, parent.filled) == (2, True, Decimal("0.02"))
+    assert prepared == []
+    assert session._parents.due_ms() is None
+
+
+def test_a_session_that_was_taken_over_prepares_nothing_more(venue: LocalVenue) -> None:
+    ledger = MemoryLedger()
+    with (
+        toolkit.connect(venue=venue, intents=ledger) as first,
+        toolkit.connect(venue=venue, intents=ledger) as other,
+    ):
+        parent = ten(first)
+        runner, id = first._parents, parent.id
+        other.parent_orders.get(id).resume()
+        assert id in runner._due
+        runner._slice = lambda *_: pytest.fail("it is another session's")  # type: ignore[method-assign]
+        venue.advance("1m")
+        assert id not in runner._due
+        assert other.parent_orders.get(id).plan.done == 3
+
+
+def test_children_whose_fills_are_known_are_not_asked_about_again(session: Session, venue: LocalVenue) -> None:
+    ten(session)
+    counts = []
+    for _ in range(3):
+        seen: list[str] = []
+        send = session._driver._send
+
+        def spy(request: Any, send: Any = send, seen: list[str] = seen) -> Any:
+            if "/info/order" in request.path:
+                seen.append(request.path)
+            return send(request)
+
+        session._driver._send = spy
+        venue.advance("1m")
+        session._driver._send = send
+        counts.append(len(seen))
+    assert counts == [counts[0]] * 3
+    assert counts[0] > 0
+
+
+@pytest.mark.parametrize("words", ["it broke", ""])
+def test_an_error_is_tried_again_after_two_seconds_and_its_words_or_its_kind_are_the_message(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    parent, began = ten(session), venue.host.now_ms()
+
+    def broken(*_: Any) -> Any:
+        raise ValueError(*([words] if words else []))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", broken)
+        venue.advance("1m")
+        assert (parent.message, parent.plan.done) == (words or "ValueError", 1)
+        assert session._parents.due_ms() == began + 62_000
+    venue.advance("2s")
+    assert (parent.message, parent.plan.done) == ("", 2)
+
+
+def test_a_slice_without_anything_to_trade_is_over_and_prepares_no_order(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = ten(session)
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", lambda *_: Decimal(0))
+        patch.setattr(Delivery, "prepare", lambda *_, **__: pytest.fail("there is nothing to trade"))
+        venue.advance("1m")
+    assert (parent.plan.done, len(parent.plan.children), parent.message) == (2, 1, "")
+
+
+def test_where_the_clock_stands_no_thread_is_started(session: Session, venue: LocalVenue) -> None:
+    ten(session)
+    venue.advance("1m")
+    assert session._parents._thread is None
+    assert not [one for one in threading.enumerate() if one.name == "toolkit-parent-orders"]
+
+
+# sessions
+
+
+def test_a_parent_order_of_an_id_that_exists_meanwhile_is_not_overwritten(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = ten(session)
+    before, notes = parent.plan, session._delivery.ledger.notes
+    monkeypatch.setattr(MemoryLedger, "notes", lambda self: {} if not session._delivery.closed else notes())
+    with pytest.raises(ToolkitError, match=f"{parent.id} exists already"):
+        ten(session)
+    monkeypatch.undo()
+    assert parent.plan == before
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_closed_session_works_on_no_parent_order(venue: LocalVenue, begun: bool) -> None:
+    ledger = MemoryLedger()
+    with toolkit.connect(venue=venue, intents=ledger) as other:
+        id = ten(other).id
+    session = toolkit.connect(venue=venue, intents=ledger)
+    if begun:
+        ten(session)
+    session.close()
+    with pytest.raises(SessionClosed, match="so it can't work on a parent order"):
+        session.parent_orders.get(id).resume()
+    session._parents.ring()
+    venue.advance("10m")
+    assert {Plan.load(text).done for name, text in ledger.notes().items() if name.startswith("parent-")} == {1}
+    assert {Plan.load(text).owner for name, text in ledger.notes().items() if name.startswith("parent-")} == {""}
+    assert session._parents._due == {}
+
+
+def test_one_that_a_closing_session_could_not_release_is_interrupted_once_it_is_late(
+    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = toolkit.connect(venue=venue, intents=MemoryLedger())
+    parent = ten(session)
+
+    def locked(*_: Any) -> Any:
+        raise ToolkitError("locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryLedger, "note", locked)
+        session.close()
+    assert parent.status == "RUNNING"
+    venue.advance("70s")
+    assert parent.status == "RUNNING"
+    venue.advance("1ms")
+    assert parent.status == "INTERRUPTED"
+
+
+def test_work_ends_where_the_session_has_closed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, runner = ten(session), session._parents
+    runner._due[parent.id] = 0
+
+    def closed(*_: Any) -> Any:
+        raise SessionClosed("closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ParentRunner, "plan", closed)
+        runner.ring()
+    assert runner._due == {}
+
+
+def test_a_ring_during_a_slice_or_after_the_end_does_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, runner = ten(session), session._parents
+    for state in ("_working", "_closed"):
+        runner._due[parent.id] = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, state, True)
+            runner.ring()
+        assert (parent.plan.done, runner._due[parent.id]) == (1, 0)
+    runner.ring()
+    assert (parent.plan.done, runner._working) == (2, False)
+
+
+def test_another_session_resumes_with_a_confirmation_only_and_a_cancelled_one_never(
+    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = MemoryLedger()
+    with toolkit.connect(venue=venue, intents=ledger) as first:
+        parent = ten(first)
+    with toolkit.connect(venue=venue, intents=ledger) as session:
+        asked: list[dict[str, Any]] = []
+        monkeypatch.setattr(Delivery, "require_confirmation", lambda _, text: asked.append(text))
+        handle = session.parent_orders.get(parent.id)
+        assert handle.resume(confirmed=True).plan.done == 2
+        assert asked == []
+        assert handle.resume().plan.done == 3
+        assert [one["parent order"] for one in asked] == [handle.plan.twap.describe()]
+        with pytest.raises(InputError, match="has ended") as caught:
+            handle.cancel().resume(confirmed=True)
+        assert caught.value.value == "CANCELED"
+        assert handle.plan.done == 3
+
+
+# where the clock runs
+
+
+@pytest.fixture
+def fast() -> Iterator[tuple[LocalVenue, Session]]:
+    """A venue whose clock runs, and where anything is filled."""
+    with (
+        LocalVenue(clock="real", speed=600, market=False, settle_delay=0) as venue,
+        toolkit.connect(venue=venue, intents=MemoryLedger()) as session,
+    ):
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        yield venue, session
+
+
+def test_a_wait_ends_after_its_time_and_says_so(fast: tuple[LocalVenue, Session]) -> None:
+    _, session = fast
+    parent = session.twap("BTCUSDC", "BUY", "0.01", "9h", slices=10)
+    with pytest.raises(WaitTimeout, match=r"not ended within 0 s: <ParentOrder parent-"):
+        parent.wait(0)
+    assert parent.cancel().wait() is parent
+    assert parent.wait(0).status == "CANCELED"
+
+
+def test_the_thread_is_a_daemon_that_ends_with_the_last_order_and_starts_again(
+    fast: tuple[LocalVenue, Session],
+) -> None:
+    _, session = fast
+    for _ in range(2):
+        parent = session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
+        thread = session._parents._thread
+        if thread is not None:  # else it has placed the second one already
+            assert (thread.daemon, thread.name) == (True, "toolkit-parent-orders")
+            thread.join(30)
+        assert parent.wait(30).filled == Decimal("0.002")
+        assert session._parents._thread is None
+
+
+def test_a_close_waits_for_the_slice_that_is_being_placed(
+    fast: tuple[LocalVenue, Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, session = fast
+    began, ended, runner = threading.Event(), list[int](), session._parents
+
+    def slow(self: ParentRunner, id: str) -> None:
+        began.set()
+        with self._awake:  # the close releases it
+            assert self._awake.wait_for(lambda: self._closed, 30)
+        ended.append(sum(range(200_000)))
+        self._due.pop(id, None)
+
+    monkeypatch.setattr(ParentRunner, "_work", slow)
+    session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
+    assert began.wait(30)
+    session.close()
+    assert len(ended) == 1
+    assert runner._thread is None
+
+
+def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(fast: tuple[LocalVenue, Session]) -> None:
+    _, session = fast
+    session.twap("BTCUSDC", "BUY", "0.01", "900h", slices=10)
+    thread = session._parents._thread
+    assert thread is not None
+    assert thread.is_alive()
+    session.close()
+    assert not thread.is_alive()
+
+
+def test_a_session_may_be_closed_by_its_own_slice(
+    fast: tuple[LocalVenue, Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, session = fast
+    closed, errors = threading.Event(), list[BaseException]()
+
+    def closing(self: ParentRunner, _: str) -> None:
+        try:
+            self.close()
+        except BaseException as error:
+            errors.append(error)
+        closed.set()
+
+    monkeypatch.setattr(ParentRunner, "_work", closing)
+    session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
+    assert closed.wait(30)
+    assert errors == []
+
+
+# the plan, and what is asked before one is recorded
+
+
+def test_a_plan_counts_known_fills_and_what_may_be_filled() -> None:
+    made = twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    plan = Plan("parent-1", "local", "0x", None, 0, made, 60_000, "me")
+    product = ProductTable.from_meta(META)["BTCUSDC"]
+    assert (plan.filled, plan.average_price, plan.settled, plan.state, plan.done) == (0, None, True, "RUNNING", 0)
+    assert plan.next_quantity(product) == Decimal("0.010")
+    unknown = Child("one", 0, 1, Decimal("0.010"))
+    known = Child("two", 0, 1, Decimal("0.010"), Decimal("0.004"), Decimal(250))
+    plan = replace(plan, done=2, children=(unknown, known))
+    assert (plan.filled, plan.average_price, plan.settled) == (Decimal("0.004"), Decimal(62_500), False)
+    assert plan.next_quantity(product) == Decimal("0.016"), "0.03 are due, 0.01 may be filled and 0.004 are"
+    late = replace(plan, done=9, children=(known,))
+    assert late.next_quantity(product) == Decimal("0.033"), "three times an even child and a step"
+    assert replace(plan, done=0).next_quantity(product) == 0
+    for now_ms, due_ms in ((0, 120_000), (119_999, 120_000), (120_000, 180_000), (120_001, 180_001)):
+        assert plan.advanced(now_ms, known, "why").due_ms == due_ms, now_ms
+    after = plan.advanced(60_000, known, "why")
+    assert (after.done, after.children, after.message) == (3, (unknown, known, known), "why")
+    assert plan.advanced(60_000).children == plan.children
+
+
+def test_without_checks_a_wrong_child_is_the_venues_to_refuse(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue) as session:
+        with pytest.raises(CheckFailed, match="tickSize"):
+            ten(session, price="62600.05")
+        session._delivery.check = None
+        parent = ten(session)
+        assert parent.plan.done == 1
+
+
+def test_only_too_many_slices_are_changed_and_any_other_mistake_is_raised(session: Session) -> None:
+    with pytest.raises(InputError) as caught:
+        session.twap("BTCUSDC", "BUY", "0.1", "5 parsecs")
+    assert caught.value.field == "duration"
+    with pytest.raises(InputError, match="too small") as caught:
+        session.twap("SOLUSDC", "BUY", "0.05", "1h", slices=2)
+    assert (caught.value.field, caught.value.nearest) == ("slices", ())
+    with pytest.raises(InputError):
+        session.twap("SOLUSDC", "BUY", "0.05", "1h")
+    assert session.parent_orders().empty
+
+
+def test_the_children_trade_for_the_vault_of_their_parent(session: Session, venue: LocalVenue) -> None:
+    vault = session.exchange.vault_create("Ours", "2000").data["vault"]
+    parent = session.twap("BTCUSDC", "BUY", "0.01", "9m", slices=10, vault_address=vault)
+    venue.advance("9m")
+    assert (parent.status, parent.plan.vault) == ("FINISHED", vault)
+    assert session.positions().empty
+    assert session.positions(account=vault, exact=True)["size"].tolist() == [Decimal("0.010")]

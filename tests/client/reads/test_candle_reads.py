@@ -1,0 +1,348 @@
+"""Complete reads of candles from a store that a test fills: which requests are sent, and what comes of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.client.io.flow import Driver, Flow, Reply, Runtime
+from toolkit.client.reads import candle_reads
+from toolkit.client.reads.candle_cache import CandleCache, merged, missing
+from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_last
+from toolkit.errors import DataWarning, ExchangeError
+from toolkit.protocol.reads.door import Door
+from toolkit.protocol.reads.endpoint import Endpoint
+
+MINUTE = 60_000
+BEGIN = 1_767_225_600_000
+"""A whole week and minute, in ms."""
+Asked = tuple[str, dict[str, str]]
+
+
+class Store:
+    """Candles of a minute by number, and of a week where there are any. Each request passes `passing_ms`."""
+
+    door: Any
+
+    def __init__(self, numbers: Iterable[int], *, cap: int = 1_000, weeks: Iterable[int] | None = ()) -> None:
+        self.door = Door()
+        self.minutes = sorted(numbers)
+        self.weeks = None if weeks is None else sorted(weeks)
+        self.cap = cap
+        self.now_ms = BEGIN + 10**9
+        self.passing_ms = 0
+        self.asked: list[Asked] = []
+        self.close: Callable[[int], str] = str
+
+    def row(self, number: int, interval_s: int) -> dict[str, Any]:
+        at = BEGIN // 1000 + number * interval_s
+        prices = dict.fromkeys(("open", "high", "low"), "9.5") | {"close": self.close(number)}
+        amounts = {"volume": "2", "turnover": "3", "tradeCount": 4}
+        return {"symbolName": "BTCUSDC", "timestamp": at, "intrvl": interval_s, **prices, **amounts}
+
+    def fetch(self, endpoint: Endpoint, query: tuple[tuple[str, str], ...]) -> Flow[Reply]:
+        yield from ()
+        given = dict(query)
+        assert given.pop("symbol_name") == "BTCUSDC"
+        interval_s = int(given.pop("interval"))
+        self.asked.append((f"{endpoint.name} {interval_s}", given))
+        self.now_ms += self.passing_ms
+        numbers = self.minutes if interval_s == 60 else self.weeks
+        if numbers is None:
+            raise ExchangeError("no such interval", code=40003)
+        starts = [(BEGIN + number * interval_s * 1000, number) for number in numbers]
+        if endpoint.name == "klines":
+            found = [at for start, at in starts if int(given["startTime"]) <= start <= int(given["endTime"])]
+            found = found[-self.cap :]
+        else:
+            found = [at for start, at in starts if start < int(given["timestamp"])]
+            found = found[-min(self.cap, int(given["limit"])) :]
+        data = [self.row(number, interval_s) for number in found]
+        return Reply(200, json.dumps({"code": 0, "message": "success", "data": data}).encode())
+
+    def run(self, flow: Flow[pd.DataFrame]) -> pd.DataFrame:
+        self.asked.clear()
+        frame: pd.DataFrame = Driver(lambda _: Reply(200, b""), Runtime(now=lambda: self.now_ms)).run(flow)
+        return frame
+
+
+class Bar:
+    """Counts what a progress bar is shown."""
+
+    def __init__(self) -> None:
+        self.expected: list[int | None] = []
+        self.added: list[int] = []
+
+    def expect(self, total: int | None) -> None:
+        self.expected.append(total)
+
+    def add(self, count: int) -> None:
+        self.added.append(count)
+
+
+def request(first: int, last: int, now: int | None = None, *, exact: bool = False, more_ms: int = 0) -> CandleRequest:
+    """Return a request for the candles of the minutes `first` … `last`, at minute `now`."""
+    begin, end = BEGIN + first * MINUTE, BEGIN + last * MINUTE + more_ms
+    return CandleRequest("BTCUSDC", 60, begin, end, BEGIN + (10**5 if now is None else now) * MINUTE, exact)
+
+
+def numbers(frame: pd.DataFrame) -> list[int]:
+    times = frame.get("time", frame.index)
+    return [round((at.timestamp() * 1000 - BEGIN) / MINUTE) for at in times]
+
+
+def window(first: int, stop: int) -> Asked:
+    """Return the request for the minutes `first` … `stop` without the last."""
+    return "klines 60", {"startTime": str(BEGIN + first * MINUTE), "endTime": str(BEGIN + stop * MINUTE - 1)}
+
+
+def before(number: int, limit: int, interval_s: int = 60) -> Asked:
+    at = BEGIN + number * 1000 * interval_s
+    return f"klines_before {interval_s}", {"timestamp": str(at), "limit": str(limit)}
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "last_ms", "expected"),
+    [
+        (0, 0, (0, MINUTE)),
+        (1, MINUTE - 1, (MINUTE, MINUTE)),
+        (1, MINUTE, (MINUTE, 2 * MINUTE)),
+        (MINUTE, 3 * MINUTE - 1, (MINUTE, 3 * MINUTE)),
+        (MINUTE, 3 * MINUTE, (MINUTE, 4 * MINUTE)),
+    ],
+)
+def test_candles_start_at_multiples_of_their_length_in_the_window(
+    first_ms: int, last_ms: int, expected: tuple[int, int]
+) -> None:
+    assert CandleRequest("BTCUSDC", 60, first_ms, last_ms, 0, False).range == expected
+
+
+@pytest.mark.parametrize("cap", [1_000, 50])
+def test_a_range_is_read_in_windows_of_a_thousand_and_shown_as_it_comes(cap: int) -> None:
+    store, bar = Store(range(2_100), cap=cap), Bar()
+    frame = store.run(read(store, request(0, 2_049), None, bar))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(2_050))
+    assert bar.expected == [2_050]
+    assert sum(bar.added) == 2_050
+    if cap == 1_000:
+        assert store.asked == [window(0, 1_000), window(1_000, 2_000), window(2_000, 2_050)]
+        assert bar.added == [1_000, 1_000, 50]
+    else:
+        assert store.asked[:3] == [window(0, 1_000), window(0, 950), window(0, 900)]
+    assert len(frame.attrs["raw"].pages) == len(store.asked)
+
+
+def test_an_answer_that_was_cut_off_at_its_end_is_continued_after_its_last_candle() -> None:
+    store = Store(range(100))
+    served = store.fetch
+
+    def first_fifty(endpoint: Endpoint, query: Any) -> Flow[Reply]:
+        store.minutes = [at for at in range(100) if BEGIN + at * MINUTE >= int(dict(query)["startTime"])][:50]
+        return served(endpoint, query)
+
+    store.fetch = first_fifty  # type: ignore[method-assign]
+    frame = store.run(read(store, request(0, 99), None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(100))
+    assert store.asked == [window(0, 100), window(50, 100)]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "weeks"),
+    [
+        (range(10_090, 14_000), [1]),  # the candle of a week says where those of a minute may begin
+        (range(19_990, 20_000), []),  # without candles of a week, those of a minute are followed back
+        (range(19_990, 20_000), None),  # a venue may have no such interval
+    ],
+)
+def test_the_start_of_a_long_range_is_looked_for_before_it_is_read(minutes: range, weeks: list[int] | None) -> None:
+    store, bar = Store(minutes, weeks=weeks), Bar()
+    frame = store.run(read(store, request(0, 19_999), None, bar))  # type: ignore[arg-type]
+    assert numbers(frame) == list(minutes)
+    weekly = ("klines_before 604800", {"limit": "1000", "timestamp": str(BEGIN + 20_000 * MINUTE)})
+    assert store.asked[0] == weekly
+    searched = [one for one in store.asked if one[0].startswith("klines_before")]
+    windows = [one for one in store.asked if one[0] == "klines 60"]
+    if weeks:
+        assert searched == [weekly]
+        assert windows[0] == window(10_080, 11_080)
+        assert bar.expected == [20_000 - 10_080]
+    else:
+        assert searched == [weekly, ("klines_before 60", weekly[1])]
+        assert windows == [window(19_990, 20_000)]
+        assert bar.expected == [10]
+
+
+def test_a_search_for_the_start_ends_at_the_start_of_the_range_and_where_nothing_is_older() -> None:
+    store = Store(range(4_000))
+    frame = store.run(read(store, request(500, 3_600), None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(500, 3_601))
+    ends = [3_601, 2_601, 1_601, 601]
+    assert [one[1]["timestamp"] for one in store.asked if one[0] == "klines_before 60"] == [
+        str(BEGIN + end * MINUTE) for end in ends
+    ]
+    store = Store([], weeks=[])
+    assert store.run(read(store, request(0, 5_000), None, Bar())).empty  # type: ignore[arg-type]
+    assert [one[0] for one in store.asked] == ["klines_before 604800", "klines_before 60"]
+    store = Store(range(3_000))
+    store.run(read(store, request(0, 2_999), None, Bar()))  # type: ignore[arg-type]
+    assert [one[0] for one in store.asked] == ["klines 60"] * 3, "three windows are read without a search"
+
+
+def test_the_last_candles_are_completed_from_before_the_window() -> None:
+    store = Store([1, 2, 5, 90, 95, 99])
+    frame = store.run(read_last(store, request(90, 99), 5, None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == [2, 5, 90, 95, 99]
+    assert store.asked == [window(90, 100), before(90, 2)]
+    assert len(frame.attrs["raw"].pages) == 2
+    frame = store.run(read_last(store, request(96, 98), 9, None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == [1, 2, 5, 90, 95], "all that there are"
+    assert store.asked[1] == ("klines_before 60", {"timestamp": str(BEGIN + 98 * MINUTE + 1), "limit": "9"})
+    assert store.asked[2:] == [before(1, 4)]
+    frame = store.run(read_last(store, request(90, 99), 3, None, Bar()))  # type: ignore[arg-type]
+    assert (numbers(frame), store.asked) == ([90, 95, 99], [window(90, 100)])
+    frame = store.run(read_last(store, request(90, 99), 2, None, Bar()))  # type: ignore[arg-type]
+    assert (numbers(frame), list(frame.index)) == ([95, 99], [0, 1])
+
+
+def test_no_more_than_a_window_is_asked_for_before_the_last_candles() -> None:
+    store = Store(range(0, 6_000, 2))
+    frame = store.run(read_last(store, request(4_000, 5_999), 2_500, None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(1_000, 6_000, 2))
+    assert [one[1]["limit"] for one in store.asked if one[0] == "klines_before 60"] == ["1000", "500"]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_cache_is_asked_first_and_given_what_is_closed(tmp_path: Path, exact: bool) -> None:
+    store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
+    now = request(0, 119, 119, exact=exact, more_ms=30_000)
+    store.now_ms = now.now_ms + 30_000
+    frame = store.run(read(store, now, cache, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(120))
+    assert type(frame["close"].iloc[0]) is (Decimal if exact else float) or not exact
+    kept, covered = cache.load("BTCUSDC", 60)
+    if exact:
+        assert (len(kept), covered) == (0, []), "a cache holds floats"
+        return
+    # Minute 118 ended a minute before now, which is how long a candle may still change.
+    assert numbers(kept) == list(range(118))
+    assert covered == [(BEGIN, BEGIN + 118 * MINUTE)]
+    frame = store.run(read(store, now, cache, Bar()))  # type: ignore[arg-type]
+    assert (numbers(frame), store.asked) == (list(range(120)), [window(118, 120)])
+    frame = store.run(read(store, request(50, 60, 119), cache, Bar()))  # type: ignore[arg-type]
+    assert (numbers(frame), store.asked, list(frame.index)) == (list(range(50, 61)), [], list(range(11)))
+    assert frame.attrs["raw"].pages == ()
+
+
+def test_a_candle_that_ended_while_it_was_read_is_not_kept(tmp_path: Path) -> None:
+    store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
+    store.now_ms, store.passing_ms = BEGIN + 119 * MINUTE, 10 * MINUTE
+    store.run(read(store, request(0, 119, 119), cache, Bar()))  # type: ignore[arg-type]
+    assert numbers(cache.load("BTCUSDC", 60)[0]) == list(range(118))
+    store.now_ms, store.passing_ms = BEGIN + 100 * MINUTE, 0  # the venue's clock is behind what was known
+    store.run(read(store, request(0, 150, 150), CandleCache(tmp_path, "mainnet 2"), Bar()))  # type: ignore[arg-type]
+    assert numbers(CandleCache(tmp_path, "mainnet 2").load("BTCUSDC", 60)[0]) == list(range(99))
+
+
+@pytest.mark.parametrize("scope", ["local x", "mainnet 1"])
+def test_a_local_cache_is_replaced_where_its_last_candle_is_another_now(tmp_path: Path, scope: str) -> None:
+    store, cache = Store(range(200)), CandleCache(tmp_path, scope)
+    store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
+    store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
+    last = ("klines_before 60", {"timestamp": str(BEGIN + 99 * MINUTE + 1), "limit": "1"})
+    assert store.asked == ([last] if scope == "local x" else [])
+    store.close = lambda number: "7.5"
+    if scope == "local x":
+        with pytest.warns(DataWarning, match="was started again and continued differently. It is replaced"):
+            frame = store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
+        assert store.asked == [last, window(0, 100)]
+        assert set(cache.load("BTCUSDC", 60)[0]["close"]) == {7.5}
+    else:
+        frame = store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
+    assert frame["close"].iloc[-1] == (7.5 if scope == "local x" else 99)
+
+
+def test_candles_that_are_read_twice_count_once_as_they_were_last() -> None:
+    def part(*rows: tuple[int, float]) -> pd.DataFrame:
+        times = pd.to_datetime([at for at, _ in rows], unit="m", utc=True)
+        return pd.DataFrame({"time": times, "close": [close for _, close in rows]})
+
+    made = candle_reads._unique([part((3, 1.0), (4, 2.0)), part(), part((1, 5.0), (3, 9.0))])
+    assert made["close"].tolist() == [5.0, 9.0, 2.0]
+    assert list(made.index) == [0, 1, 2]
+    assert candle_reads._unique([part(), part()]).empty
+    assert candle_reads._unique([part((2, 1.0), (1, 2.0))])["close"].tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize(("now", "more_ms", "expected"), [(3, 0, [0, 2]), (3, -1, [0]), (4, 0, [0, 2, 3])])
+def test_a_candle_is_closed_at_the_end_of_its_interval(now: int, more_ms: int, expected: list[int]) -> None:
+    store = Store([0, 2, 3])
+    asked = request(0, 9)
+    frame = store.run(read(store, asked, None, Bar()))  # type: ignore[arg-type]
+    at = CandleRequest("BTCUSDC", 60, asked.first_ms, asked.last_ms, BEGIN + now * MINUTE + more_ms, False)
+    assert numbers(finish(frame, at, closed=True, fill=False)) == expected
+    assert numbers(finish(frame, at, closed=False, fill=False)) == [0, 2, 3]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_interval_without_trades_is_filled_flat_at_the_last_close(exact: bool) -> None:
+    store = Store([0, 1, 4])
+    frame = store.run(read(store, request(0, 9, exact=exact), None, Bar()))  # type: ignore[arg-type]
+    pages = frame.attrs["raw"].pages
+    filled = finish(frame, request(0, 9), closed=False, fill=True)
+    number: Any = Decimal if exact else float
+    assert numbers(filled) == [0, 1, 2, 3, 4]
+    assert filled.index.name == "time"
+    assert filled["open"].tolist() == [number("9.5"), number("9.5"), number(1), number(1), number("9.5")]
+    for name in ("high", "low"):
+        assert filled[name].tolist() == filled["open"].tolist()
+    assert filled["close"].tolist() == [number(one) for one in (0, 1, 1, 1, 4)]
+    assert filled["volume"].tolist() == [number(one) for one in (2, 2, 0, 0, 2)]
+    assert filled["turnover"].tolist() == [number(one) for one in (3, 3, 0, 0, 3)]
+    assert filled["trades"].tolist() == [4, 4, 0, 0, 4]
+    assert filled["interval"].tolist() == [60] * 5
+    assert filled["symbol"].tolist() == ["BTCUSDC"] * 5
+    assert {type(one) for name in ("open", "close", "volume", "turnover") for one in filled[name]} == {number}
+    assert filled.attrs["raw"].pages == pages
+    single = finish(frame.head(1), request(0, 9), closed=False, fill=True)
+    assert numbers(single) == [0]
+    assert finish(frame.head(0), request(0, 9), closed=True, fill=True).empty
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=5)
+
+
+@given(RANGES, st.tuples(st.integers(0, 12), st.integers(0, 12)))
+def test_coverage_is_that_of_each_point(ranges: list[tuple[int, int]], wanted: tuple[int, int]) -> None:
+    points = {at for start, end in ranges for at in range(start, end)}
+    whole = merged(ranges)
+    assert {at for start, end in whole for at in range(start, end)} == points
+    assert all(earlier[1] < later[0] for earlier, later in pairwise(whole))
+    assert all(start < end for start, end in whole)
+    gaps = missing(whole, wanted)
+    assert [at for start, end in gaps for at in range(start, end)] == [at for at in range(*wanted) if at not in points]
+    assert all(start < end for start, end in gaps)
+    assert len(gaps) <= len(whole) + 1
+
+
+def test_a_file_of_a_cache_is_named_by_market_product_and_interval(tmp_path: Path) -> None:
+    cache = CandleCache(tmp_path, "local 0xab/http://x").of_market("seed 7")
+    assert cache.scope == "local 0xab/http://x seed 7"
+    assert cache.is_local
+    assert not CandleCache(tmp_path, "localhost 1").is_local
+    assert CandleCache(tmp_path).of_market("mainnet 1").scope == "mainnet 1"
+    name = cache.path("BTCUSDC", 60).name
+    assert name.startswith("local_0xab_http_x_seed_7_BTCUSDC_")
+    assert name.endswith("_60.parquet")
+    long = CandleCache(tmp_path, "x" * 100).path("BTCUSDC", 3_600).name
+    assert (long[:61], len(long)) == ("x" * 60 + "_", 60 + 1 + 8 + len("_3600.parquet"))
+    names = {CandleCache(tmp_path, scope).path("BTCUSDC", 60).name for scope in ("a b", "a_b", "a/b")}
+    assert len(names) == 3, "the digest distinguishes what the readable part does not"

@@ -1,0 +1,255 @@
+"""States of channels at their bounds: what is kept, how records are joined and told apart, times and types."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.client.rows import whole
+from toolkit.client.stream.channel_state import (
+    KEPT,
+    AccountState,
+    AppendState,
+    BookState,
+    KeyedState,
+    LatestState,
+    moment,
+    row,
+    state_of,
+)
+from toolkit.client.stream.kinds import _leverages
+from toolkit.client.stream.protocol import FeedProtocol
+from toolkit.client.stream.updates import Settings
+from toolkit.errors import FeedError
+from toolkit.protocol.reads import feed as wire
+from toolkit.protocol.reads.feed_records import RECORDS
+
+BTC = {"symbol": "BTCUSDC"}
+
+
+def trade(number: int, at: int | None = None) -> dict[str, Any]:
+    return whole(RECORDS["trades"], filledPx=str(number), transactionTime=number if at is None else at)
+
+
+def said(*trades: dict[str, Any]) -> dict[str, Any]:
+    return {**BTC, "trades": list(trades)}
+
+
+def log(*numbers: int, kept: int = KEPT) -> AppendState:
+    made = AppendState(wire.CHANNELS["trades"], BTC, kept)
+    made.snapshot(said(*map(trade, numbers)), merge=False)
+    return made
+
+
+def numbers(state: AppendState) -> list[int]:
+    return [int(one["filledPx"]) for one in state.records()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("orderBook", BookState),
+        ("ticker", LatestState),
+        ("candle", KeyedState),
+        ("aopState", AccountState),
+        ("trades", AppendState),
+    ],
+)
+def test_each_style_of_channel_has_its_state(kind: str, expected: type[Any]) -> None:
+    made = state_of(wire.CHANNELS[kind], {})
+    assert type(made) is expected
+    assert (made.records(), made.taken, made.dropped, made.fault, made.noticed) == ([], 0, 0, "", {})
+
+
+def test_a_log_keeps_the_newest_ten_thousand_and_a_table_its_newest_keys() -> None:
+    assert numbers(log(*range(10_003))) == list(range(3, 10_003))
+    table = KeyedState(wire.CHANNELS["candle"], {})
+    candles = [whole(RECORDS["candle"], timestamp=60 * at) for at in range(10_002)]
+    for at in (10_000, 10_002):
+        for one in candles[:at]:
+            table.items[table._key(one)] = one
+        table.increment({"symbolName": "BTCUSDC", **candles[at - 1]}, sequenced=True)
+        assert [one["timestamp"] for one in table.records()] == [
+            60 * number for number in range(max(0, at - 10_000), at)
+        ]
+        table.items.clear()
+
+
+LINES = st.lists(st.integers(0, 2), max_size=12)
+
+
+@settings(max_examples=60)
+@given(LINES, LINES, st.integers(1, 6))
+def test_a_snapshot_after_a_break_adds_what_is_new_where_it_overlaps(
+    before: list[int], during: list[int], shown: int
+) -> None:
+    """The truth is one log. A snapshot has its newest ones, and the client may have seen the older ones."""
+    truth = [trade(price, at) for at, price in enumerate([*before, *during], 1)]
+    state = AppendState(wire.CHANNELS["trades"], BTC)
+    state.increment(said(*truth[: len(before)]), sequenced=True)
+    new = state.snapshot(said(*truth[-shown:]), merge=True)
+    known, recent = truth[: len(before)], truth[-shown:]
+    fresh = truth[len(before) :][-shown:]
+    assert new == fresh
+    assert state.records() == known + fresh
+    has_hole = bool(known) and bool(recent) and len(during) >= len(recent)
+    assert state.holes == has_hole
+
+
+@pytest.mark.parametrize(
+    ("known", "recent", "expected", "holes"),
+    [
+        ([1, 2, 3, 4], [2, 3], [1, 2, 3], 0),  # a revert
+        ([1, 2, 3, 4], [3, 9], [1, 2, 3, 9], 0),
+        ([1, 2, 5, 6], [4, 7], [1, 2, 4, 7], 1),  # what is older than all of it does not contradict it
+        ([5, 6], [1, 2], [1, 2], 0),  # another venue
+        ([1, 2], [5, 6], [1, 2, 5, 6], 1),
+        ([], [1], [1], 0),
+    ],
+)
+def test_what_a_snapshot_contradicts_is_taken_back(
+    known: list[int], recent: list[int], expected: list[int], holes: int
+) -> None:
+    state = log(*known)
+    state.snapshot(said(*map(trade, recent)), merge=False)
+    assert (numbers(state), state.holes) == (expected, holes)
+
+
+def test_another_trade_of_the_same_time_takes_back_the_one_that_was_known() -> None:
+    state = log(1, 2)
+    state.snapshot(said(trade(7, 2)), merge=False)
+    assert numbers(state) == [1, 7]
+    state = AppendState(wire.CHANNELS["tx"], {})
+    hashes = [whole(RECORDS["tx"], txHash=name, blockHeight=5) for name in "ab"]
+    state.snapshot({**hashes[0]}, merge=False)
+    state.snapshot({**hashes[1]}, merge=False)
+    assert [one["txHash"] for one in state.records()] == ["b"]
+
+
+def test_an_increment_without_a_sequence_may_repeat_the_last_hundred() -> None:
+    state = log(*range(150))
+    assert state.increment(said(trade(50), trade(49), trade(200)), sequenced=False) == [trade(49), trade(200)]
+    assert state.increment(said(trade(200)), sequenced=True) == [trade(200)], "with a sequence it is another one"
+    assert numbers(state)[-3:] == [49, 200, 200]
+
+
+def test_a_fill_puts_each_record_in_its_place_and_its_message_is_taken_once_only() -> None:
+    fills = AppendState(wire.CHANNELS["userFilled"], {}, kept=4)
+
+    def fill(number: int, **more: Any) -> dict[str, Any]:
+        return whole(RECORDS["userFilled"], ordId=1, execId=number, transactionTime=number, **more)
+
+    def of(*rows: dict[str, Any]) -> dict[str, Any]:
+        return {"userFills": list(rows)}
+
+    fills.increment(of(fill(5)), sequenced=False)
+    assert fills.fill(of(fill(4, role="MAKER"), fill(5, role="MAKER"), fill(6, role="TAKER"))) == [
+        fill(4, role="MAKER"),
+        fill(6, role="TAKER"),
+    ]
+    assert [one["execId"] for one in fills.records()] == [4, 5, 6]
+    for added in (0, 1):  # the feed's own message of what the Info API had, and one more of that name
+        assert len(fills.increment(of(fill(6)), sequenced=False)) == added
+    assert not fills._filling
+    assert fills.fill(of(fill(1), fill(2))) == [fill(1), fill(2)]
+    assert [one["execId"] for one in fills.records()] == [4, 5, 6, 6], "the newest four"
+    with pytest.raises(FeedError, match="an item is not a record"):
+        fills.fill({"userFills": [7]})
+    assert not fills._filling
+
+
+@pytest.mark.parametrize("rows", [7, "x", [7], [{}, None], [[1]]])
+def test_what_is_no_list_of_records_is_an_error(rows: Any) -> None:
+    with pytest.raises(FeedError, match="an item is not a record"):
+        log().increment({**BTC, "trades": rows}, sequenced=True)
+
+
+@pytest.mark.parametrize("missing", ["open", "timestamp", "all"])
+def test_a_candle_that_has_begun_needs_all_its_fields_and_one_that_has_not_is_none(missing: str) -> None:
+    state = KeyedState(wire.CHANNELS["candle"], {})
+    candle = whole(RECORDS["candle"], timestamp=60)
+    needed = [one.wire for one in RECORDS["candle"].needed] if missing == "all" else [missing]
+    state.increment({name: value for name, value in candle.items() if name not in needed}, sequenced=True)
+    assert (state.records(), state.dropped) == ([], 0 if missing == "all" else 1)
+
+
+def test_members_of_a_message_are_those_of_the_newest() -> None:
+    book = BookState(wire.CHANNELS["orderBook"], {})
+    sides = {"bids": [["9", "1"]], "asks": []}
+    assert book.snapshot({"a": 1, "timestamp": 5, "book": sides}, merge=False) == [sides]
+    assert book.increment({"timestamp": 6, "book": {"bids": [], "asks": []}}, sequenced=True) == [
+        {"bids": [], "asks": []}
+    ]
+    assert book.data == {"a": 1, "timestamp": 6}
+    assert book.records() == [{"side": "BUY", "level": 1, "price": "9", "quantity": "1"}]
+    latest = LatestState(wire.CHANNELS["ticker"], BTC)
+    ticker = whole(RECORDS["ticker"], s="BTCUSDC", p="1")
+    latest.increment({"type": "snapshot", "sequence": 1, "recent": [], "a": 1, "ticker": ticker}, sequenced=True)
+    latest.increment({"b": 2, "ticker": [ticker, {**ticker, "p": "2"}]}, sequenced=True)
+    assert (latest.data, latest.records()[0]["p"]) == ({"b": 2}, "2")
+    for nothing in ({}, {"ticker": None}, {"ticker": []}):
+        with pytest.raises((FeedError, KeyError)):
+            latest.increment(nothing, sequenced=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit_ms", "expected"),
+    [
+        (0, 1, datetime(1970, 1, 1, tzinfo=UTC)),
+        (1_001, 1, datetime(1970, 1, 1, 0, 0, 1, 1_000, tzinfo=UTC)),
+        ("1999", 1, datetime(1970, 1, 1, 0, 0, 1, 999_000, tzinfo=UTC)),
+        (-1, 1, datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
+        (7, 1_000, datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)),
+        (1_767_225_600_123, 1, datetime(2026, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)),
+        (10**18, 1, None),
+        ("x", 1, None),
+        (None, 1, None),
+    ],
+)
+def test_a_time_is_exact_to_the_millisecond(value: Any, unit_ms: int, expected: datetime | None) -> None:
+    assert moment(value, unit_ms) == expected
+
+
+def test_a_row_has_python_values_and_none_for_what_can_not_be_read() -> None:
+    made = row(RECORDS["trades"], {**trade(5, 1_500), "ordSide": "SELL", "filledQty": "x"})
+    assert (made.price, made.quantity, made.side) == (Decimal(5), None, "SELL")
+    assert made.time == datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)
+    candle = row(RECORDS["candle"], whole(RECORDS["candle"], timestamp=60, tradeCount="7"))
+    assert (candle.time, candle.trades) == (datetime(1970, 1, 1, 0, 1, tzinfo=UTC), 7)
+    assert list(made) == list(RECORDS["trades"].columns)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([["ONE_WAY", "10"], "5"], [("ONE_WAY", "10"), (1, "5")]),
+        (["ONE_WAY", "10", "HEDGE"], []),
+        ([], []),
+        ({"leverage": "3"}, [(None, "3")]),
+        ([{"HEDGE": "4"}, {"ONE_WAY": "5"}], [("HEDGE", "4"), ("ONE_WAY", "5")]),
+        (0, [(1, 0)]),
+    ],
+)
+def test_a_leverage_that_names_no_mode_is_that_of_its_setting(given: Any, expected: list[tuple[Any, Any]]) -> None:
+    made = _leverages({"symbol": "BTCUSDC", "symbolCode": 1, "posMode": 1, "leverage": given, "other": 5})
+    assert made == [
+        {"symbol": "BTCUSDC", "symbolCode": 1, "posMode": mode, "leverage": value} for mode, value in expected
+    ]
+
+
+def test_a_protocol_has_the_usual_settings_and_a_back_off_of_its_own() -> None:
+    assert FeedProtocol().settings == Settings()
+    assert Settings() == Settings(15_000, 5_000, 10_000, 250, 30_000, 5_000, 40, {}, True, 10_000)
+    bounds = [min(30_000, 250 * 2**attempts) for attempts in range(30)]
+    protocol = FeedProtocol(rng=random.Random(5))
+    for attempts, most_ms in enumerate(bounds):
+        pauses = {protocol._backoff_ms(attempts) for _ in range(50)}
+        assert most_ms / 2 <= min(pauses) < most_ms * 0.6
+        assert most_ms * 0.9 < max(pauses) <= most_ms
+    assert len({FeedProtocol()._backoff_ms(9) for _ in range(8)}) > 1

@@ -1,0 +1,435 @@
+"""Ccxt's structures as ours without a network: products, books, trades, prices, pages, and the states of a feed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ccxt", reason="the extra ccxt is not installed")
+
+import ccxt
+
+from toolkit.client.stream.live import Update
+from toolkit.errors import InputError, StaleData, TransportError, UnknownProduct
+from toolkit.exchanges import ExchangeMarket, exchange_market, readings, watching
+from toolkit.exchanges.watching import Feed, LoopThread, View
+from toolkit.following import _change, _item, _whole
+from toolkit.venue.local import LocalVenue
+
+SYMBOL = "BTC/USDT:USDT"
+NOON_MS = 1_767_268_800_000
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_a_time_is_the_exchanges_else_the_present() -> None:
+    assert readings.time_of(NOON_MS, 5) == readings.time_of(None, NOON_MS) == readings.time_of(0, NOON_MS) == NOON
+
+
+@pytest.mark.parametrize(
+    ("market", "size"),
+    [({}, "1"), ({"contract": True}, "1"), ({"contract": True, "contractSize": None}, "1"),
+     ({"contract": True, "contractSize": 0.001}, "0.001"), ({"contract": False, "contractSize": 0.001}, "1")],
+)  # fmt: skip
+def test_the_size_of_a_contract_counts_for_contracts_only(market: dict[str, Any], size: str) -> None:
+    assert readings.contract_size(market) == Decimal(size)
+
+
+@pytest.mark.parametrize(
+    ("precision", "mode", "size"),
+    [(0.05, readings.TICK_SIZE, "0.05"), (3, readings.DECIMAL_PLACES, "0.001"), (0, readings.DECIMAL_PLACES, "1"),
+     (None, readings.TICK_SIZE, None), (5, readings.SIGNIFICANT_DIGITS, None), ("1e-8", readings.TICK_SIZE, "1e-8")],
+)  # fmt: skip
+def test_a_precision_is_a_size_by_the_mode_of_the_exchange(precision: Any, mode: int, size: str | None) -> None:
+    assert readings._size(precision, mode) == (None if size is None else Decimal(size))
+    assert (ccxt.DECIMAL_PLACES, ccxt.SIGNIFICANT_DIGITS, ccxt.TICK_SIZE) == (2, 3, 4)
+
+
+def test_a_book_has_the_best_two_hundred_levels_in_base_units() -> None:
+    book = {"bids": [[100 - at, 1 + at] for at in range(201)], "asks": [[101.5, 2, "an order's count"]]}
+    levels = readings.levels_of(book, Decimal("0.5"))
+    assert len(levels) == 201
+    assert (levels["BUY", 100], levels["BUY", -99], levels["SELL", 101.5]) == (0.5, 100.0, 1.0)
+    assert ("BUY", -100) not in levels
+
+
+def test_changes_of_a_book_remove_first_and_leave_equal_levels_out() -> None:
+    before = {("BUY", 100.0): 1.0, ("BUY", 99.0): 1.0, ("SELL", 101.0): 2.0}
+    now = {("BUY", 101.0): 3.0, ("BUY", 99.0): 1.0, ("SELL", 101.5): 0.1}
+    changes = [(each["side"], each["price"], each["quantity"]) for each in readings.changes_of(before, now)]
+    assert changes == [
+        ("BUY", Decimal("100.0"), 0), ("SELL", Decimal("101.0"), 0), ("BUY", Decimal("101.0"), 3),
+        ("SELL", Decimal("101.5"), Decimal("0.1")),
+    ]  # fmt: skip
+    assert readings.changes_of(now, now) == []
+
+
+def test_trades_prices_candles_and_rates_are_exact() -> None:
+    trades = [
+        {"timestamp": NOON_MS, "side": "buy", "price": 0.1, "amount": 3}, {"side": "sell", "price": "7", "amount": 0.2},
+        {"timestamp": NOON_MS, "side": "", "price": 1, "amount": 1},
+    ]  # fmt: skip
+    assert readings.trades_of(trades, "BTCUSDC", Decimal("0.01"), NOON_MS + 1_000) == [
+        {"time": NOON, "symbol": "BTCUSDC", "side": "BUY", "price": Decimal("0.1"), "quantity": Decimal("0.03")},
+        {"time": NOON.replace(second=1), "symbol": "BTCUSDC", "side": "SELL", "price": 7, "quantity": Decimal("0.002")},
+    ]
+    for ticker, expected in (
+        ({"markPrice": 5.5, "indexPrice": "6"}, {"mark_price": Decimal("5.5"), "oracle_price": Decimal(6)}),
+        ({"markPrice": None, "indexPrice": 0, "last": 3}, {}), ({"indexPrice": 7}, {"oracle_price": Decimal(7)}),
+    ):  # fmt: skip
+        assert readings.prices_of(ticker, "BTCUSDC") == {"symbol": "BTCUSDC", **expected}
+    assert readings.kline_row([NOON_MS + 999, 1e-7, 2, "3", 4.5, 6], "BTCUSDC", 60, Decimal("0.1")) == {
+        "symbolName": "BTCUSDC", "timestamp": NOON_MS // 1000, "intrvl": 60, "open": "0.0000001", "high": "2",
+        "low": "3", "close": "4.5", "volume": "0.6",
+    }  # fmt: skip
+    assert readings.kline_row([NOON_MS, 1, 1, 1, 1, None], "BTCUSDC", 60, Decimal(1))["volume"] == "0"
+    rate = readings.funding_row({"timestamp": float(NOON_MS), "fundingRate": 1e-05}, 3)
+    assert rate == {"fundingTime": NOON_MS, "symbol": 3, "fundingRate": "0.00001"}
+
+
+def product(market: dict[str, Any], mode: int = readings.TICK_SIZE, name: str | None = None) -> Any:
+    return readings.product_of({"symbol": SYMBOL, "base": "BTC", "quote": "USDT", **market}, mode, name)
+
+
+def test_a_product_takes_the_finer_tick_and_step_of_contracts_in_base_units() -> None:
+    own = product({})
+    fine = product({"precision": {"price": 0.1, "amount": 0.5}, "contract": True, "contractSize": 0.0001})
+    assert (own.symbol, own.tick_size, own.step_size) == ("BTCUSDC", Decimal("0.1"), Decimal("0.001"))
+    assert (fine.tick_size, fine.step_size) == (Decimal("0.1"), Decimal("0.00005"))
+    assert product({"precision": None}).tick_size == own.tick_size
+    assert product({}, name="ETHUSDC").symbol == "ETHUSDC"
+    with pytest.raises(InputError, match="as_symbol 'DOGE' is not a product of the local venue, which lists BTCUSDC"):
+        product({}, name="DOGE")
+    with pytest.raises(InputError, match=f"{SYMBOL} is an inverse contract"):
+        product({"inverse": True})
+
+
+# pages
+
+
+@pytest.mark.parametrize("form", ["lists", "mappings"])
+def test_pages_are_read_until_the_end_and_each_entry_is_there_once(form: str) -> None:
+    every = [NOON_MS + at * 1_000 for at in range(25)]
+    asked: list[tuple[Any, ...]] = []
+
+    async def fetch(symbol: str, name: str, since: int, limit: int) -> list[Any]:
+        asked.append((symbol, name, since, limit))
+        times = [time for time in every if time >= since - 1_000][:10]  # an entry of before is listed again
+        return [[time, 1] if form == "lists" else {"timestamp": time} for time in times]
+
+    market = ExchangeMarket("binance", SYMBOL)
+    try:
+        start, end = NOON_MS + 2_000, NOON_MS + 21_500
+        pages = market._pages(fetch, ("S", "1m"), start, end, 1_000)
+        times = [each[0] if form == "lists" else each["timestamp"] for each in pages]
+        assert times == every[2:22]
+        assert asked[0] == ("S", "1m", start, 1_000)
+        assert [since - NOON_MS for _, _, since, _ in asked] == [2_000, 10_001, 19_001, 21_001]
+        assert market._pages(fetch, ("S", "1m"), end, end, 1_000) == []
+        asked.clear()
+        market._pages(fetch, ("S", "1m"), None, NOON_MS, 60_000)
+        assert asked[0][2] == NOON_MS - 60_000 * 1_000
+    finally:
+        market.close()
+
+
+def test_candles_and_rates_without_bounds_are_those_up_to_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    class Client:
+        markets: dict[str, Any] = {
+            SYMBOL: {"symbol": SYMBOL, "base": "BTC", "quote": "USDT", "contract": True, "contractSize": 0.5}
+        }
+        precisionMode, timeframes = 4, {"1m": "1", "1h": "60"}
+        has: dict[str, bool] = {}
+
+        def parse_timeframe(self, name: str) -> int:
+            return {"1m": 60, "1h": 3_600}[name]
+
+        async def fetch_ohlcv(self, *named: Any) -> list[Any]:
+            asked.append(named)
+            return [[NOON_MS - 60_000, 1, 2, 1, 2, 8]] if named[1] == "1m" and len(asked) == 1 else []
+
+        async def fetch_funding_rate_history(self, *named: Any) -> list[Any]:
+            asked.append(named)
+            return []
+
+        async def watch_order_book(self, symbol: str) -> Any:
+            return {}
+
+        async def close(self) -> None:
+            asked.append(("closed",))
+
+    monkeypatch.setattr(exchange_market, "wall_ms", lambda: NOON_MS)
+    market = ExchangeMarket("binance", SYMBOL)
+    market.__dict__["_client"] = Client()
+    candles = market.klines("1m")
+    assert (candles["volume"].tolist(), candles["close"].tolist()) == ([4.0], [2.0])
+    assert asked == [(SYMBOL, "1m", NOON_MS - 60_000_000, 1_000), (SYMBOL, "1m", NOON_MS - 59_999, 1_000)]
+    asked.clear()
+    assert len(market.klines()) == len(market.funding_rates()) == 0
+    assert asked == [
+        (SYMBOL, "1h", NOON_MS - 3_600_000_000, 1_000), (SYMBOL, NOON_MS - 8 * 3_600_000_000, 1_000)
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="binance has no candles of 7m; it has 1m, 1h"):
+        market.klines("7m")
+    with pytest.raises(InputError, match="binance has no watchOrderBook in ccxt, so it can't be followed"):
+        market.order_book("BTCUSDC")
+    for known in (None, "BTCUSDC", SYMBOL, market.product().code):
+        assert market.product(known).symbol == "BTCUSDC"
+    with pytest.raises(UnknownProduct, match=f"ETHUSDC is not followed here; binance:{SYMBOL} is, as BTCUSDC"):
+        market.product("ETHUSDC")
+    assert market.products().index.tolist() == ["BTCUSDC"]
+    assert (market.identity, repr(market)) == (f"binance:{SYMBOL}", f"<ExchangeMarket binance:{SYMBOL}>")
+    asked.clear()
+    market.close()
+    market.close()
+    assert asked == [("closed",)]
+
+
+# threads and feeds
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    made = LoopThread("toolkit-test")
+
+    async def nothing() -> None:
+        pass
+
+    yield made
+    if made._thread.is_alive():
+        made.close(nothing(), 30)
+    assert not made._thread.is_alive()
+    assert made._loop.is_closed()
+
+
+def test_a_loop_in_a_thread_answers_raises_and_ends_what_runs(loop: LoopThread) -> None:
+    begun, ended = threading.Event(), []
+
+    async def answer() -> str:
+        return threading.current_thread().name
+
+    async def forever() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def last() -> None:
+        ended.append("last")
+
+    assert loop.run(answer(), 30) == "toolkit-test"
+    with pytest.raises(TimeoutError):
+        loop.run(forever(), 0.01)
+    begun.clear()
+    loop.start(forever())
+    assert begun.wait(30)
+    loop.close(last(), 30)
+    assert sorted(ended) == ["cancelled", "cancelled", "last"]
+
+
+def test_an_error_of_the_exchange_or_of_the_network_is_one_of_the_transport() -> None:
+    market = ExchangeMarket("binance", SYMBOL, timeout=0.01)
+
+    async def fails(error: Exception) -> None:
+        raise error
+
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    try:
+        for error, words in ((ccxt.NetworkError("gone"), "NetworkError: gone"), (OSError("cut"), "OSError: cut")):
+            with pytest.raises(TransportError, match=f"binance: {words}"):
+                market._answer(fails(error))
+        with pytest.raises(TransportError, match=r"binance: no answer within 0\.01 s"):
+            market._answer(waits())
+    finally:
+        market.close()
+
+
+Steps = list[Any]
+
+
+def run_feed(steps: Steps, *, quiet: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[Feed, list[Any], list[float]]:
+    """Let a feed go through steps (items, or errors) and return it, what its view was told, and its pauses."""
+    told: list[Any] = []
+    paused: list[float] = []
+    left = iter(steps)
+
+    async def watch() -> Any:
+        step = next(left, None)
+        if step is None:
+            raise asyncio.CancelledError
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    feed = Feed(
+        "test order_book", watch, lambda got, whole: ("snapshot" if whole else "incremental", [got], NOON), quiet
+    )
+    view = View(feed)
+    view.on_state(lambda changed: told.append((changed.state, changed.reason)))
+    view.on_update(lambda update: told.append((update.kind, update.items[0], update.sequence, update.time)))
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.asyncio, "sleep", pause)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(feed.run())
+    return feed, told, paused
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_feed_says_each_change_of_its_state_and_begins_again_with_a_whole_book(
+    quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut, gap = ccxt.NetworkError("cut"), ccxt.ChecksumError("gap")
+    steps: Steps = ["a", "b", cut, OSError("cut"), gap, "c", ccxt.InvalidNonce("n"), "d", TimeoutError("slow")]
+    feed, told, paused = run_feed(steps, quiet=quiet, monkeypatch=monkeypatch)
+    assert feed.subject == "test order_book"
+    first = [("incremental", "a", 1, NOON)] if quiet else [("snapshot", "a", 1, NOON), ("live", "")]
+    assert told == [
+        *first, ("incremental", "b", 2, NOON), ("reconnecting", "NetworkError: cut"), ("reconnecting", "OSError: cut"),
+        ("resyncing", "ChecksumError: gap"), ("snapshot", "c", 3, NOON), ("live", ""), ("resyncing", "InvalidNonce: n"),
+        ("snapshot", "d", 4, NOON), ("live", ""), ("reconnecting", "TimeoutError: slow"),
+    ]  # fmt: skip
+    assert paused == [0.1, 0.2, 0.4, 0.1, 0.1]
+
+
+def test_pauses_double_up_to_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: Steps = [ccxt.NetworkError("cut")] * 11
+    _, told, paused = run_feed(steps, quiet=False, monkeypatch=monkeypatch)
+    assert paused == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0])
+    assert told == [("reconnecting", "NetworkError: cut")]  # it is said once
+
+
+def test_an_update_that_can_not_be_read_ends_the_feed_in_words() -> None:
+    async def watch() -> str:
+        return "odd"
+
+    def read(got: Any, whole: bool) -> Any:
+        raise LookupError("no price")
+
+    feed = Feed("test trades", watch, read, True)
+    assert (feed.state, feed.reason, feed.sequence) == ("live", "", 0)
+    view = View(feed)
+    with pytest.raises(LookupError):
+        asyncio.run(feed.run())
+    assert (view.state, view.reason, view.is_live) == ("failed", "LookupError: no price", False)
+    with pytest.raises(StaleData, match="test trades is failed: LookupError: no price"):
+        view.assert_healthy()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_feed_that_is_silent_counts_as_lost_unless_it_is_quiet(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "SILENCE_S", 0.001)
+    states: list[tuple[str, str]] = []
+
+    async def trial() -> None:
+        changed = asyncio.Event()
+
+        async def watch() -> str:
+            if not quiet:
+                await asyncio.wait_for(changed.wait(), 30)
+            elif states:
+                await asyncio.Event().wait()
+            return "x"
+
+        feed = Feed("test", watch, lambda got, whole: ("incremental", [got], None), quiet)
+        view = View(feed)
+        view.on_state(lambda each: (states.append((each.state, each.reason)), changed.set()))
+        await feed._next()
+        assert feed._waits is False
+
+    asyncio.run(trial())
+    assert states == ([] if quiet else [("reconnecting", "nothing came for 0.001 s")])
+
+
+def test_a_quiet_feed_is_live_again_with_the_next_update_of_the_one_that_has_it() -> None:
+    async def trial() -> tuple[str, str]:
+        async def watch() -> str:
+            if main.sequence:
+                raise asyncio.CancelledError
+            return "x"
+
+        quiet = Feed("trades", watch, lambda got, whole: ("incremental", [], None), True)
+        waiting = Feed("others", watch, lambda got, whole: ("incremental", [], None), True)
+        main = Feed("book", watch, lambda got, whole: ("incremental", [], None), False)
+        main.quiet_feeds += [quiet, waiting]
+        for each in (quiet, waiting):
+            each._change("reconnecting", "cut")
+        quiet._waits = True
+        with pytest.raises(asyncio.CancelledError):
+            await main.run()
+        return quiet.state, waiting.state
+
+    assert asyncio.run(trial()) == ("live", "reconnecting")
+
+
+def test_a_view_begins_with_what_there_is_and_ends_alone() -> None:
+    feed = Feed("test", lambda: None, lambda got, whole: ("incremental", [], None), True)  # type: ignore[arg-type, return-value]
+    first, second = View(feed), View(feed)
+    told: list[Update] = []
+    first.on_update(told.append, begin=True)  # nothing is there
+    feed.begin = lambda: ("snapshot", [{"price": 1}], NOON)
+    feed.sequence = 5
+    second.on_update(told.append)
+    second.on_update(told.append, begin=True)
+    [begun] = told
+    assert (begun.kind, begun.items, begun.sequence, begun.time) == ("snapshot", [{"price": 1}], 5, NOON)
+    second.deliver("incremental", [], None)
+    assert len(told) == 3
+    second.close()
+    second.close()
+    second.deliver("incremental", [], None)
+    assert (len(told), feed.views, first.is_live) == (3, [first], True)
+    first.assert_healthy()
+
+
+# amounts of what is followed
+
+
+@pytest.mark.parametrize(
+    ("amount", "size", "steps"),
+    [("1.05", "0.1", 10), ("1.15", "0.1", 12), (0.3, "0.1", 3), (Decimal("-0.26"), "0.1", -3), (0, "0.1", 0)],
+)
+def test_an_amount_is_the_nearest_number_of_steps(amount: Any, size: str, steps: int) -> None:
+    assert _whole(amount, Decimal(size)) == steps
+
+
+ROW = {
+    "type": "LIMIT", "side": "BUY", "remaining": Decimal("0.5"), "price": Decimal("60000"), "tif": "GTC",
+    "reduce_only": "NONE", "parent_order_id": None, "trigger_price": None, "trigger_type": None, "order_id": "7",
+}  # fmt: skip
+LEFT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "limit": ({}, {"ordType": "LIMIT", "ordPx": "60000", "ordQty": "0.5", "ordSide": "BUY", "timeInForce": "GTC"}),
+    "exit": (
+        {"type": "STOP_MARKET", "side": "SELL", "trigger_price": Decimal("59000.0"), "trigger_type": "ORACLE_PRICE",
+         "reduce_only": "SL_FROM_POSITION", "remaining": Decimal("1E+1"), "parent_order_id": 3, "price": 0,
+         "tif": "IOC"},
+        {"ordSide": "SELL", "ordQty": "10", "parentOrdId": "3"},
+    ),
+    "none": ({"reduce_only": "", "trigger_price": 0}, {"ordQty": "0.5"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_left_of_an_order_is_an_item_on_the_wire(name: str) -> None:
+    changed, expected = LEFT[name]
+    with LocalVenue(clock="manual", market=None) as venue:
+        product = venue.host.core.products[1]
+        item = _item({**ROW, **changed}, product)
+    assert item["ordId"] == 7
+    assert {key: str(item.get(key)) for key in expected} == expected
+    change = {"price": "60000.1", "quantity": "0.002"}
+    assert [_change(product, 2, {**change, "side": side}) for side in ("BUY", "SELL")] == [
+        [2, 1, 600_001, 2], [2, -1, 600_001, 2],
+    ]  # fmt: skip

@@ -1,0 +1,498 @@
+"""What a run reads of a venue's answers and writes down: rows as records, its journal's lines, its client ids."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit import orders
+from toolkit.client.io.nonce_sources import data_directory
+from toolkit.errors import InputError, LimitReached
+from toolkit.limits import Limits
+from toolkit.orders import Bracket
+from toolkit.research import live, paper
+from toolkit.research.account_data import Fill, FundingFee, FundingRates, OrderHandle
+from toolkit.research.context import Kept
+from toolkit.research.live_trading import run_state as states
+from toolkit.research.live_trading.limits import check_run
+from toolkit.research.live_trading.run_journal import Line, OwnFill, RunJournal, RunName, order_of
+from toolkit.research.live_trading.run_state import RunState, order_table
+from toolkit.research.live_trading.runner import Runner
+from toolkit.venue.local import LocalVenue
+
+BTC, ETH = "BTCUSDC", "ETHUSDC"
+NAN = float("nan")
+FIRST = pd.Timestamp("2026-01-01T00:05:00Z")
+FIRST_MS, MINUTE_MS, DAY_MS = FIRST.value // 1_000_000, 60_000, 86_400_000
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with LocalVenue(clock="manual", market=None, balance="1000", start=FIRST.isoformat()) as venue:
+        venue.control.set_oracle(BTC, "60000")
+        venue.control.add_liquidity(BTC, "SELL", "60010", "5")
+        venue.control.add_liquidity(BTC, "BUY", "59990", "5")
+        with toolkit.connect(venue=venue) as made:
+            yield made
+
+
+def state_of(session: Any, **options: Any) -> RunState:
+    return RunState(session, [BTC, ETH], MINUTE_MS, **{"mode": "live", "dry_run": False, **options})
+
+
+FILL_ROW = {
+    "symbol": BTC, "time": FIRST, "price": "60000", "quantity": "0.01", "value": 600, "fee": "0.36",
+    "realized_pnl": -1, "role": "MAKER", "type": "LIMIT", "order_id": "5", "client_order_id": 7,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("buys", "side"), [(True, "BUY"), (False, "SELL")])
+@pytest.mark.parametrize(
+    ("missing", "left"),
+    [
+        ({}, ("MAKER", "LIMIT", 5, 7)),
+        ({"role": NAN, "type": None, "client_order_id": None}, ("", "", 5, 0)),
+    ],
+)
+def test_a_row_of_fills_is_a_fill(buys: bool, side: str, missing: dict[str, Any], left: tuple[Any, ...]) -> None:
+    row = SimpleNamespace(**FILL_ROW | missing)
+    expected = Fill(BTC, FIRST_MS, side, 60_000.0, 0.01, 600.0, 0.36, -1.0, *left)
+    assert states._fill_of(row, buys) == expected
+
+
+@pytest.mark.parametrize("side", ["LONG", "SHORT", "BUY", "SELL"])
+@pytest.mark.parametrize(
+    ("size", "rate", "amount", "known", "price"),
+    [(0.01, 0.0001, -0.06, NAN, 60_000.0), (0.01, -0.0001, 0.06, 5.0, 60_000.0), (0.0, 0.0001, 0.0, 5.0, 5.0),
+     (0.01, 0.0, 0.0, 61_000.0, 61_000.0)],
+)  # fmt: skip
+def test_a_funding_payment_has_its_price_from_the_amount_else_the_known_one(
+    side: str, size: float, rate: float, amount: float, known: float, price: float
+) -> None:
+    row = SimpleNamespace(symbol=BTC, time=FIRST, side=side, size=size, funding_rate=rate, amount=amount)
+    signed = size if side in ("LONG", "BUY") else -size
+    found = states._funding_fee(row, known)
+    assert msgspec.structs.astuple(found) == pytest.approx((BTC, FIRST_MS, signed, price, rate, amount))
+    assert isinstance(found, FundingFee)
+    if not rate:
+        assert states._funding_fee(row).price != states._funding_fee(row).price  # NaN without a known price
+
+
+def test_a_table_of_orders_has_its_times_by_event_and_its_prices_without_zeros() -> None:
+    times = [FIRST + pd.Timedelta(minutes=at) for at in range(4)]
+    table = pd.DataFrame(
+        {
+            "order_id": [9, 4, 6], "symbol": [BTC, BTC, ETH], "side": ["BUY", "SELL", "BUY"], "type": "LIMIT",
+            "tif": "GTC", "price": [0.0, 60_000.0, 3_000.0], "trigger_price": [59_000.0, 0.0, 0.0],
+            "quantity": 1.0, "filled": [0.0, 1.0, 0.5], "status": ["CANCELED", "FILLED", "NEW"],
+            "created": [pd.NaT, times[1], pd.NaT], "time": [times[3], times[2], times[2]],
+        }
+    )  # fmt: skip
+    made = order_table(table, pd.Series({9: times[0], 4: times[0]}), {4: "why", 8: "other"})
+    assert made["order_id"].tolist() == [4, 6, 9]
+    assert made["time"].tolist() == [times[1], times[2], times[0]]
+    assert made["updated"].tolist() == [times[2], times[2], times[3]]
+    assert made["reason"].tolist() == ["why", "", ""]
+    assert made["price"].fillna(-1).tolist() == [60_000.0, 3_000.0, -1]
+    assert made["trigger_price"].fillna(-1).tolist() == [-1, -1, 59_000.0]
+
+
+def test_a_row_of_a_time_or_day_is_read_at_its_bounds(session: Any) -> None:
+    state = state_of(session)
+    now = [FIRST_MS]
+    state.now = lambda: now[0]  # type: ignore[method-assign]
+    assert state.day_begun == (-1, 0.0)
+    state.equity = 100.0
+    assert (state.earned, state.equity_of_day(), state.day_begun) == (100.0, 100.0, (FIRST_MS // DAY_MS, 100.0))
+    state.equity, state.deposited = 120.0, 5.0
+    now[0] = FIRST_MS // DAY_MS * DAY_MS + DAY_MS - 1
+    assert state.equity_of_day() == 100.0
+    now[0] += 1  # a day begins with what was known last
+    state.equity = 90.0
+    assert (state.equity_of_day(), state.day_begun[1]) == (115.0, 115.0)
+    state.equity = NAN
+    assert state.equity_of_day() == 115.0
+
+
+def test_a_transport_error_that_repeats_is_noted_once_until_something_else_happens(session: Any) -> None:
+    state = state_of(session)
+    for kind, text in (
+        ("TRANSPORT", "gone"), ("TRANSPORT", "gone"), ("TRANSPORT", "slow"), ("TRANSPORT", "gone"), ("PAUSE", "gone"),
+        ("PAUSE", "gone"), ("TRANSPORT", "gone"),
+    ):  # fmt: skip
+        state.note(kind, BTC, text)
+    state.mark_answered()
+    state.note("TRANSPORT", BTC, "gone")
+    assert state.notes == [
+        (FIRST_MS, kind, BTC, text)
+        for kind, text in (
+            ("TRANSPORT", "gone"), ("TRANSPORT", "slow"), ("TRANSPORT", "gone"), ("PAUSE", "gone"), ("PAUSE", "gone"),
+            ("TRANSPORT", "gone"), ("TRANSPORT", "gone"),
+        )
+    ]  # fmt: skip
+    assert state.answered_ms == FIRST_MS
+
+
+@pytest.mark.parametrize(("answered_ms", "hours"), [(0, 4), (-1, 0), (4 * 3_600_000 - 1, 4), (4 * 3_600_000, 8)])
+def test_funding_is_read_at_the_next_settlement_after_an_answer(session: Any, answered_ms: int, hours: int) -> None:
+    state = state_of(session)
+    assert {product.funding_interval for product in state.products.values()} == {4 * 3600}
+    midnight = FIRST_MS // DAY_MS * DAY_MS
+    state.answered_ms = midnight + answered_ms
+    assert state.next_funding() == midnight + hours * 3_600_000
+
+
+@pytest.mark.parametrize("minutes", [99, 100, 101])
+def test_candles_are_the_same_by_rows_and_by_frames(session: Any, minutes: int) -> None:
+    session.buy(BTC, "0.01")
+    session.venue.advance("50m")
+    session.sell(BTC, "0.02")
+    session.venue.advance("70m")
+    found = state_of(session).read_candles(BTC, FIRST_MS, FIRST_MS + minutes * MINUTE_MS)
+    assert found[FIRST_MS] == (60_010.0, 60_010.0, 60_010.0, 60_010.0, 0.01)
+    assert found[FIRST_MS + 50 * MINUTE_MS] == (59_990.0, 59_990.0, 59_990.0, 59_990.0, 0.02)
+    assert set(found) <= set(range(FIRST_MS, FIRST_MS + minutes * MINUTE_MS, MINUTE_MS))
+
+
+def test_the_state_begins_with_the_position_and_nothing_of_what_was_before(session: Any) -> None:
+    session.buy(BTC, "0.01")
+    resting = session.buy(BTC, "0.01", "50000")
+    state = state_of(session)
+    state.begin()
+    assert (state.started_ms, state.answered_ms) == (FIRST_MS, FIRST_MS)
+    assert (state.books[BTC].longs, state.books[BTC].shorts, state.books[BTC].hedge) == (10, 0, False)
+    assert (state.books[ETH].longs, state.books[ETH].shorts) == (0, 0)
+    wallet = session.wallet_balances().iloc[0]
+    assert (state.equity, state.first_equity, state.balance) == (wallet["equity"], wallet["equity"], wallet["balance"])
+    assert {name: len(ids) for name, ids in state.earlier.items()} == {
+        "fills": 1, "funding_payments": 0, "orders": 1, "ledger": len(session.info.ledger(start=FIRST)),
+    }  # fmt: skip
+    session.cancel(resting.order_id, symbol=BTC)
+    state.read_orders()
+    assert (len(state.new_fills), state.fees, state.books[BTC].net) == (0, 0.0, 10)
+
+
+@pytest.mark.parametrize(("side", "sign"), [("buy", 1), ("sell", -1)])
+def test_a_fill_moves_the_book_the_fees_and_the_handle(session: Any, side: str, sign: int) -> None:
+    state = state_of(session)
+    state.begin()
+    made = orders.order(BTC, side, "0.01")
+    handle = OrderHandle(made)
+    handle.cl_ord_id = session.place(made).cl_ord_id
+    state.placed.append(handle)
+    state.read_orders()
+    state.read_orders()
+    price = 60_010.0 if sign > 0 else 59_990.0
+    assert (state.books[BTC].net, state.fees) == (10 * sign, pytest.approx(0.01 * price * 0.0006))
+    assert (handle.state, handle.filled, handle.order_id > 0) == ("FILLED", 0.01, True)
+    [(own, fill)] = state.new_fills
+    assert (own.symbol, own.side, own.steps, own.time) == (BTC, side.upper(), 10, FIRST_MS)
+    assert (fill.price, fill.quantity, fill.order_id) == (price, 0.01, handle.order_id)
+    state.read_wallet()
+    assert state._traded == pytest.approx(-state.fees)
+    session.venue.control.fund(session.account, "7")
+    state.read_wallet()
+    state.read_wallet()
+    assert (state.deposited, state.balance) == (7.0, pytest.approx(1007 - state.fees))
+    session.exchange.withdraw(destination=session.account, amount="10")
+    state.read_wallet()
+    assert state.deposited == pytest.approx(-3.0, abs=1.01)  # and the venue's fee of a withdrawal
+
+
+# the journal
+
+
+def test_a_name_has_client_ids_and_files_of_its_own(session: Any) -> None:
+    name = RunName(session, "one")
+    words = f"{session.environment.label} {session.account.lower()} one"
+    assert name.identity == words
+    run = int(hashlib.sha256(words.encode()).hexdigest()[:8], 16) >> 10
+    assert name.first_id == 2**52 + run * 2**30
+    first = name.first_id
+    owned = {first: True, first + 2**30 - 1: True, first - 1: False, first + 2**30: False, 0: False, 1: False}
+    assert {number: name.owns(number) for number in owned} == owned
+    assert [name.owns(none) for none in (None, NAN, float(first))] == [False, False, True]
+    folder = name.journal.parent
+    assert [path.name for path in (name.journal, name.lock, name.lease)] == ["one.jsonl", "one.lock", "one.lease"]
+    assert folder.name == f"{session.environment.label}-{session.account.lower()}".replace(" ", "-")
+    other = RunName(session, "two")
+    assert (other.journal.parent, other.first_id >> 30 == first >> 30) == (folder, False)
+
+
+def test_the_files_of_a_venue_in_this_process_go_with_it_and_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
+    with LocalVenue(clock="manual", market=None) as venue, toolkit.connect(venue=venue) as session:
+        RunJournal(session, "one").close()
+        folder = RunName(session, "one").journal.parent.parent
+        with LocalVenue(clock="manual", market=None) as second, toolkit.connect(venue=second) as elsewhere:
+            assert RunName(elsewhere, "one").journal.parent.parent != folder
+    assert folder.is_dir()
+    assert not folder.is_relative_to(tmp_path)
+    del venue, session
+    gc.collect()
+    assert not folder.exists()
+    with (
+        LocalVenue(clock="manual", market=None) as venue,
+        venue.serve() as served,
+        toolkit.connect(base_url=served.base_url, account=1) as session,
+    ):
+        path = RunName(session, "one").journal
+    assert path.is_relative_to(data_directory() / "runs")
+
+
+@pytest.mark.parametrize("name", ["a", "A-1_b.c", "x" * 40, "0"])
+def test_a_name_of_letters_digits_and_marks_names_files(session: Any, name: str) -> None:
+    assert RunName(session, name).lease.name == f"{name}.lease"
+
+
+@pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "x" * 41, "a/b", "a\n"])
+def test_another_name_is_refused(session: Any, name: str) -> None:
+    with pytest.raises(InputError, match="is no name; use up to 40 letters") as raised:
+        RunName(session, name)
+    assert (raised.value.field, raised.value.value) == ("run", name)
+
+
+def test_orders_are_numbered_by_the_second_and_written_before_they_are_sent(session: Any) -> None:
+    journal = RunJournal(session, "one")
+    first = journal.run.first_id + FIRST_MS // 1000 - 1_700_000_000
+    plain = orders.buy(BTC, "0.01", "50000")
+    bracket = orders.bracket(plain, take_profit="70000", stop_loss="40000")
+    numbers = [
+        [leg.cl_ord_id for leg in journal.record(order, now).legs]
+        for order, now in ((plain, FIRST_MS), (bracket, FIRST_MS + 999), (plain, FIRST_MS + 60_000))
+    ]
+    assert numbers == [[first], [first + 1, first + 2, first + 3], [first + 60]]
+    with pytest.raises(toolkit.errors.ToolkitError, match="is running already"):
+        RunJournal(session, "one")
+    journal.close()
+    again = RunJournal(session, "one")
+    assert again.sent_ms == [FIRST_MS, FIRST_MS + 999, FIRST_MS + 60_000]
+    assert list(again.handles) == [first, first + 1, first + 60]
+    assert {handle.state for handle in again.handles.values()} == {"UNKNOWN"}
+    legs = again.handles[first + 1].request
+    assert isinstance(legs, Bracket)
+    assert [(leg.reduce_only, leg.trigger_price) for leg in legs.legs[1:]] == [
+        ("TP_FROM_POSITION", "70000"), ("SL_FROM_POSITION", "40000"),
+    ]  # fmt: skip
+    [last] = again.record(plain, 0).legs  # a clock that was set back
+    assert last.cl_ord_id == first + 61
+    again.close()
+
+
+def test_a_journal_says_what_has_ended_what_was_taken_and_what_is_kept(session: Any) -> None:
+    journal = RunJournal(session, "one")
+    assert (journal.begun, journal.handles, journal.fills, journal.kept) == (None, {}, {}, Kept())
+    order, lost = (journal.record(orders.buy(BTC, "0.01", "50000"), FIRST_MS).entry for _ in range(2))
+    kept = Kept(timer_ms=500)
+    fills = [OwnFill(name, FIRST_MS, BTC, "BUY", 10) for name in "abc"]
+    journal.append(1, params={"size": "1"}, equity=5.0, trials=2)
+    journal.append(2, params={"size": "2"}, equity=6.0)
+    journal.append(3, ended={order.cl_ord_id: 0.01, lost.cl_ord_id: 0.0})
+    journal.append(4, fill=fills[0])
+    journal.append(5, taken="a")
+    journal.append(6, fill=fills[1])
+    journal.keep(7, kept)
+    size = journal.run.journal.stat().st_size
+    journal.keep(8, kept)  # it has not changed
+    assert journal.run.journal.stat().st_size == size
+    journal.append(9, taken="b")
+    journal.append(10, fill=fills[2])
+    journal.run.lease.unlink()
+    journal.close()
+    again = RunJournal(session, "one")
+    assert again.run.lease.exists()
+    assert again.begun == Line(1, params={"size": "1"}, equity=5.0, trials=2)
+    ended = {number: (handle.state, handle.filled) for number, handle in again.handles.items()}
+    assert ended == {order.cl_ord_id: ("FILLED", 0.01), lost.cl_ord_id: ("CANCELED", 0.0)}
+    assert again.fills == {"a": fills[0], "b": fills[1]}  # the strategy did nothing after it got the third
+    assert again.kept == kept
+    again.record(orders.buy(BTC, "0.01", "50000"), FIRST_MS)
+    again.close()
+    last = RunJournal(session, "one")
+    assert set(last.fills) == {"a", "b", "c"}  # it has acted after the third
+    last.close()
+
+
+def test_legs_are_an_order_or_a_bracket_again() -> None:
+    entry = orders.buy(BTC, "0.01")
+    exits = {"take_profit": "70000", "stop_loss": "50000"}
+    for left_out in ((), ("take_profit",), ("stop_loss",)):
+        made = orders.bracket(entry, **{name: price for name, price in exits.items() if name not in left_out})
+        assert order_of(made.legs) == made
+    assert order_of((entry,)) is entry
+
+
+@pytest.mark.parametrize("exits", [True, False])
+def test_a_run_cancels_its_own_orders_of_one_symbol_or_of_all(session: Any, exits: bool) -> None:
+    session.venue.control.set_oracle(ETH, "3000")
+    journal = RunJournal(session, "one")
+    session.buy(BTC, "0.01")
+    mine = [
+        orders.buy(BTC, "0.01", "50000"), orders.buy(BTC, "0.01", "51000"),
+        orders.sell(BTC, "0.01", "70000", reduce_only=True), orders.buy(ETH, "0.01", "2000"),
+    ]  # fmt: skip
+    for order in mine:
+        session.place(journal.record(order, FIRST_MS))
+    by_hand = session.buy(BTC, "0.01", "40000")
+    assert journal.run.cancel(BTC, exits=exits) == (3 if exits else 2)
+    assert journal.run.cancel(exits=exits) == 1
+    assert journal.run.cancel() == (0 if exits else 1)
+    assert session.orders(open=True)["order_id"].tolist() == [by_hand.order_id]
+    journal.close()
+
+
+# what the context answers
+
+
+def context_of(session: Any, **options: Any) -> Any:
+    runner = Runner(session, lambda ctx, bar: None, [BTC, ETH], "1m", Limits(), **options)
+    runner.state.begin()
+    runner.state.trading = True
+    return runner.ctx
+
+
+@pytest.mark.parametrize(("side", "sign"), [("BUY", 1), ("SELL", -1)])
+def test_market_orders_without_an_end_are_underway(session: Any, side: str, sign: int) -> None:
+    ctx = context_of(session)
+    assert ctx.underway(BTC) == 0.0
+    made = [
+        (orders.order(BTC, side, "0.03"), "SENT", 0.01), (orders.order(BTC, side, "0.5"), "FILLED", 0.5),
+        (orders.order(BTC, side, "0.7", "60000"), "NEW", 0.0), (orders.order(ETH, side, "0.9"), "UNKNOWN", 0.0),
+        (orders.stop(BTC, side, "60000", "0.1"), "NEW", 0.0),
+    ]  # fmt: skip
+    for order, state, filled in made:
+        handle = OrderHandle(order)
+        handle.state, handle.filled = state, filled
+        ctx._state.placed.append(handle)
+    assert ctx.underway(BTC) == pytest.approx(sign * 0.02)
+    assert ctx.underway(ETH) == pytest.approx(sign * 0.9)
+    assert [handle.state for handle in ctx.orders()] == ["SENT", "NEW", "UNKNOWN", "NEW"]
+
+
+@pytest.mark.parametrize(("side", "sign"), [("buy", 1), ("sell", -1)])
+def test_positions_funding_and_margin_are_the_venues(session: Any, side: str, sign: int) -> None:
+    ctx = context_of(session)
+    assert (ctx.margin_ratio, ctx.fees) == (0.0, 0.0)
+    assert [ctx.price(symbol) for symbol in (BTC, ETH)] == pytest.approx([NAN, NAN], nan_ok=True)
+    assert len(ctx.positions()) == 0
+    getattr(ctx, side)(BTC, "0.01")
+    price = 60_010.0 if sign > 0 else 59_990.0
+    row = session.positions().loc[BTC]
+    shown = ctx.positions()
+    assert shown.index.tolist() == [BTC]
+    values = [sign * 0.01, price, row["mark_price"], row["unrealized_pnl"], sign * 0.01 * row["mark_price"]]
+    assert shown.columns.tolist() == ["quantity", "entry_price", "price", "unrealized", "notional"]
+    assert shown.iloc[0].tolist() == pytest.approx(values)
+    assert (ctx.position(BTC), ctx.legs(BTC)) == (sign * 0.01, (0.01, 0.0) if sign > 0 else (0.0, -0.01))
+    assert ctx.fees == pytest.approx(0.01 * price * 0.0006)
+    ctx._state.read_wallet()
+    assert ctx.margin_ratio == pytest.approx(0.0125 * 0.01 * row["mark_price"] / ctx.equity)
+    rates = session.funding_rates().loc[BTC]
+    expected = FundingRates(float(rates["last_funding_rate"]), float(rates["funding_rate"]), FIRST_MS + 235 * MINUTE_MS)
+    found = ctx.funding(BTC)
+    assert found.next_time == expected.next_time
+    assert (found.rate, found.predicted) == pytest.approx((expected.rate, expected.predicted), nan_ok=True)
+
+
+def test_a_dry_run_notes_each_order_and_sends_none(session: Any) -> None:
+    ctx = context_of(session, dry_run=True)
+    good, bad = ctx.buy(BTC, "0.01", "50000"), ctx.buy(BTC, "0.01", "50000.05")
+    assert (good.state, good.reason, bad.state) == ("CANCELED", "dry run: not sent", "REJECTED")
+    assert "tickSize 0.1" in bad.reason
+    ctx.cancel_all()
+    ctx.set_leverage(BTC, "3")
+    assert (len(session.orders()), list(ctx._state.sent_ms), ctx._state.placed) == (0, [], [])
+    notes = [(kind, symbol, text) for _, kind, symbol, text in ctx._state.notes]
+    assert notes == [
+        ("DRY_RUN", BTC, "BUY 0.01 BTCUSDC at 50000"),
+        ("DRY_RUN", BTC, f"BUY 0.01 BTCUSDC at 50000.05: {bad.reason}"),
+    ]
+
+
+def test_nothing_is_sent_while_it_warms_up_or_the_bar_is_old(session: Any) -> None:
+    ctx = context_of(session)
+    ctx._state.stale = True
+    old = ctx.buy(BTC, "0.01")
+    ctx._state.trading = False
+    warming = ctx.buy(BTC, "0.01")
+    assert (old.state, old.reason) == ("REJECTED", "the bar is older than max_bar_age; nothing is sent")
+    assert (warming.state, warming.reason) == ("REJECTED", "the run is warming up or has ended; nothing is sent")
+    assert (ctx._state.notes, len(session.orders())) == ([], 0)
+    ctx._state.trading, ctx._state.stale = True, False
+    assert ctx.buy(BTC, "0.01").state == "FILLED"
+    assert list(ctx._state.sent_ms) == [FIRST_MS]
+
+
+@pytest.mark.parametrize(("side", "far", "nearer"), [("buy", "50000", "51000"), ("sell", "70000", "69000")])
+def test_an_order_is_changed_and_cancelled_by_its_handle(session: Any, side: str, far: str, nearer: str) -> None:
+    ctx = context_of(session)
+    placed = getattr(ctx, side)(BTC, "0.01", far)
+    assert placed.state == "NEW"
+    ctx.modify(placed, price=nearer)
+    assert placed.order.price == nearer
+    shown = session.orders(open=True).iloc[0]
+    assert (shown["price"], len(ctx._state.sent_ms)) == (float(nearer), 2)
+    ctx.modify(placed, quantity="0.0000001")
+    assert (placed.order.quantity, ctx._state.notes[-1][1]) == ("0.01", "REJECTED")
+    ctx.cancel(placed)
+    assert (placed.state, placed.done, len(session.orders(open=True))) == ("CANCELED", True, 0)
+    notes = len(ctx._state.notes)
+    ctx.cancel(placed)  # it has ended
+    assert len(ctx._state.notes) == notes
+
+
+@pytest.mark.parametrize(("silent_ms", "stops"), [(60_000, False), (60_001, True)])
+def test_data_that_is_too_old_stops_the_run(silent_ms: int, stops: bool) -> None:
+    run: Any = SimpleNamespace(
+        first_equity=NAN, earned=NAN, equity_of_day=lambda: NAN, now=lambda: FIRST_MS + silent_ms, answered_ms=FIRST_MS
+    )
+    check_run(Limits(max_stale=None), run)
+    if not stops:
+        check_run(Limits(max_stale=60), run)
+        return
+    with pytest.raises(LimitReached, match="no answer for 60 s; the limit is 60 s") as raised:
+        check_run(Limits(max_stale=60), run)
+    assert raised.value.limit == "max_stale"
+
+
+# how a run is begun
+
+
+def test_paper_runs_an_hour_on_a_venue_of_its_own_by_default() -> None:
+    closed: list[int] = []
+    run = paper(lambda ctx, bar: closed.append(bar.closed), market=None)
+    assert run.equity.index[-1] - run.equity.index[0] == pd.Timedelta("1h")
+    assert run.settings["mode"] == "paper"
+    assert run.settings["interval"] == "1m"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "allowed"),
+    [(60, "ACTIVE", True), (0, "ACTIVE", False), (1, "ACTIVE", True), (60, "REVOKED", False)],
+)
+def test_an_agent_may_trade_while_its_approval_lasts(
+    session: Any, seconds: int, status: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = pd.DataFrame(
+        {
+            "master": [session.account.upper().replace("0X", "0x"), "0x" + "1" * 40],
+            "status": [status, "ACTIVE"], "expires_at": [FIRST + pd.Timedelta(seconds=seconds), pd.NaT],
+        }
+    )  # fmt: skip
+    monkeypatch.setattr(session.info, "agents", lambda **given: shown)
+    if allowed:
+        live(lambda ctx, bar: None, session, [BTC], duration="1m", limits=Limits())
+        return
+    with pytest.raises(toolkit.errors.WalletError, match=r"is no longer approved \(until 2026-01-01 00:0"):
+        live(lambda ctx, bar: None, session, [BTC], duration="1m", limits=Limits())

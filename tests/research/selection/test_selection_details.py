@@ -1,0 +1,547 @@
+"""Splits, spaces, scores and points by second computations, and each of their limits."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import statistics
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.research.markets import Wandering, walk
+from toolkit.errors import InputError, ToolkitError
+from toolkit.research import Results, optimise, sweep, trials, vectorised, walk_forward
+from toolkit.research.selection import forward, optimising, points, sweeps
+from toolkit.research.selection.fingerprints import code_of, fingerprint
+from toolkit.research.selection.optimising import ATTEMPTS, _aligned, _choices, _draw, _Space, _suggest, score
+
+QUIET: dict[str, Any] = {"workers": 0, "progress": False}
+
+
+def plain_splits(
+    index: pd.DatetimeIndex, train: Any, test: Any, step: Any, gap: Any, anchored: bool
+) -> list[tuple[Any, ...]]:
+    """Return the splits by position and time, found by counting the rows before each time."""
+    spacing = statistics.median([b - a for a, b in itertools.pairwise(index)]) if len(index) > 1 else pd.Timedelta(0)
+
+    def after(begin: int, size: Any) -> int | None:
+        if begin >= len(index):
+            return None
+        if isinstance(size, int):
+            return begin + size if begin + size <= len(index) else None
+        until = index[begin] + pd.Timedelta(size)
+        return sum(time < until for time in index) if until <= index[-1] + spacing else None
+
+    edges, found, begin = [*index, index[-1] + pd.Timedelta("1ms")], [], 0
+    while True:
+        ends = after(begin, train)
+        starts = ends if ends is None or gap in (0, "0D") else after(ends, gap)
+        stops = None if starts is None else after(starts, test)
+        if ends is None or starts is None or stops is None or starts >= len(index):
+            return found
+        rows = (0 if anchored else begin, ends, starts, stops)
+        found.append((len(found), *rows, *(edges[row] for row in rows)))
+        following = after(begin, test if step is None else step)
+        if following is None or following >= len(index):
+            return found
+        begin = following
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_splits_of_rows_and_of_times_are_those_found_by_counting(seed: int) -> None:
+    dice = random.Random(seed)
+    minutes = sorted(dice.sample(range(400), 60)) if seed % 2 else [6 * number for number in range(60)]
+    index = pd.DatetimeIndex(pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(minutes, "min"))
+    rows, spans = [1, 3, 7, 10, 20], ["30min", "45min", "1h", "2h"]
+    train, test = dice.choice(rows + spans), dice.choice(rows + spans)
+    step, gap = dice.choice([None, *rows, *spans]), dice.choice([0, "0D", 1, 4, "12min"])
+    anchored = dice.random() < 0.3
+    expected = plain_splits(index, train, test, step, gap, anchored)
+    options = {"train": train, "test": test, "step": step, "gap": gap, "anchored": anchored}
+    if not expected:
+        with pytest.raises(InputError, match="60 rows do not hold one training part"):
+            walk_forward(index, **options)
+        return
+    found = walk_forward(index, **options)
+    assert [tuple(getattr(split, name) for name in split.__slots__) for split in found] == expected
+
+
+def test_splits_have_these_defaults_and_bounds() -> None:
+    index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
+    assert walk_forward(index, train=4, test=2) == walk_forward(index, train=4, test=2, step=2, gap=0, anchored=False)
+    assert len(walk_forward(index, train=5, test=5)) == len(walk_forward(index, train="5D", test="5D")) == 1
+    assert walk_forward(index, train=5, test=5)[0].test_until == index[-1] + pd.Timedelta("1ms")
+    for sizes in ({"train": 5, "test": 6}, {"train": 10, "test": 1}, {"train": "5D", "test": "121h"}):
+        with pytest.raises(InputError, match="10 rows do not hold one training part of"):
+            walk_forward(index, **sizes)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="0 rows do not hold"):
+        walk_forward(index[:0], train=1, test=1)
+    assert len(walk_forward(index[:2], train=1, test=1)) == 1
+    for name, sizes in (("train", {"train": 0, "test": 1}), ("step", {"train": 1, "test": 1, "step": -1})):
+        with pytest.raises(InputError, match=f"{name} is .*, but must be positive"):
+            walk_forward(index, **sizes)  # type: ignore[call-overload]
+
+
+def test_splits_keep_the_times_of_the_data() -> None:
+    """Times without a zone stay without one, and parts of a millisecond stay too. A time column comes before them."""
+    naive = pd.DataFrame({"x": range(6)}, pd.date_range("2026-01-01 00:00:00.0000005", periods=6, freq="D"))
+    split = walk_forward(naive, train=2, test=2)[1]
+    assert (split.train_from, split.test_from, split.test_until) == (
+        naive.index[2],
+        naive.index[4],
+        naive.index[5] + pd.Timedelta("1ms"),
+    )
+    assert split.train(naive)["x"].tolist() == [2, 3]
+    assert split.test(naive["x"]).tolist() == [4, 5]
+    timed = naive.assign(time=pd.date_range("2026-03-01", periods=6, freq="h", tz="UTC"))
+    assert walk_forward(timed, train=2, test=2)[0].test_from == pd.Timestamp("2026-03-01 02:00", tz="UTC")
+    mixed = {"A": naive[:3], "B": naive[2:]}
+    assert walk_forward(mixed, train=2, test=2) == walk_forward(naive, train=2, test=2)
+    shuffled = naive.iloc[[1, 0, 2, 3, 4, 5]]
+    with pytest.raises(InputError, match=r"the times are not increasing\. Sort the rows first"):
+        walk_forward(shuffled, train=2, test=2)
+    assert walk_forward(shuffled.assign(Symbol="A"), train=2, test=2) == walk_forward(naive, train=2, test=2)
+    for wrong in (5, pd.Index([1, 2, 3]), pd.DataFrame({"x": [1]})):
+        with pytest.raises(InputError, match="DatetimeIndex"):
+            walk_forward(wrong, train=1, test=1)
+
+
+def test_parts_of_data_that_ends_before_are_empty_and_a_warm_up_stops_at_the_first_row() -> None:
+    index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
+    table = pd.DataFrame({"x": range(10)}, index)
+    split = walk_forward(index, train=6, test=2, step=2)[0]
+    assert split.test(table[:6]).empty
+    assert split.test(table[:6], 3)["x"].tolist() == [3, 4, 5], "what leads into a test without rows"
+    assert split.test(table, 2)["x"].tolist() == [4, 5, 6, 7]
+    assert split.test(table, 99)["x"].tolist() == list(range(8))
+    assert split.test({"A": table, "B": table[:7]}, 1)["B"]["x"].tolist() == [5, 6]
+
+
+def test_a_walk_forward_joins_its_tests_without_counting_an_edge_twice() -> None:
+    def held(data: Any, size: float) -> Results:
+        return vectorised(data, np.full(len(data), size), fee=0.0, funding=None)
+
+    trials.clear()
+    data = walk(3, 120)
+    found = walk_forward(held, {"size": [0.01, -0.02]}, data, train=40, test=30, maximise="profit", **QUIET)
+    assert (found.frame.index.name, len(found.runs), len(trials)) == ("split", 2, 4)
+    assert list(found.frame.columns)[:5] == ["test_from", "test_until", "size", "trained", "pbo"]
+    assert "<table" in found._repr_html_()
+    level, expected = 10_000.0, {}
+    for run in found.runs:
+        curve = run.equity["equity"]
+        expected |= dict(zip(curve.index, curve / curve.iloc[0] * level, strict=True))
+        level = expected[curve.index[-1]]
+    assert found.equity.to_dict() == pytest.approx(expected)
+    for row, split in zip(found.frame.itertuples(), walk_forward(data, train=40, test=30), strict=True):
+        best = max(held(split.train(data), size).metrics()["profit"] for size in (0.01, -0.02))
+        assert row.trained == pytest.approx(best)
+        assert row.test_from == split.test_from
+    trials.clear()
+
+
+def test_a_space_has_ranges_of_two_numbers_and_choices_of_all_else() -> None:
+    ranges = ((1, 2), (0.5, 2), (True, 3))
+    assert [optimising._is_range(one) for one in ranges] == [True] * 3
+    choices = ([1, 2], (1, 2, 3), (1,), ("a", "b"), (1, "b"), range(2), np.array([1, 2]))
+    assert [optimising._is_range(one) for one in choices] == [False] * 7
+    assert _choices("x", np.array([1, 2])) == [1, 2]
+    assert type(_choices("x", np.array([1, 2]))[0]) is int
+    assert _choices("x", iter("ab")) == ["a", "b"]
+    with pytest.raises(InputError, match=r"space\['x'\] is 'ab'\. Give a list of values"):
+        _choices("x", "ab")
+    with pytest.raises(InputError, match=r"space\['x'\] is 5\. Give a list of values"):
+        _choices("x", 5)
+    with pytest.raises(InputError, match=r"space\['x'\] has no values"):
+        _choices("x", [])
+
+
+def test_draws_reach_both_ends_of_whole_numbers_and_all_choices() -> None:
+    dice = np.random.default_rng(1)
+    assert {_draw(dice, "x", (1, 3)) for _ in range(60)} == {1, 2, 3}
+    assert {_draw(dice, "x", ["a", "b", "c"]) for _ in range(60)} == {"a", "b", "c"}
+    found = [_draw(dice, "x", (1, 3.0)) for _ in range(60)]
+    assert all(1 <= value < 3 and value % 1 for value in found)
+    assert max(found) > 2.8
+    assert _draw(np.random.default_rng(4), "x", (0, 10**6)) == int(np.random.default_rng(4).integers(0, 10**6 + 1))
+    assert _draw(np.random.default_rng(4), "x", (0.0, 1)) == float(np.random.default_rng(4).uniform(0, 1))
+
+
+class Asked:
+    """Notes what an Optuna trial would be asked, and takes the last of all."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def suggest_int(self, name: str, low: int, high: int, step: int = 1) -> int:
+        self.calls.append(("int", name, low, high, step))
+        return high
+
+    def suggest_float(self, name: str, low: float, high: float) -> float:
+        self.calls.append(("float", name, low, high))
+        return high
+
+    def suggest_categorical(self, name: str, numbers: list[int]) -> int:
+        self.calls.append(("choice", name, numbers))
+        return numbers[-1]
+
+
+def test_optuna_learns_the_order_of_even_whole_numbers_only() -> None:
+    asked = Asked()
+    given: list[Any] = [(1, 5), (1, 5.0), [2, 4, 6], [2, 4, 7], [6, 4, 2], [1, 1], [1, 2.0], [True, False], ["a"], [3]]
+    assert [_suggest(asked, "x", values) for values in given] == [5, 5.0, 6, 7, 2, 1, 2.0, False, "a", 3]
+    assert asked.calls == [
+        ("int", "x", 1, 5, 1), ("float", "x", 1, 5.0), ("int", "x", 2, 6, 2), ("choice", "x", [0, 1, 2]),
+        ("choice", "x", [0, 1, 2]), ("choice", "x", [0, 1]), ("choice", "x", [0, 1]), ("choice", "x", [0, 1]),
+        ("choice", "x", [0]), ("choice", "x", [0]),
+    ]  # fmt: skip
+
+
+def test_constraints_take_their_parameters_by_name_or_all_as_a_mapping() -> None:
+    space = {"a": [1, 2, 3], "b": [1, 2]}
+    by_name = list(_Space(space, lambda a, b: a < b).grid())
+    assert by_name == [{"a": 1, "b": 2}]
+    assert list(_Space(space, lambda p: p.a < p["b"]).grid()) == by_name
+    assert list(_Space(space, [lambda a: a > 1, lambda b: b > 1]).grid()) == [{"a": 2, "b": 2}, {"a": 3, "b": 2}]
+    assert len(list(_Space(space, ()).grid())) == 6
+    with pytest.raises(AttributeError, match="c"):
+        list(_Space(space, lambda p: p.c).grid())
+
+
+def test_random_points_differ_and_end_after_a_thousand_vain_draws() -> None:
+    count = itertools.count()
+
+    def never(a: int) -> bool:
+        next(count)
+        return False
+
+    assert _Space({"a": (0, 10**9)}, never).random(5, 7) == []
+    assert next(count) == ATTEMPTS == 1_000
+    assert sorted(point["a"] for point in _Space({"a": [1, 2, 3]}, ()).random(9, 7)) == [1, 2, 3]
+    space = {"a": (0, 99), "b": [0.5, "x"]}
+    found = _Space(space, ()).random(20, 3)
+    assert len({repr(point) for point in found}) == len(found) == 20
+    dice, expected = np.random.default_rng(3), list[Any]()
+    while len(expected) < 20:
+        point = {"a": int(dice.integers(0, 100)), "b": [0.5, "x"][int(dice.integers(2))]}
+        expected += [point] if point not in expected else []
+    assert found == expected
+
+
+def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def task(a: int) -> float:
+        return -abs(a - 2.0) if a != 3 else math.nan
+
+    count = itertools.count()
+
+    def never(a: int) -> bool:
+        return next(count) < 0
+
+    monkeypatch.setattr(optimising, "ATTEMPTS", 30)
+    found = optimise(task, {"a": [1, 2, 3]}, method="bayes", points=9, maximise="value", **QUIET)
+    assert sorted(params["a"] for params in found.params) == [1, 2, 3]
+    assert found.best == {"a": 2}
+    for method, attempts in (("bayes", 30), ("random", 30), ("grid", 50)):
+        count = itertools.count()
+        with pytest.raises(InputError, match="no point of the space meets the constraints"):
+            optimise(task, {"a": range(50)}, method=method, points=5, constraints=never, **QUIET)  # type: ignore[arg-type]
+        assert next(count) == attempts
+    few = optimise(task, {"a": (1, 50)}, method="bayes", points=4, maximise="value", **QUIET)
+    assert len(few.table) == len({params["a"] for params in few.params}) == 4
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("workers", "batches"), [(None, [1] * 7), (1, [1] * 7), (3, [3, 3, 1])])
+def test_bayes_asks_for_as_many_points_at_a_time_as_there_are_workers(
+    monkeypatch: pytest.MonkeyPatch, workers: int | None, batches: list[int]
+) -> None:
+    """The points run in this process here; what is asked of the processes is noted."""
+    asked, sizes, real, evaluate = list[Any](), list[int](), optimising.runner, optimising.evaluate
+
+    def runner(task: Any, data: Any, options: Any, workers: int | None, client: Any) -> Any:
+        asked.append(workers)
+        return real(task, data, options, 0, client)
+
+    def noted(points_: Any, *more: Any) -> Any:
+        sizes.append(len(points_))
+        return evaluate(points_, *more)
+
+    monkeypatch.setattr(optimising, "runner", runner)
+    monkeypatch.setattr(optimising, "evaluate", noted)
+    options: dict[str, Any] = {"maximise": "value", "workers": workers, "progress": False}
+    found = optimise(lambda a: -float(a), {"a": (1, 10**6)}, method="bayes", points=7, **options)
+    assert (asked, sizes, len(found.table)) == ([workers or 0], batches, 7)
+    optimise(lambda a: float(a), {"a": [1]}, **options)
+    assert asked[1:] == [workers], "a grid leaves it to the sweep"
+
+
+def a_record(status: str = "ok", **values: Any) -> dict[str, Any]:
+    return {"status": status, "values": {name: points.plain_value(value) for name, value in values.items()}}
+
+
+def test_a_score_is_the_measure_its_negative_or_what_a_function_makes_of_all() -> None:
+    record = a_record(a=2.5, span=pd.Timedelta("2min"), whole=3, text="x", returns=np.zeros(2))
+    assert [score(record, name) for name in ("a", "-a", "span", "-span", "whole")] == [2.5, -2.5, 120.0, -120.0, 3.0]
+    assert score(record, lambda values: len(values) * 1.0) == 4.0, "without the returns"
+    assert math.isnan(score(a_record("failed", a=1.0), "a"))
+    with pytest.raises(InputError, match="text is 'x', not a number to maximise"):
+        score(record, "-text")
+    with pytest.raises(InputError, match="did you mean 'span'"):
+        score(record, "spam")
+
+
+def test_an_optimisation_says_its_best_point_and_why_there_is_none() -> None:
+    def task(a: int) -> dict[str, float]:
+        if a > 2:
+            raise ValueError("too large")
+        return {"x": 5.0 if a else math.nan, "y": math.nan}
+
+    found = optimise(task, {"a": [3, 0, 1, 2]}, maximise="x", **QUIET)
+    assert (found.best, found.maximise, found.names) == ({"a": 1}, "x", ("a",)), "of equal ones the first"
+    assert repr(found) == "Optimisation(4 points, x 5 at a=1)"
+    assert found.table["status"].tolist() == ["failed", "ok", "ok", "ok"]
+    assert np.isnan(found.scores).tolist() == [True, True, False, False]
+    assert "returns" not in found.table.columns
+    assert math.isnan(found.pbo)
+    with pytest.raises(ToolkitError, match="the task returned dict, not Results"):
+        _ = found.run
+    with pytest.raises(ToolkitError, match="none of 2 points has a score: y is NaN at all of them"):
+        _ = optimise(task, {"a": [0, 1]}, maximise="y", **QUIET).best
+    with pytest.raises(ToolkitError, match="none of 2 points has a score: the first error is ValueError: too large"):
+        _ = optimise(task, {"a": [4, 3]}, maximise="y", **QUIET).best
+    named = optimise(task, {"a": [1]}, maximise=max_of, **QUIET)
+    assert (named.maximise, named.scores.tolist()) == ("max_of", [5.0])
+    assert optimise(task, {"a": [1]}, maximise=partial(max_of), **QUIET).maximise == "score"
+
+
+def max_of(values: Any) -> float:
+    return values["x"]
+
+
+def test_a_summary_holds_the_best_point_its_counts_and_its_luck() -> None:
+    def held(data: Any, size: float) -> Results:
+        if size > 1:
+            raise ValueError("large")
+        return vectorised(data, np.full(len(data), size), funding=None)
+
+    trials.clear()
+    found = optimise(held, {"size": [0.01, -0.02, 0.03, 2.0]}, walk(3, 60), **QUIET)
+    table = found.summary()
+    head = {"size": found.best["size"], "score": np.nanmax(found.scores), "points": 4, "failed": 1, "pbo": found.pbo}
+    assert table[list(head)].to_dict() == head
+    assert list(table.index)[: len(head)] == list(head)
+    pd.testing.assert_series_equal(table.iloc[5:], found.run.luck().astype("object"), check_names=False)
+    assert table["sharpe_low"] < found.summary(confidence=0.5)["sharpe_low"]
+    assert (table.name, table["trials"]) == ("best sharpe", 3)
+    assert found.returns.shape == (60, 3)
+    trials.clear()
+
+
+def test_returns_of_a_shorter_run_are_filled_with_zeros() -> None:
+    found = _aligned([np.array([1.0, 2.0]), None, np.array([3.0]), {"$array": [4.0, 5.0, 6.0]}])
+    assert found.tolist() == [[1.0, 3.0, 4.0], [2.0, 0.0, 5.0], [0.0, 0.0, 6.0]]
+    assert _aligned([]).shape == (0, 0)
+    assert _aligned([None]).shape == (0, 0)
+
+
+ROUND = [
+    True, 5, "x", 0.5, -0.0, math.inf, -math.inf, pd.Timestamp("2026-01-01 00:00:00.000000001", tz="UTC"),
+    pd.Timedelta("-1.5s"), np.float64(0.25), np.int32(7), np.bool_(True), np.array(2.5), np.array([1, 2]),
+    np.array([1.0, math.inf, -2.0]), np.float64(math.inf),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ROUND, ids=map(repr, ROUND))
+def test_values_of_a_record_are_json_and_come_back(value: Any) -> None:
+    plain = points.plain_value(value)
+    text = json.dumps(plain, allow_nan=False)
+    back = points.from_plain(json.loads(text))
+    if isinstance(value, np.ndarray) and value.ndim:
+        assert back.tolist() == value.tolist()
+        assert back.dtype == "float64"
+    else:
+        assert back == value
+        assert type(back) in (bool, int, float, str, pd.Timestamp, pd.Timedelta)
+    assert repr(back) == repr(value) or not isinstance(value, float) or isinstance(value, np.floating)
+
+
+def test_values_that_are_none_missing_or_strange_are_kept_as_none_or_text() -> None:
+    assert [points.plain_value(value) for value in (None, pd.NaT)] == [None, None]
+    assert math.isnan(points.from_plain(points.plain_value(math.nan)))
+    assert np.isnan(points.from_plain(points.plain_value(np.array([math.nan, 1.0])))).tolist() == [True, False]
+    assert points.plain_value([1, "a"]) == "[1, 'a']"
+    assert points.from_plain(None) is None
+
+
+def test_a_point_runs_with_its_seed_and_data_only_where_they_are_given() -> None:
+    def task(*given: Any, **more: Any) -> tuple[Any, ...]:
+        return given, more
+
+    assert points.run_point(task, None, {"o": 1}, {"a": 2}, None) == ((), {"a": 2, "o": 1})
+    assert points.run_point(task, [5], {}, {"a": 2}, 0) == (([5],), {"a": 2, "seed": 0})
+    repeatable = points.run_point(Wandering, walk(1, 20), {}, {"every": 3}, 4)
+    assert repeatable.settings["seed"] == 4
+    assert repeatable.rerun().fills.equals(repeatable.fills)
+    measured = points.run_point(Wandering, walk(1, 20), {}, {"every": 3}, None, repeatable=False)
+    with pytest.raises(ToolkitError, match="was not kept"):
+        measured.rerun()
+    assert [points.is_strategy(one) for one in (Wandering, Wandering(), dict, len)] == [True, False, False, False]
+
+
+def test_the_record_of_a_point_says_how_it_ended() -> None:
+    trials.clear()
+    point = points.Point("k", {"a": np.int64(1)}, 7)
+    good = points.execute((lambda a, seed: {"x": a, 5: seed}, None, {}), point)
+    assert good.pop("seconds") < 60
+    assert good == {
+        "key": "k", "params": {"a": 1}, "seed": 7, "status": "ok", "error": "", "values": {"x": 1, "5": 7}, "trace": "",
+    }  # fmt: skip
+    bad = points.execute((lambda a, seed: 1 // 0, None, {}), point)
+    assert (bad["status"], bad["error"], bad["values"]) == (
+        "failed",
+        "ZeroDivisionError: integer division or modulo by zero",
+        {},
+    )
+    assert "1 // 0" in bad["trace"]
+    assert bad["seconds"] < 60
+    assert points.execute((lambda a, seed: 2.5, None, {}), point)["values"] == {"value": 2.5}
+    assert points.execute((lambda a, seed: pd.Series({"y": 1.0}), None, {}), point)["values"] == {"y": 1.0}
+    strange = points.execute((lambda a, seed: "text", None, {}), point)
+    assert strange["error"] == "InputError: the task returned str. Return Results, a mapping, a Series or a number"
+    wanted = points.Point("k", {}, None, True)
+    assert points.execute((lambda: 1, None, {}), wanted)["values"] == {"value": 1, "returns": None}
+    run = points.execute((lambda: vectorised(walk(1, 20), np.ones(20)), None, {}), wanted)
+    assert len(run["values"]["returns"]["$array"]) == 20
+    assert len(trials) == 0, "the sweep counts its points itself"
+
+
+def test_a_point_is_another_with_other_parameters_seeds_data_or_options() -> None:
+    def keys(*params: Any, data: Any = None, seeds: Any = None, **options: Any) -> list[str]:
+        return [point.key for point in sweeps.make_points(max_of, params, data, seeds, options)]
+
+    one = keys({"a": 1})
+    assert len(one[0]) == 32
+    assert keys({"a": 1}, {"a": 1}) == one, "the same point is run once"
+    assert keys({"a": 1}, {"a": 2})[0] == one[0]
+    others = [
+        keys({"a": 2}), keys({"a": 1.0}), keys({"a": "1"}), keys({"a": [1]}), keys({"a": (1,)}), keys({"a": None}),
+        keys({"a": {"b": 1}}), keys({"a": np.array([1])}), keys({"a": np.array([2])}), keys({"b": 1}),
+        keys({"a": [np.array([1])]}), keys({"a": (np.array([1]),)}), keys({"a": 1}, seeds=[1]),
+        keys({"a": 1}, seeds=[2]),
+        keys({"a": 1}, data=walk(1, 5)), keys({"a": 1}, data=walk(2, 5)), keys({"a": 1}, option=1),
+        [sweeps.make_points(min, [{"a": 1}], None, None, {})[0].key],
+    ]  # fmt: skip
+    assert len({key for [key] in [one, *others]}) == 1 + len(others)
+    assert keys({"a": 1, "b": 2}) == keys({"b": 2, "a": 1})
+    words = {"x": "'x'", None: "None", (1, "a"): "(1, 'a')", 2.5: "2.5", True: "True"}
+    assert {value: sweeps._word(value) for value in words} == words
+    assert sweeps._word([1, [2]]) == "[1, [2]]"
+    assert sweeps._word({"b": [1], 3: None}) == '{"3": "None", "b": "[1]"}'
+    held = np.array([1.0])
+    assert sweeps._word([held, 1]) == f"list(ndarray {fingerprint(held)}, 1)"
+    assert sweeps._word(pd.Timedelta("1s")) == repr(pd.Timedelta("1s"))
+    assert sweeps._word(max_of).startswith("function ")
+    assert [point.seed for point in sweeps.make_points(max_of, [{"a": 1}], None, [3, 4], {})] == [3, 4]
+    assert [point.returns for point in sweeps.make_points(max_of, [{}], None, None, {}, returns=True)] == [True]
+
+
+def test_bars_are_read_once_for_a_strategy_only() -> None:
+    data, options = walk(1, 20), {"interval": "1h", "seed": 5}
+    read, rest = sweeps.prepared(Wandering, {"A": data}, options)
+    assert (type(read["A"]).__name__, rest) == ("Bars", {"seed": 5})
+    assert list(sweeps.prepared(Wandering, data, {})[0]) == ["ASSET"]
+    for task, given in ((max_of, data), (Wandering, {"A": data, "B": 5}), (Wandering, None)):
+        same, kept = sweeps.prepared(task, given, options)
+        assert same is given
+        assert kept is options
+
+
+def test_fingerprints_differ_with_values_names_and_times() -> None:
+    table = walk(1, 5)
+    assert (
+        len({fingerprint(each) for each in (table, table + 1, table.rename(columns={"low": "l"}), table[1:], None)})
+        == 5
+    )
+    assert fingerprint(None) == ""
+    assert fingerprint({"a": None, "b": table}) == f"a:,b:{fingerprint(table)}"
+    assert fingerprint(table["low"]) != fingerprint(table["high"])
+    assert fingerprint(table) == fingerprint(table.copy())
+    assert fingerprint(np.array([1, 2])) != fingerprint(np.array([1, 3]))
+    assert len(fingerprint(table)) == len(fingerprint([1])) == len(code_of(max_of)) == 32
+
+
+def made(body: str) -> Any:
+    space: dict[str, Any] = {"LIMIT": 1, "np": np}
+    exec(body, space)
+    return space["task"]
+
+
+SAME = "def task(a, b=1, *, c=2):\n    return [a + b for _ in {1, 2}]\n"
+
+
+BODIES = [
+    SAME,
+    "def task(a, b=1, *, c=2):\n    return [a - b for _ in {1, 2}]\n",
+    "def task(a, b=2, *, c=2):\n    return [a + b for _ in {1, 2}]\n",
+    "def task(a, b=1, *, c=3):\n    return [a + b for _ in {1, 2}]\n",
+    "def task(a, b=1, *, d=2):\n    return [a + b for _ in {1, 2}]\n",
+    "def task(a, b=1, *, c=2):\n    return [a + b for _ in {1, 3}]\n",
+    "def task(a, b=1, *, c=2):\n    return [a + LIMIT for _ in {1, 2}]\n",
+    "class task:\n    x = 1\n",
+    "class task:\n    x = 2\n",
+    "class task:\n    def __call__(self): return 1\n",
+    "class task:\n    def __call__(self): return 2\n",
+    "class task(int):\n    x = 1\n",
+    "from functools import partial\ntask = partial(max, 1)\n",
+    "from functools import partial\ntask = partial(max, 2)\n",
+    "from functools import partial\ntask = partial(max, key=abs)\n",
+]
+
+
+def test_the_hash_of_code_differs_with_what_the_code_does() -> None:
+    hashes = [code_of(made(body)) for body in BODIES]
+    assert len(set(hashes)) == len(BODIES)
+    assert hashes == [code_of(made(body)) for body in BODIES]
+
+
+def test_the_hash_of_code_follows_closures_but_not_what_a_task_changes() -> None:
+    def closing(held: Any) -> Any:
+        def task() -> Any:
+            return held
+
+        return task
+
+    assert code_of(closing(1)) != code_of(closing(2))
+    assert code_of(closing(np.array([1]))) != code_of(closing(np.array([2])))
+    assert code_of(closing([1])) == code_of(closing([2])), "a list may change while it runs"
+    assert code_of(closing(closing(1))) != code_of(closing(closing(2)))
+    assert code_of(Results) == code_of(Results) != code_of(trials.add)
+
+
+def test_a_sweep_counts_its_points_and_keeps_their_seconds_and_tracebacks(tmp_path: Path) -> None:
+    def task(a: int) -> dict[str, float]:
+        return {"sharpe": 1.0 / a, "a": 9.0}
+
+    trials.clear()
+    table = sweep(task, {"a": [1, 0, 2]}, results=tmp_path / "r.jsonl", **QUIET)
+    assert table["a"].tolist() == [1, 0, 2], "a value does not replace a parameter"
+    assert list(table.columns) == ["a", "status", "error", "sharpe"]
+    assert list(table.attrs["traces"]) == [1]
+    assert len(table.attrs["seconds"]) == 3
+    assert trials.frame()["sharpe"].tolist() == [1.0, 0.5]
+    again = sweep(task, {"a": [1, 0, 2, 3]}, results=tmp_path / "r.jsonl", **QUIET)
+    assert again.attrs["seconds"][:3] == table.attrs["seconds"]
+    assert len(trials) == 3
+    assert [combination["b"] for combination in sweeps.combinations_of({"b": iter("xy")})] == ["x", "y"]
+    assert sweeps.combinations_of([{"b": 1}, {"c": 2}]) == [{"b": 1}, {"c": 2}]
+    trials.clear()
+    assert forward.SEARCH == ("maximise", "constraints", "method", "points", "seed", "workers", "client")

@@ -1,0 +1,255 @@
+"""Every message of every channel: messages add up to what a later snapshot has, and the same commands send the same.
+
+A story of two accounts is played by a generator of whole numbers. The feed's texts are a format that programs read, so
+a change of a digest here is a change of what they get: say so in the changelog.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from tests.venue.simulation.stream import Rng
+from tests.venue.traders import Trader
+from toolkit.protocol.reads import feed as wire
+from toolkit.venue.local import LocalVenue
+
+SUBSCRIPTIONS = {
+    "symbol": ("BTCUSDC", "ETHUSDC"),
+    "depth": (5, 50),
+    "interval": ("60", "3600"),
+}
+SENT: dict[tuple[int, str, Any], dict[str, tuple[int, str]]] = {
+    (2, "published", False): {
+        "": (48, "619fc6cdd686"),
+        "orderBook": (41, "d35b57f3532c"),
+        "candle": (13, "faaa7e760e07"),
+        "trades": (13, "d2cbb9f9e8d4"),
+        "ticker": (69, "6f9bb32c566c"),
+        "allTickers": (47, "d919195e3fb8"),
+        "blockHeight": (24, "653ad34f6516"),
+        "aopState": (89, "db3505dcbce8"),
+        "tx": (55, "4aa643789c27"),
+        "orderHist": (55, "f90eb8dc6ca4"),
+        "userEvent": (64, "0f21148d84af"),
+        "userFilled": (18, "c83e34db7131"),
+        "block": (35, "0b6d46c4a4c1"),
+        "userFunding": (2, "231a73523555"),
+        "closedPosition": (2, "7a9d72cee6d5"),
+    },
+    (4, "extended", False): {
+        "": (48, "619fc6cdd686"),
+        "orderBook": (43, "18fc5ef43486"),
+        "candle": (14, "d197195a856f"),
+        "trades": (14, "8c0a4e3bf5c4"),
+        "ticker": (61, "60ef535a3cbf"),
+        "allTickers": (44, "afa193b3afc7"),
+        "block": (27, "89abff5b24f6"),
+        "blockHeight": (18, "379a0d510d14"),
+        "tx": (57, "ed7a9534adec"),
+        "aopState": (74, "375e36de2cc9"),
+        "orderHist": (62, "d2c059314065"),
+        "userFilled": (24, "b8c2423213dd"),
+        "closedPosition": (4, "86b6664ef30e"),
+        "userFunding": (6, "ac3cc5034def"),
+        "userEvent": (69, "04730507f1b7"),
+    },
+    (5, "extended", "usual"): {
+        "": (48, "619fc6cdd686"),
+        "orderBook": (61, "ec8fcb677c83"),
+        "candle": (22, "a92556b3a0c0"),
+        "trades": (22, "c44cf98cf3cf"),
+        "ticker": (54, "04f350cef79e"),
+        "allTickers": (43, "63b996d12e01"),
+        "block": (20, "fd31b6030994"),
+        "blockHeight": (13, "6c030da3a03e"),
+        "tx": (51, "5adc8ddc6bfa"),
+        "aopState": (81, "70440ab4c5d7"),
+        "orderHist": (48, "5548a123276e"),
+        "userFilled": (19, "8ce8a3cb9fac"),
+        "closedPosition": (9, "4e11d1951cb3"),
+        "userFunding": (4, "69a6aef4b2f5"),
+        "userEvent": (55, "d05184563b5f"),
+    },
+    (6, "published", "usual"): {
+        "": (48, "619fc6cdd686"),
+        "orderBook": (68, "034ff97d34b9"),
+        "candle": (39, "f0b91beff286"),
+        "trades": (37, "b557083f9259"),
+        "ticker": (55, "c4719e82da67"),
+        "allTickers": (44, "c4e0fb7780cd"),
+        "block": (24, "47a3c4d0cd75"),
+        "blockHeight": (15, "d7d1d659cb7f"),
+        "aopState": (92, "d8854c79c4e0"),
+        "tx": (53, "576461ff67b8"),
+        "orderHist": (47, "e041df456da8"),
+        "userFilled": (23, "f3504e7c2f19"),
+        "userEvent": (59, "691defddb2da"),
+        "closedPosition": (5, "b1d0dbe1ec00"),
+    },
+}
+
+
+class Story:
+    """Two accounts trade, set leverages and exits, are funded, pay funding and close. One reader gets everything."""
+
+    def __init__(self, seed: int, form: Any, market: Any) -> None:
+        self.venue = LocalVenue(clock="manual", market=market, accounts=2, wire=form, start="2026-01-01 03:55")
+        self.rng, self.who = Rng(seed), [Trader(self.venue, 0), Trader(self.venue, 1)]
+        self.trade(6)
+        self.connection = self.venue.host.feed.open(queue=None)
+        self.subscribe()
+
+    def pick(self, *values: Any) -> Any:
+        return values[self.rng.below(len(values))]
+
+    def subscribe(self) -> None:
+        for channel in wire.CHANNELS.values():
+            for at in range(2):
+                known = {name: values[at] for name, values in SUBSCRIPTIONS.items()}
+                known["userAddress"] = self.who[at].address
+                self.connection.send(wire.subscribe(channel, {one.name: known[one.name] for one in channel.fields}))
+                if not channel.fields:
+                    break
+
+    def trade(self, rounds: int) -> None:
+        """Send orders around the price, closing ones with exits, and let time pass."""
+        control = self.venue.control
+        for _ in range(rounds):
+            who, side, symbol = self.pick(*self.who), self.pick("BUY", "SELL"), self.pick(1, 1, 2)
+            base = (62_500, 2_450)[symbol - 1]
+            match self.rng.below(12):
+                case 0 | 1 | 2 | 3 | 4:
+                    price = base + self.rng.below(9) - 4
+                    who.place(side, str(price), self.pick("0.01", "0.02", "0.3"), symbol=symbol)
+                case 5:
+                    who.place(side, "0", "0.05", symbol=symbol)
+                case 6:
+                    exit_ = {"reduceOnlyOption": self.pick("TP_FROM_POSITION", "SL_FROM_POSITION")}
+                    exit_ |= {"triggerPx": str(base + self.pick(-40, 40)), "tpslTriggerType": "MARK_PRICE"}
+                    who.place(side, "0", "0.01", symbol=symbol, **exit_)
+                case 7:
+                    who.act("cancelAll", symbolCode=symbol)
+                case 8:
+                    who.act("setLeverage", symbolCode=symbol, leverage=self.pick(3, 7, 10))
+                case 9:
+                    control.set_oracle(("BTCUSDC", "ETHUSDC")[symbol - 1], str(base + self.pick(-30, 0, 30)))
+                case 10:
+                    control.fund(who.address, self.pick("1", "250.5"))
+                case 11:
+                    self.venue.advance(self.pick("1ms", "900ms", "3s", "61s", "200s"))
+
+    def play(self) -> list[str]:
+        """Return the texts of the story."""
+        for _ in range(8):
+            self.trade(9)
+            self.venue.advance("5s")
+        return self.connection.drain()
+
+    def again(self) -> list[str]:
+        """Return the snapshots of subscriptions that begin now. The sources start over from the venue's state."""
+        self.connection.close()
+        self.connection = self.venue.host.feed.open(queue=None)
+        self.subscribe()
+        return self.connection.drain()
+
+
+def subject_of(message: dict[str, Any]) -> str:
+    """Return which stream a message belongs to."""
+    data = message["data"]
+    parts = [message["channel"]]
+    parts += [str(data[name]) for name in ("symbol", "symbolName", "depth", "intrvl", "userAddr") if name in data]
+    return ".".join(parts)
+
+
+def by_subject(texts: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the data of each stream, oldest first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for message in map(json.loads, texts):
+        if "data" in message:
+            found.setdefault(subject_of(message), []).append(message["data"])
+    return found
+
+
+def items(data: dict[str, Any], channel: wire.Channel) -> list[dict[str, Any]]:
+    """Return the items of a message, oldest first."""
+    if channel.key:
+        held = data[channel.key]
+        return held if isinstance(held, list) else [held]
+    own = {name: value for name, value in data.items() if name not in ("type", "sequence", "recent")}
+    found = [*data.get("recent", ()), own]
+    return [row for row in found if not channel.identity or channel.identity[0] in row]  # the first one has none yet
+
+
+def added_up(messages: list[dict[str, Any]], channel: wire.Channel) -> Any:
+    """Return what a reader of these messages has: the plain form of `client.stream`."""
+    levels: dict[str, dict[str, str]] = {"bids": {}, "asks": {}}
+    keyed: dict[Any, Any] = {}
+    rows: list[Any] = []
+    for data in messages:
+        if channel.style == "levels":
+            for side, held in levels.items():
+                held.update(data["book"][side])
+                levels[side] = {price: size for price, size in held.items() if float(size)}
+        elif channel.type == "aopState":
+            for part, changed in data["aop"].items():
+                for row in changed:
+                    name = (part, *(row[key] for key in wire.AOP_KEYS[part]))
+                    keyed[name] = row
+                    gone = row.get("ordStatus") in ("FILLED", "CANCELED", "REJECTED", "EXPIRED")
+                    if gone or (part == "positions" and not float(row["longSize"]) and not float(row["shortSize"])):
+                        del keyed[name]
+        elif channel.style == "keyed":
+            for row in items(data, channel):
+                keyed[tuple(row[name] for name in channel.identity)] = row
+        elif channel.style == "latest":
+            rows = items(data, channel)
+        else:
+            rows += items(data, channel)
+    if channel.style == "levels":
+        return {"bids": sorted(levels["bids"].items()), "asks": sorted(levels["asks"].items())}
+    if channel.type == "userEvent":
+        rows.sort(key=str)  # of one instant a snapshot has order events first, because the history has no order of both
+    return sorted(keyed.items(), key=str) or [row for row in rows if row.get("txCount", 1)]
+
+
+@pytest.mark.parametrize(("seed", "market"), [(1, False), (2, False), (3, "usual")])
+def test_what_a_reader_has_is_what_a_later_snapshot_holds(seed: int, market: Any) -> None:
+    story = Story(seed, "extended", market)
+    with story.venue:
+        followed, later = by_subject(story.play()), by_subject(story.again())
+    assert set(followed) == set(later)
+    assert len(later) == 24
+    for name, messages in followed.items():
+        channel = wire.CHANNELS[name.partition(".")[0]]
+        assert [one["sequence"] for one in messages] == list(range(1, len(messages) + 1)), name
+        [snapshot] = later[name]
+        assert snapshot["type"] == "snapshot"
+        was, now = added_up(messages, channel), added_up([snapshot], channel)
+        if isinstance(now, list):
+            # A snapshot has the last records. The last block has no transaction and is not counted.
+            most = 3_000 // 60 if name == "candle.ETHUSDC.3600" else wire.RECENT - 1  # hours of 3,000 minutes
+            assert len(now) >= min(len(was), most), name
+            was = was[len(was) - len(now) :]
+        assert now == was, name
+
+
+def digests(texts: list[str]) -> dict[str, tuple[int, str]]:
+    """Return how many messages each channel had, answers as "", and a digest of their texts."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        found.setdefault(json.loads(text).get("channel", ""), []).append(text)
+    return {
+        channel: (len(each), hashlib.sha256("\n".join(each).encode()).hexdigest()[:12])
+        for channel, each in found.items()
+    }
+
+
+@pytest.mark.parametrize(("seed", "form", "market"), SENT)
+def test_the_same_commands_give_the_same_messages_everywhere(seed: int, form: str, market: Any) -> None:
+    story = Story(seed, form, market)
+    with story.venue:
+        assert digests(story.play() + story.again()) == SENT[seed, form, market]

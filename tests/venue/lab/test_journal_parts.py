@@ -1,0 +1,156 @@
+"""When a journal keeps a dump, how much it writes at a time, what it checks first, and how commands are replayed."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from toolkit.errors import InputError, StoredFileError, VenueError
+from toolkit.venue.engine.commands import Advance, Command, Control
+from toolkit.venue.engine.core import Core
+from toolkit.venue.lab import journal as journals
+from toolkit.venue.lab import journal_file
+from toolkit.venue.lab.journal import Journal, apply, open_or_create, plain
+from toolkit.venue.model.genesis import Genesis
+
+GENESIS = Genesis(settings={"market": False})
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Any:
+    made = Journal.create(tmp_path / "j", GENESIS, sync="os")
+    yield made
+    made.close()
+
+
+def commands(count: int) -> list[Command]:
+    return [Control(GENESIS.time, "resume", {"product": 1}) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "passed_ms", "due"),
+    [(9_999, 6 * HOUR - 1, False), (10_000, 0, True), (0, 6 * HOUR, True), (10_000, 6 * HOUR, True)],
+)
+def test_a_dump_is_begun_after_10_000_commands_or_six_hours_of_the_venues_time(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, entries: int, passed_ms: int, due: bool
+) -> None:
+    core, begun = Core(GENESIS), list[Core]()
+    monkeypatch.setattr(Journal, "_begin_dump", lambda _, core: begun.append(core))
+    journal._dump_number, journal.count = 5, 5 + entries
+    core.state.time = journal._dump_time + passed_ms
+    journal.keep_dump(core)
+    assert begun == [core] * due
+    journal._dumping = iter(())
+    journal.keep_dump(core)
+    assert begun == [core] * due, "one is being written"
+
+
+@pytest.mark.parametrize(("count", "slices"), [(1, 1), (7, 1), (8, 2), (16, 3)])
+def test_a_group_of_commands_writes_as_many_slices_of_a_dump_as_its_commands_alone_would(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, count: int, slices: int
+) -> None:
+    steps: list[Journal] = []
+    monkeypatch.setattr(Journal, "_step", lambda self: steps.append(self))
+    journal.append(commands(count))
+    assert (len(steps), journal.count) == (slices, count)
+    journal.append([])
+    assert journal.count == count
+
+
+def test_nothing_is_written_after_damage_was_found(journal: Journal) -> None:
+    journal._damage = StoredFileError("entry 5 was altered")
+    with pytest.raises(VenueError, match="nothing was done: entry 5 was altered"):
+        journal.append(commands(1))
+    assert journal.count == 0
+
+
+def test_entries_are_numbered_and_read_again_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    first = commands(2)
+    with contextlib.closing(Journal.create(path, GENESIS, first, sync="os")) as journal:
+        assert (journal.count, journal.genesis, repr(journal)) == (2, GENESIS, "<Journal j: 2 entries>")
+        journal.append([Advance(GENESIS.time + 5)])
+    with pytest.raises(VenueError, match=r"exists\. Open it, or choose another file"):
+        Journal.create(path, GENESIS)
+    with contextlib.closing(open_or_create(path, Genesis(seed=99), sync="os")) as journal:
+        assert (journal.count, journal.genesis, journal.behind) == (3, GENESIS, 0)
+        core = journal.replay()
+        assert core.state.time == GENESIS.time + 5
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        rows = base.execute("SELECT n, kind FROM entries ORDER BY n").fetchall()
+        assert rows == [(0, "genesis"), (1, "command"), (2, "command"), (3, "command")]
+        base.execute("UPDATE entries SET body = x'00' WHERE n = 3")
+        base.commit()
+    with pytest.raises(StoredFileError, match="2 entries from its beginning are intact"):
+        open_or_create(path, GENESIS, sync="os")
+    with contextlib.closing(open_or_create(path, GENESIS, sync="os", recovering=True)) as journal:
+        assert journal.count == 2
+    assert path.with_name("j.damaged").exists()
+    assert journal_file.recover(path) == 2
+    assert path.with_name("j.damaged1").exists()
+
+
+@pytest.mark.parametrize(
+    ("applied", "first"), [(20_000, 0), (20_001, 20_001), (None, 0), ("20001", 0), ("nothing", 0)], ids=str
+)
+def test_only_what_follows_a_late_dump_is_checked_first(applied: Any, first: int) -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE dumps (id INTEGER PRIMARY KEY, applied)")
+        if applied != "nothing":
+            base.execute("INSERT INTO dumps (applied) VALUES (50000), (?)", (applied,))
+        assert journal_file.first_to_check(base) == first
+
+
+@pytest.mark.parametrize("passed_ms", [0, 1, 60_000, 60_001, 150_000])
+def test_the_time_before_a_command_passes_in_steps_of_a_minute_at_most(passed_ms: int) -> None:
+    """A command that raised when it was first applied raises again, which changes nothing."""
+    seen: list[Command] = []
+
+    def applied(command: Command) -> None:
+        seen.append(command)
+        core.state.time = command.time
+        core.events.append("something")
+        if not isinstance(command, Advance):
+            raise ValueError("again")
+
+    core: Any = SimpleNamespace(state=SimpleNamespace(time=1_000), events=[], apply=applied)
+    command = Control(1_000 + passed_ms, "resume", {})
+    apply(core, command)
+    steps = [*range(60_000, passed_ms, 60_000), *([passed_ms] if passed_ms else [])]
+    assert seen == [*(Advance(1_000 + step) for step in steps), command]
+    assert core.events == []
+
+
+def test_a_controls_arguments_are_those_that_are_read_back() -> None:
+    given = {"a": (1, 2), "b": {1: Decimal("0.5")}, "c": None, "d": [True, "x"]}
+    assert plain(given) == {"a": [1, 2], "b": {"1": "0.5"}, "c": None, "d": [True, "x"]}
+    deep: list[Any] = []
+    deep.append(deep)
+    for wrong in ({"a": object()}, {"a": 1 << 70}, {"a": deep}):
+        with pytest.raises(InputError, match="a control takes numbers, texts, lists and dictionaries"):
+            plain(wrong)
+
+
+def test_the_checking_of_early_entries_goes_in_steps_and_names_a_missing_one(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal.append(commands(7))
+    monkeypatch.setattr(journals, "STEP", 3)
+    rests: list[float] = []
+    monkeypatch.setattr(journals, "sleep", rests.append)
+    journal.behind = 7
+    journal.check_behind(contextlib.nullcontext(), 0.5)
+    assert (journal.behind, rests, journal._damage) == (0, [0.5] * 3, None)
+    journal._db.execute("DELETE FROM entries WHERE n >= 6")
+    journal.behind = 7
+    with pytest.warns(RuntimeWarning, match=r"entry 6 is missing.* No command is taken any more\."):
+        journal.check_behind(contextlib.nullcontext())
+    with pytest.raises(VenueError, match=r"nothing was done: .*entry 6 is missing"):
+        journal.append(commands(1))

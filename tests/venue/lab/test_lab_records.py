@@ -1,0 +1,605 @@
+"""The lab's parts one by one: alarms, steps of an advance, a player's order and precision, faults, figures."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import fields
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.venue.play import BTC, MICRO, Play
+from tests.venue.quiet import venue  # a fixture
+from tests.venue.wallets import MASTER, OTHER, Signer
+from toolkit.errors import InputError
+from toolkit.protocol.hexbytes import to_checksummed
+from toolkit.venue.api.gateway import Answer
+from toolkit.venue.engine.commands import Control
+from toolkit.venue.lab import ticker
+from toolkit.venue.lab.control import LARGEST_BALANCE, funding, what_if
+from toolkit.venue.lab.faults import SETTINGS, Fault
+from toolkit.venue.lab.player import Player, fit_row, listed_symbol
+from toolkit.venue.lab.ticker import Alarms, Steps, Ticker, advance_bar
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.model.genesis import Genesis
+
+__all__ = ["venue"]
+
+D = Decimal
+
+
+# alarms and steps
+
+
+class Bell:
+    """An alarm at a moment that counts its rings."""
+
+    def __init__(self, due: int | None) -> None:
+        self.due, self.rings = due, 0
+
+    def due_ms(self) -> int | None:
+        return self.due
+
+    def ring(self) -> None:
+        self.rings += 1
+
+
+def test_an_advance_stops_at_the_next_alarm_after_now_and_rings_those_that_are_due() -> None:
+    bells = [Bell(due) for due in (None, 100, 101, 150, 300)]
+    alarms = Alarms(bells)
+    assert alarms.between(100, 200) == 101
+    assert alarms.between(101, 200) == 150
+    assert alarms.between(150, 200) == alarms.between(150, 300) - 100 == 200
+    assert Alarms().between(5, 9) == 9
+    assert alarms.ring(99) is False
+    assert alarms.ring(101) is True
+    assert [bell.rings for bell in bells] == [0, 1, 1, 0, 0]
+
+
+def test_a_step_grows_while_it_is_quick_and_shrinks_to_a_minute_while_it_is_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, slept = [100.0], list[float]()
+
+    class Time:
+        monotonic = staticmethod(lambda: clock[0])
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            clock[0] += 7  # what others do with the lock is no part of a step
+
+    monkeypatch.setattr(ticker, "time", Time)
+    steps, spans = Steps(), []
+    for spent in (0.02, 0.025, 0.1, 0.11, 1, 1, 1, 1, 1):
+        clock[0] += spent
+        steps.pause()
+        spans.append(steps.span_ms)
+    minute = 60_000
+    assert spans == [30 * minute] * 3 + [15 * minute, 450_000, 225_000, 112_500, minute, minute]
+    assert slept == [0.001] * 9
+    assert Steps().span_ms == 15 * minute
+
+
+def test_a_ticker_catches_up_until_it_is_done_then_does_the_rest_once_per_tick() -> None:
+    calls, done = list[str](), threading.Event()
+
+    def catch_up(seconds: float) -> bool:
+        calls.append(f"catch up {seconds}")
+        return len(calls) % 3 == 0
+
+    def afterwards() -> None:
+        calls.append("afterwards")
+        done.set()
+
+    made = Ticker(catch_up, afterwards)
+    thread = made._thread
+    assert (thread.daemon, thread.name) == (True, "toolkit-venue-ticker")
+    assert done.wait(30)
+    made.stop()
+    assert not thread.is_alive()
+    assert calls[:4] == ["catch up 0.1"] * 3 + ["afterwards"]
+
+
+def test_a_ticker_may_be_stopped_by_its_own_thread() -> None:
+    made: list[Ticker] = []
+    begun, done = threading.Event(), threading.Event()
+
+    def afterwards() -> None:
+        begun.wait(30)
+        made[0].stop()
+        done.set()
+
+    made.append(Ticker(lambda _: True, afterwards))
+    begun.set()
+    assert done.wait(30)
+    made[0]._thread.join(30)
+    assert not made[0]._thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("span", "shown", "bar"),
+    [(600_000, None, True), (599_999, None, False), (600_000, False, False), (5, True, True)],
+)
+def test_only_long_advances_have_a_bar_in_minutes(
+    monkeypatch: pytest.MonkeyPatch, span: int, shown: bool | None, bar: bool
+) -> None:
+    class Bar:
+        n = 0.0
+
+        def update(self, minutes: float) -> None:
+            self.n += minutes
+
+    made: list[tuple[Any, ...]] = []
+    drawn = Bar()
+
+    class Late:
+        def __init__(self, shown: bool | None, seconds: float, **options: Any) -> None:
+            made.append((shown, seconds, options))
+
+        def __enter__(self) -> Bar:
+            return drawn
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(ticker, "late_bar", Late)
+    with advance_bar(1_000, 1_000 + span, shown) as moved:
+        moved(1_000 + span // 2)
+        moved(1_000 + span)
+    if bar:
+        options = {"desc": "advance", "total": span / 60_000, "unit": " min", "unit_scale": True}
+        assert made == [(shown, 5.0, options)]
+        assert drawn.n == pytest.approx(span / 60_000)
+    else:
+        assert (made, drawn.n) == ([], 0)
+
+
+# the player
+
+
+class Tape:
+    """Batches by time. Each change names its batch."""
+
+    def __init__(self, times: list[int], price: int, book: bool = True) -> None:
+        self.times, self.price, self._book = times, price, book
+
+    def changes(self, number: int) -> list[list[int]]:
+        return [[0, 1, 0 if number == 0 else self.price + number, number]]
+
+    def book(self, number: int) -> list[list[int]]:
+        return [[0, 1, self.price, number]] if self._book else []
+
+
+class Recorded:
+    """A recording of one product."""
+
+    def __init__(self, symbol: str, tape: Tape, tick: str = "0.1", step: str = "0.001") -> None:
+        self.symbol, self.tick_size, self.step_size = symbol, D(tick), D(step)
+        self._tape = tape
+        self.asked: tuple[Decimal, Decimal] | None = None
+
+    def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
+        self.asked = tick_size, step_size
+        return self._tape
+
+
+ROWS: list[dict[str, Any]] = [dict(row) for row in Genesis().products]
+
+
+def test_a_player_gives_the_changes_of_all_products_in_the_order_of_their_times() -> None:
+    btc, eth = Tape([10, 20, 30], 600_000), Tape([15, 20, 40], 300_000, book=False)
+    player = Player({"ETHUSDC": Recorded("x", eth, "0.01"), "BTCUSDC": Recorded("y", btc)}, ROWS)
+    assert (player.products, player.start_ms, player.end_ms, player.next_ms) == ([1, 2], 10, 40, 10)
+    assert player.prices == {1: "60000.1", 2: "3000.01"}, "the first that is not 0"
+
+    def change(time: int, code: int, number: int) -> Control:
+        return Control(time, "play_recorded", {"product": code, "changes": {1: btc, 2: eth}[code].changes(number)})
+
+    expected = [change(10, 1, 0), change(15, 2, 0), change(20, 2, 1), change(20, 1, 1), change(30, 1, 2),
+                change(40, 2, 2)]  # fmt: skip
+    times = []
+    for command in expected:
+        times.append(player.next_ms)
+        assert player.take() == command
+    assert times == [10, 15, 20, 20, 30, 40]
+    assert player.next_ms > 10**15, "nothing comes after the end"
+    player.seek(20)
+    assert (player.next_ms, player.take()) == (30, change(30, 1, 2))
+    player.seek(19)
+    assert player.next_ms == 20
+    assert player.begin(20) == [
+        Control(20, "open_recorded", {"products": [1, 2]}),
+        Control(20, "play_recorded", {"product": 1, "changes": btc.book(1)}),
+    ], "with what the book has just before, where it has anything"
+
+
+def test_a_recording_alone_plays_the_product_of_its_symbol_and_changes_the_genesis() -> None:
+    events = Recorded("BTCUSDT", Tape([10, 11], 600_000))
+    player = Player(events, ROWS)
+    genesis = player.fit(Genesis(prices={1: "1", 2: "2"}))
+    assert genesis.prices[1] == "60000.1"
+    assert genesis.prices[2] == "2"
+    assert genesis.products == player.rows
+    assert events.asked == (D("0.1"), D("0.001"))
+    assert [row["symbol"] for row in player.rows] == [row["symbol"] for row in ROWS]
+
+
+def test_what_can_not_be_played_is_an_error_with_the_products_that_can() -> None:
+    symbols = tuple(row["symbol"] for row in ROWS)
+    for replay, rule, words in (
+        ({"DOGEUSDC": Recorded("x", Tape([1], 5))}, "listed", "DOGEUSDC is not a product of this venue"),
+        (Recorded("DOGEUSDT", Tape([1], 5)), "listed", "DOGEUSDT is not a product"),
+        (Recorded("", Tape([1], 5)), "listed", "the recording is not a product"),
+        ({"BTCUSDC": Recorded("x", Tape([], 5))}, "not empty", "BTCUSDC: the recording is empty"),
+        ({"BTCUSDC": 5}, "events", "not int"),
+    ):
+        with pytest.raises(InputError, match=words) as caught:
+            Player(replay, ROWS)  # type: ignore[arg-type]
+        assert (caught.value.field, caught.value.rule) == ("replay", rule)
+        assert tuple(caught.value.nearest) == (symbols if rule == "listed" else ())
+
+
+@pytest.mark.parametrize(
+    ("symbol", "product"),
+    [("BTCUSDC", "BTCUSDC"), ("BTCUSDT", "BTCUSDC"), ("btc-usd-perp", "BTCUSDC"), ("ETH_USD", "ETHUSDC"),
+     ("XRPUSD", "XRPUSDC"), ("USDBTC", None), ("BTCEUR", None), ("", None)],
+)  # fmt: skip
+def test_a_recording_in_another_dollar_is_of_the_product_in_usdc(symbol: str, product: str | None) -> None:
+    if product is not None:
+        assert listed_symbol(symbol, ROWS) == product
+        return
+    with pytest.raises(InputError, match="is not a product of this venue"):
+        listed_symbol(symbol, ROWS)
+    with pytest.raises(InputError, match="is not a product"):  # two of them would fit
+        listed_symbol("BTCUSD", [*ROWS, {"symbol": "BTCUSDX", "baseCurrency": "BTC"}])
+
+
+@pytest.mark.parametrize(
+    ("tick", "step", "expected"),
+    [
+        ("0.1", "0.001", ("0.1", "0.001", 1, 3)),
+        ("0.5", "0.002", ("0.1", "0.001", 1, 3)),  # multiples of its own: these are fine enough
+        ("0.01", "0.001", ("0.01", "0.001", 2, 3)),
+        ("0.1", "0.0005", ("0.1", "0.0005", 1, 4)),
+        ("0.0001", "0.001", ("0.0001", "0.01", 4, 2)),  # a fill is exact to 0.000001
+        ("0.25", "0.001", ("0.25", "0.001", 2, 3)),
+        ("3", "2", ("0.1", "0.001", 1, 3)),
+    ],
+)
+def test_a_product_gets_a_recordings_steps_only_where_its_own_are_coarser(
+    tick: str, step: str, expected: tuple[str, str, int, int]
+) -> None:
+    row: dict[str, Any] = {"tickSize": "0.1", "stepSize": "0.001"}
+    fit_row(row, D(tick), D(step))
+    assert (row["tickSize"], row["stepSize"], row["pricePrecision"], row["qtyPrecision"]) == expected
+    whole: dict[str, Any] = {"tickSize": "100", "stepSize": "10"}
+    fit_row(whole, D(100), D(10))
+    assert (whole["pricePrecision"], whole["qtyPrecision"]) == (0, 0)
+
+
+# faults
+
+
+def test_the_settings_of_a_fault_and_their_defaults() -> None:
+    assert SETTINGS == {
+        "path": "", "action": "", "account": "", "peer": "", "channel": "", "after": 0, "count": 1, "chance": 1.0,
+        "delay": 1_000, "status": 503, "code": 40231,
+    }  # fmt: skip
+    assert {one.name for one in fields(Fault)} - set(SETTINGS) == {"kind", "struck", "_random", "_armed_in"}
+
+
+@pytest.mark.parametrize("count", [1, 3, None])
+@pytest.mark.parametrize("after", [0, 2])
+def test_a_fault_passes_so_many_matches_then_triggers_so_often(after: int, count: int | None) -> None:
+    fault = Fault("refuse", after=after, count=count)
+    found = [fault.triggers() for _ in range(8)]
+    hits = 8 - after if count is None else count
+    assert found == [False] * after + [True] * hits + [False] * (8 - after - hits)
+    assert (fault.struck, fault.done) == (hits, count is not None)
+    frozen = Fault("feed-freeze", count=1)
+    assert [frozen.triggers() for _ in range(3)] == [True] * 3
+    assert frozen.done is False, "it lasts until it is removed"
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.25, 1.0])
+def test_chance_is_the_part_of_the_matches_that_trigger_and_a_sure_one_draws_nothing(chance: float) -> None:
+    fault = Fault("refuse", count=None, chance=chance, _random=Random(5))
+    draws = Random(5)
+    expected = [True] * 50 if chance == 1 else [draws.random() < chance for _ in range(50)]
+    assert [fault.triggers() for _ in range(50)] == expected
+    if chance == 1:
+        assert fault._random.random() == Random(5).random()
+
+
+def get(venue: LocalVenue, path: str = "/info/public/product-meta", query: str = "", peer: str = "peer") -> Answer:
+    return venue.host.gateway.handle("GET", path, query, b"", peer)
+
+
+@pytest.mark.parametrize(("delay", "seconds"), [("1ms", "1"), ("1s", "1"), ("1001ms", "2"), ("90s", "90")])
+def test_a_429_says_whole_seconds_that_are_never_too_early(venue: LocalVenue, delay: str, seconds: str) -> None:
+    venue.control.add_fault("status", status=429, delay=delay)
+    answer = get(venue)
+    assert (answer.status, answer.body, answer.broken) == (429, b"<html>scripted fault</html>", "")
+    assert (answer.headers["content-type"], answer.headers["retry-after"]) == ("text/html", seconds)
+    venue.control.add_fault("status-after", status=502)
+    answer = get(venue)
+    assert (answer.status, answer.headers["content-type"]) == (502, "text/html")
+    assert "retry-after" not in answer.headers
+
+
+def test_garbage_is_half_of_the_answer_and_a_late_answer_adds_its_delay(venue: LocalVenue) -> None:
+    whole = get(venue).body
+    venue.control.add_fault("garbage")
+    assert get(venue).body == whole[: len(whole) // 2]
+    for _ in range(2):
+        venue.control.add_fault("late-answer", delay="1500ms")
+    assert (get(venue).delay, get(venue).delay) == (3.0, 0.0)
+    venue.control.add_fault("code", path="/info/*", code=40220)
+    assert json.loads(get(venue).body)["message"] == "code 40220 (scripted fault)"
+
+
+def test_of_several_faults_before_a_command_the_first_that_was_added_applies_and_all_are_counted(
+    venue: LocalVenue,
+) -> None:
+    first = venue.control.add_fault("lose-request", count=2)
+    second = venue.control.add_fault("cut-request", count=2)
+    assert [get(venue).broken for _ in range(3)] == ["timeout", "timeout", ""]
+    assert (first.struck, second.struck) == (2, 2)
+    assert venue.host.faults.requests.active is False
+
+
+def test_late_requests_arrive_each_at_its_time_and_meet_no_other_fault(venue: LocalVenue) -> None:
+    def balance() -> int:
+        return venue.host.core.state.accounts[MASTER.address.lower()].balance // MICRO
+
+    signer, requests = Signer(MASTER), venue.host.faults.requests
+    for delay in ("10ms", "30ms", "20ms"):
+        venue.control.add_fault("late-request", action="withdraw", delay=delay)
+        signer.post(venue, {"type": "withdraw", "destination": OTHER.address, "amount": "10"})
+    assert requests.active
+    assert len(requests) == 0
+    found = []
+    for _ in range(4):
+        venue.advance("9ms")
+        found.append(balance())
+    assert found == [10_000, 9_990, 9_980, 9_970]
+    assert not requests.active
+
+
+def test_accounts_are_compared_in_lower_case_and_an_unknown_one_matches_nobody(venue: LocalVenue) -> None:
+    fault = venue.control.add_fault("refuse", account=to_checksummed(MASTER.address), count=None)
+    assert fault.account == MASTER.address.lower()
+    for name in ("userAddr", "userAddress", "user", "wallet"):
+        path = {"userAddress": "/info/vault/user-list", "user": "/info/explore/transaction/page",
+                "wallet": "/info/builder/agents"}.get(name, "/info/account/wallet")  # fmt: skip
+        assert get(venue, path, f"{name}={MASTER.address.upper().replace('0X', '0x')}").broken == "refused", name
+        assert get(venue, path, f"{name}={OTHER.address}").broken == "", name
+    assert get(venue).broken == ""
+
+
+def feed(venue: LocalVenue, peer: str = "one", **topic: Any) -> Any:
+    connection = venue.host.feed.open(peer)
+    connection.send(json.dumps({"method": "subscribe", "subscription": topic or {"type": "blockHeight"}}))
+    connection.drain()
+    return connection
+
+
+def texts(connection: Any) -> list[dict[str, Any]]:
+    return [json.loads(one) for one in connection.drain()]
+
+
+def test_feed_faults_of_one_peer_or_channel_leave_the_others_alone(venue: LocalVenue) -> None:
+    one, two = feed(venue), feed(venue, "two")
+    faults = venue.host.feed.faults
+    for kind, amount in (("drop", 0), ("duplicate", 2)):
+        faults.add(kind, peer="one")
+        venue.advance("1s")
+        assert (len(texts(one)), len(texts(two))) == (amount, 1)
+        faults.add(kind, channel="trades")
+        venue.advance("1s")
+        assert (len(texts(one)), len(texts(two))) == (1, 1)
+        faults.clear()
+    assert faults.cut(peer="two") == 1
+    assert (one.closed, two.closed) == (False, True)
+    assert faults.cut() == 1
+    assert (one.closed, one.reason, faults.cut()) == (True, "cut (scripted fault)", 0)
+    with pytest.raises(InputError, match="fault 'refuse' is none of drop, duplicate, skip, freeze, cut") as caught:
+        faults.add("refuse")
+    assert caught.value.nearest == ("drop", "duplicate", "skip", "freeze", "cut")
+    made = faults.add("drop")
+    assert (made.kind, made.after, made.count, made.channel, made.peer) == ("feed-drop", 0, 1, "", "")
+
+
+def test_sequence_numbers_are_left_out_for_each_fault_and_for_all_peers(venue: LocalVenue) -> None:
+    topic = {"type": "orderBook", "symbol": "BTCUSDC", "depth": 5}
+    one, two = feed(venue, **topic), feed(venue, "two", **topic)
+    faults, found = venue.host.feed.faults, []
+    for step in range(4):
+        if step == 2:
+            for channel in ("orderBook", "", "trades"):
+                faults.add("skip", channel=channel)
+        venue.control.add_liquidity("BTCUSDC", "BUY", 60_000 - step, 1)
+        [number] = {each["data"]["sequence"] for connection in (one, two) for each in texts(connection)}
+        found.append(number)
+    begun = found[0]
+    assert found == [begun, begun + 1, begun + 4, begun + 5], "two numbers are left out"
+    assert len(faults) == 1, "two faults were used up"
+
+
+def test_a_freeze_holds_all_messages_and_answers_until_the_last_one_is_lifted(venue: LocalVenue) -> None:
+    connection, other = feed(venue), feed(venue, "two")
+    faults = venue.host.feed.faults
+    whole, channel = faults.add("freeze", peer="one"), faults.add("freeze", channel="trades")
+    venue.advance("2s")
+    connection.send('{"method":"ping"}')
+    other.send('{"method":"ping"}')
+    assert texts(connection) == []
+    assert len(texts(other)) == 2
+    whole.remove()
+    assert texts(connection) == [], "another freeze is still there"
+    channel.remove()
+    held = texts(connection)
+    assert [one["channel"] for one in held] == ["blockHeight", "pong"]
+    late = faults.add("freeze", after=1)
+    connection.send('{"method":"ping"}')
+    assert len(texts(connection)) == 1, "it has not begun"
+    venue.advance("2s")
+    assert len(texts(connection)) == 1
+    connection.send('{"method":"ping"}')
+    assert texts(connection) == []
+    late.remove()
+    assert [one["channel"] for one in texts(connection)] == ["pong"]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [("refuse chance=1.1", "chance"), ("refuse chance=-0.1", "chance"), ("status status=199", "status"),
+     ("status status=600", "status"), ("refuse after=-1", "count"), ("refuse count=0", "count"),
+     ("feed-drop chance=0.5", "kind"), ("feed-drop path=/x", "kind"), ("feed-drop account=0x1", "kind"),
+     ("refuse count=", "fault"), ("refuse =5", "fault"), ("late-answer channel=trades", "channel")],
+)  # fmt: skip
+def test_a_wrong_fault_names_its_field_and_the_limits_themselves_pass(venue: LocalVenue, text: str, field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        venue.control.add_fault(text)
+    assert caught.value.field == field
+    for good in ("refuse chance=0", "refuse chance=1", "status status=200", "status status=599", "refuse count=1"):
+        assert venue.control.add_fault(good)
+    assert venue.control.add_fault("refuse count=all chance=0.5 status=502").count is None
+    with pytest.raises(InputError, match="'often' is no setting of a fault"):
+        venue.control.add_fault("refuse", often=1)
+
+
+def test_each_fault_of_a_venue_draws_its_own_sequence(venue: LocalVenue) -> None:
+    seed = venue.host.core.state.seed
+    found = [venue.control.add_fault("refuse", chance=0.5)._random.random() for _ in range(3)]
+    assert found == [Random(f"{seed}:{number}").random() for number in range(3)]
+
+
+# controls
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("isolated", [False, True])
+def test_what_if_shows_an_account_at_the_mark_and_at_another_one(side: int, isolated: bool) -> None:
+    """1 BTC at 60,000 with 20x, and 36 of fees: a shock of 5 % against it takes all of its initial margin."""
+    play = Play()
+    play.oracle(60_000)
+    play.fund(4_036, "ann")
+    play.fund(1_000_000, "bob")
+    if isolated:
+        play.isolated("ann")
+    play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
+    if side < 0:
+        assert play.balance("ann") + play.position("ann").assigned == 4_030 * MICRO, "the maker pays 6 instead of 36"
+    free = play.balance("ann") / MICRO if isolated else 0
+    equity = (play.balance("ann") + play.position("ann").assigned) / MICRO
+    before = play.core.state.markets[BTC].mark
+    present, moved = what_if(play.core, play.address("ann"), BTC, D("-0.05") * side)
+    margin = 3_000.0 if isolated else equity
+    assert present["mark_price"] == 60_000
+    assert present["position"] == side
+    assert (present["unrealized_pnl"], present["equity"]) == (0, equity)
+    assert (present["initial_margin"], present["maintenance_margin"]) == (3_000, 750)
+    assert present["margin_ratio"] == pytest.approx(750 / margin, abs=1e-8)
+    assert present["liquidated"] is False
+    assert present["available"] == pytest.approx(free if isolated else equity - 3_000)
+    mark = 60_000 - side * 3_000
+    assert (moved["mark_price"], moved["unrealized_pnl"], moved["equity"]) == (mark, -3_000, equity - 3_000)
+    assert moved["maintenance_margin"] == pytest.approx(mark * 0.0125)
+    assert moved["liquidated"] is (isolated or equity - 3_000 <= mark * 0.0125)
+    assert moved["liquidation_price"] == pytest.approx(present["liquidation_price"], abs=0.11)
+    assert play.core.state.markets[BTC].mark == before
+    empty = what_if(play.core, play.address("nobody"), BTC, D("0.1"))
+    nothing = (0, 0, 0, False)
+    assert all((row["position"], row["equity"], row["available"], row["liquidated"]) == nothing for row in empty)
+    assert str(empty[0]["liquidation_price"]) == "nan"
+
+
+@pytest.mark.parametrize("shock", ["-1", "-1.5", "NaN", "Infinity"])
+def test_a_shock_that_leaves_no_price_is_refused(shock: str) -> None:
+    play = Play()
+    with pytest.raises(InputError) as caught:
+        what_if(play.core, play.address("ann"), BTC, D(shock))
+    assert (caught.value.field, caught.value.rule, caught.value.value) == ("shock", "above -1", str(D(shock)))
+    assert what_if(play.core, play.address("ann"), BTC, D("-0.9999999999"))[1]["mark_price"] == 0.1
+
+
+def test_initial_accounts_have_exact_balances_within_their_limits() -> None:
+    mnemonic = "test test test test test test test test test test test junk"
+    made = funding(5, 2, "0.000001", mnemonic)
+    assert [(one.time, one.name, one.args["amount"]) for one in made] == [(5, "fund", "0.000001")] * 2
+    assert made[0].args["address"] == MASTER.address.lower()
+    assert funding(5, 0, 1, mnemonic) == []
+    assert LARGEST_BALANCE == 10**9
+    assert len(funding(5, 1, LARGEST_BALANCE, mnemonic)) == 1
+    for accounts, balance, field in (
+        (-1, 1, "accounts"), (1_001, 1, "accounts"), (1, 0, "balance"), (1, "0.0000001", "balance"),
+        (1, D(LARGEST_BALANCE) + D("0.000001"), "balance"),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            funding(5, accounts, balance, mnemonic)  # type: ignore[arg-type]
+        assert caught.value.field == field
+
+
+class Asked:
+    """A venue that keeps what its controls ask for."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self.core, self.lock = venue.host.core, venue.host.lock
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def now_ms(self) -> int:
+        return 1_000
+
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
+        self.calls.append((name, args))
+        return {}
+
+
+@pytest.fixture
+def asked(venue: LocalVenue) -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
+    made = Asked(venue)
+    return type(venue.control)(made), made.calls  # type: ignore[arg-type]
+
+
+def test_the_defaults_of_controls_are_what_is_asked_for(asked: Any) -> None:
+    control, calls = asked
+    control.set_oracle("BTCUSDC", 5)
+    control.set_oracle("2", 5, hold=False)
+    control.script_oracle(1, {"1s": "5"})
+    control.script_oracle(1, [("1s", 5)], release=True)
+    control.add_liquidity(1, "BUY", 5, 1)
+    control.add_liquidity(1, "BUY", 5, 1, levels=3, gap="0.5")
+    control.market("calm")
+    control.market("stressed", "ETHUSDC", after="1s", lasting="2s")
+    control.limit("info", 3)
+    control.close_location()
+    control.open_recorded(["BTCUSDC", 2])
+    control.play_recorded(1, [[0, 1, 5, 5]])
+    control.copy_account("0x" + "1" * 40, 5, [])
+    assert calls == [
+        ("set_oracle", {"product": 1, "price": "5", "hold": True}),
+        ("set_oracle", {"product": 2, "price": "5", "hold": False}),
+        ("script_oracle", {"product": 1, "points": [[2_000, "5"]], "release": False}),
+        ("script_oracle", {"product": 1, "points": [[2_000, "5"]], "release": True}),
+        ("add_liquidity", {"product": 1, "side": "BUY", "price": "5", "quantity": "1", "levels": 1, "gap": ""}),
+        ("add_liquidity", {"product": 1, "side": "BUY", "price": "5", "quantity": "1", "levels": 3, "gap": "0.5"}),
+        ("market", {"regime": "calm", "product": 0, "after": 0, "lasting": 0}),
+        ("market", {"regime": "stressed", "product": 2, "after": 1_000, "lasting": 2_000}),
+        ("limit", {"action": "info", "count": 3, "span": 1_000}),
+        ("close_location", {"peer": ""}),
+        ("open_recorded", {"products": [1, 2], "queue": "risk-averse"}),
+        ("play_recorded", {"product": 1, "changes": [[0, 1, 5, 5]], "whole": False}),
+        ("copy_account", {"address": "0x" + "1" * 40, "balance": 5, "positions": [], "leverages": (), "hedge": False}),
+    ]
+    for wrong in ("DOGE", True, None):
+        with pytest.raises(InputError) as caught:
+            control.pause(wrong)
+        assert caught.value.field == "product"
+    with pytest.raises(InputError, match="points must be") as caught:
+        control.script_oracle(1, [5])
+    assert caught.value.rule == "pairs"
