@@ -423,7 +423,7 @@ def test_the_most_that_fits_is_what_the_available_margin_pays(side: str, worst: 
     [problem] = rules.account_rules(given, BTC.step_size * (steps + 1), D(worst))
     most = BTC.quantity_text(steps)
     assert (problem.rule, problem.choices) == ("available margin", (in_base(most, f"at most {most}"),))
-    assert problem.message.endswith(f"; at most {most}")
+    assert problem.message.endswith(f". At most {most}")
     assert rules.account_rules(given, BTC.step_size * steps, D(worst)) == []
 
 
