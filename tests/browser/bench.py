@@ -29,7 +29,7 @@ DRAWN = """([part, drawing]) => {
 }"""
 NOW_MS = 1_767_268_850_000
 """Time of the page: 2026-01-01 12:00:50 UTC."""
-BEAT = {
+BEAT: dict[str, Any] = {
     "at": NOW_MS, "time": "2026-01-01 00:05:00 UTC", "now": 1_767_225_900_000, "age": 0, "expiry": 60_000, "busy": 0,
     "agent": "agent 0x12…ab", "news": [],
 }  # fmt: skip

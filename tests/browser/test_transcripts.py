@@ -157,7 +157,7 @@ def test_the_header_shows_a_product_and_changes_it(bench: Bench) -> None:
 
 def test_a_sheet_shows_terms_a_meter_bars_and_tables(bench: Bench) -> None:
     bench.show(widgets.Account, view={}, part="section")
-    view = {
+    view: dict[str, Any] = {
         "title": "Account",
         "note": "cross",
         "danger": False,
@@ -173,7 +173,7 @@ def test_a_sheet_shows_terms_a_meter_bars_and_tables(bench: Bench) -> None:
     bench.take("all parts", view=view)
     bench.take(
         "in danger", view={**view, "danger": True, "meter": {**view["meter"], "share": 0.996}, "bars": view["bars"][:1]}
-    )  # type: ignore[dict-item, index]
+    )
     table = {"title": "Legs", "columns": ["Product", "Size"], "rows": []}
     bench.take("no rows", view={**view, "meter": None, "tables": [table, {**table, "title": "Rates"}]})
     bench.take("not loaded", view={"title": "Account", "tables": [table, table], "loaded": False})

@@ -222,13 +222,13 @@ def test_a_signature_that_is_not_answered_is_said_to_be_until_it_can_no_longer_c
         "review",
         phase="review",
         view={**TICKET, "review": {**SIGN, "token": 1, "expiry": str(BEAT["now"] + 7_000) if until else ""}},
-    )  # type: ignore[operator]
+    )
     bench.live(1_000)
     bench.click(".tk-sign")
     bench.pass_ms(900)
     for _ in range(9):
         bench.pass_ms(1_000)
-    bench.beat("alive, later", now=BEAT["now"] + 12_000, at=NOW_MS + 12_000)  # type: ignore[operator]
+    bench.beat("alive, later", now=BEAT["now"] + 12_000, at=NOW_MS + 12_000)
     bench.take("an earlier answer", answered=NOW_MS + 5_000)
     bench.take("answered", answered=NOW_MS + 9_000)
     bench.check(f"pending-{'until' if until else 'expiry'}")
