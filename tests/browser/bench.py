@@ -1,8 +1,8 @@
 """Panels with a fixed state in a browser, without a kernel or a venue: what they draw, and what a press sends.
 
 A test writes a transcript: the whole panel once, then what each step changed in it and what it sent. Those of
-`tests/browser/test_transcripts.py` stand in `tests/browser/transcripts`. After a change that is meant,
-`TOOLKIT_TRANSCRIPTS=write python -m pytest tests/browser/test_transcripts.py` writes them, and the difference is read.
+`tests/browser/test_transcripts*.py` are in `tests/browser/transcripts`. After a change that is meant,
+`TOOLKIT_TRANSCRIPTS=write python -m pytest tests/browser -k transcripts` writes them, and the difference is read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
+import pytest
 
 from toolkit.widgets import Candles
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).parent
 PAGE = (HERE / "bench.html").read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ DRAWN = """([part, drawing]) => {
 }"""
 NOW_MS = 1_767_268_850_000
 """Time of the page: 2026-01-01 12:00:50 UTC."""
-BEAT = {
+BEAT: dict[str, Any] = {
     "at": NOW_MS, "time": "2026-01-01 00:05:00 UTC", "now": 1_767_225_900_000, "age": 0, "expiry": 60_000, "busy": 0,
     "agent": "agent 0x12…ab", "news": [],
 }  # fmt: skip
@@ -130,7 +131,8 @@ class Bench:
         drawn: str = self.page.evaluate(DRAWN, [self._part, self._drawing])
         lines = drawn.split("\n")
         self.lines.append(f"# {step}")
-        self.lines += [json.dumps(one, ensure_ascii=False) for one in self.page.evaluate("[...sent.splice(0), ...heard.splice(0)]")]
+        new = self.page.evaluate("[...sent.splice(0), ...heard.splice(0)]")
+        self.lines += [json.dumps(one, ensure_ascii=False) for one in new]
         if self._drawn:
             compared = difflib.unified_diff(self._drawn, lines, n=0, lineterm="")
             self.lines += [line for line in compared if not line.startswith(("---", "+++", "@@"))]
@@ -145,3 +147,14 @@ class Bench:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert text.split("\n") == path.read_text(encoding="utf-8").split("\n")
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Page:
+    """One tab, in a time zone of its own: what a page shows in local time does not depend on the machine."""
+    return browser.new_context(timezone_id="Asia/Tokyo").new_page()
+
+
+@pytest.fixture
+def bench(page: Page) -> Bench:
+    return Bench(page)

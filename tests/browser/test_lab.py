@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.host import expect
+from tests.browser.host import expect, until
 from tests.browser.lab import lab, notebook, voila
+from tests.browser.test_keys import FOCUSABLE, SHORTCUTS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -88,9 +89,32 @@ def _press_the_hosts_shortcuts(page: Page) -> None:
     for kind in ("Market", "Stop"):
         page.keyboard.press("ArrowRight")
         expect(ticket.get_by_label(kind, exact=True)).to_be_checked()
+    tried = page.evaluate(PRESS_ALL.replace("FOCUSABLE", FOCUSABLE), SHORTCUTS)
+    assert tried > 60
     assert page.evaluate(CELLS) == notebook_before
+    # The same keys, pressed in the same way outside of a panel, do act on the notebook.
+    until(page, lambda: page.evaluate(INSERT) or page.evaluate(CELLS) != notebook_before)
 
 
+INSERT = """() => {
+  const cell = document.querySelector('.jp-Notebook .jp-Cell');
+  cell.focus();
+  cell.dispatchEvent(new KeyboardEvent('keydown', { key: 'b', keyCode: 66, bubbles: true, cancelable: true }));
+}"""
+"""Press B on a cell: a new one below. Nothing is returned."""
+PRESS_ALL = """(keys) => {
+  const all = FOCUSABLE;
+  const codes = { ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Home: 36, End: 35, PageUp: 33,
+                  PageDown: 34, Escape: 27, Delete: 46, Backspace: 8, Tab: 9 };
+  const modifiers = [{}, { ctrlKey: true }, { shiftKey: true }, { altKey: true }];
+  for (const one of all) for (const key of keys) for (const held of modifiers) {
+    if (!one.isConnected || key === 'Enter' || key === ' ' || (key.toLowerCase() === 's' && held.ctrlKey)) continue;
+    const keyCode = codes[key] || key.toUpperCase().charCodeAt(0);
+    one.focus();
+    one.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode, ...held, bubbles: true, cancelable: true }));
+  }
+  return all.length;
+}"""
 CELLS = "[...document.querySelectorAll('.jp-Notebook .jp-Cell')].map((one) => one.className.match(/jp-\\w+Cell/)[0])"
 
 

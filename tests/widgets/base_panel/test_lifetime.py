@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -85,26 +87,27 @@ SESSION = "import ipywidgets, toolkit\nsession = toolkit.connect(clock='manual')
 BOX = "ipywidgets.HBox([session.ticket('BTCUSDC'), ipywidgets.VBox([session.ticket('ETHUSDC')])])"
 
 
-@pytest.mark.parametrize(
-    ("cell", "left"),
-    [
-        (BOX, 2),
-        (f"box = {BOX}", 2),
-        ("session.dashboard('BTCUSDC')", 7),
-        ("ticket = session.ticket('BTCUSDC')", 1),
-        (f"boxes = [*globals().get('boxes', ()), {BOX}]", 6),
-        ("pages = {**globals().get('pages', {}), len(globals().get('pages', {})): session.dashboard('BTCUSDC')}", 21),
-    ],
-)
-def test_panels_of_a_cell_that_is_run_again_stop_unless_a_name_has_them(cell: str, left: int) -> None:
-    assert run(SESSION, cell, cell, cell, "print(len(toolkit.widgets.OrderTicket.open_panels))")[-1] == str(left)
+def test_panels_of_a_cell_that_is_run_again_stop_unless_a_name_has_them() -> None:
+    pages = "globals().get('pages', {})"
+    cells = {
+        BOX: 2,
+        f"box = {BOX}": 2,
+        "session.dashboard('BTCUSDC')": 7,
+        "ticket = session.ticket('BTCUSDC')": 1,
+        f"boxes = [*globals().get('boxes', ()), {BOX}]": 3 * 2,
+        f"pages = {{**{pages}, len({pages}): session.dashboard('BTCUSDC')}}": 3 * 7,
+    }
+    count = "print(len(toolkit.widgets.OrderTicket.open_panels))"
+    printed = run(SESSION, *[one for cell in cells for one in (cell, cell, cell, count)])
+    assert [int(one) for one in printed[4::4]] == list(itertools.accumulate(cells.values()))
 
 
 def test_a_panel_of_a_cell_that_was_run_again_stops_with_its_last_view() -> None:
     """It is still shown elsewhere, as in an output view of JupyterLab."""
-    first = f"{BOX}\nnew = list(toolkit.widgets.OrderTicket.open_panels)[-1]\nnew._on_message(new, {{'do': 'hello'}}, [])"
-    look = "ids = [id(one) for one in toolkit.widgets.OrderTicket.open_panels]\nprint(len(ids))"
-    bye = "for one in list(toolkit.widgets.OrderTicket.open_panels):\n    one._on_message(one, {'do': 'bye'}, [])\ndel one"
+    panels = "list(toolkit.widgets.OrderTicket.open_panels)"
+    first = f"{BOX}\nnew = {panels}[-1]\nnew._on_message(new, {{'do': 'hello'}}, [])"
+    look = f"print(len({panels}))"
+    bye = f"for one in {panels}:\n    one._on_message(one, {{'do': 'bye'}}, [])\ndel one"
     cells = run(SESSION, first, first.replace("new =", "new  ="), look, bye, look)
     assert cells[3] == cells[5] == "4"  # another cell replaces nothing
     again = run(SESSION, first, first, look, bye, look + "  # later")

@@ -220,8 +220,8 @@ function makeChart(host, edges, colors, model, mayMove) {
     if (!same) state.placed = false;
     place();
     // Earlier candles shift the numbers of the others; what is shown stays where it is.
-    const added = before === null ? 0 : state.rows.findIndex((row) => row[0] === before);
-    if (range && added > 0) chart.timeScale().setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
+    const added = range ? state.rows.findIndex((row) => row[0] === before) : 0;
+    if (added > 0) chart.timeScale().setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
     state.history = history;
     state.askedAt = -PRESS_MS;
     paint();
