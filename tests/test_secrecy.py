@@ -244,7 +244,7 @@ def test_a_password_that_is_not_given_is_asked_for_unseen(
 
     monkeypatch.setattr("getpass.getpass", getpass)
     wallet, path = Wallet(agent=AGENT_KEY), tmp_path / "key.json"
-    with pytest.raises(WalletError, match="differ. Nothing was written"):
+    with pytest.raises(WalletError, match=r"differ\. Nothing was written"):
         wallet.save_keyfile(path)
     wallet.save_keyfile(path)
     assert Wallet.from_keyfile(path).agent == wallet.agent

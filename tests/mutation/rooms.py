@@ -237,6 +237,9 @@ ROOMS: dict[str, Room] = {
 }
 
 REACHED = (
-    *("protocol", "checks", "margin", "cli", "client/orders", "venue/engine", "venue/trading", "venue/risk", "venue/programs", "client/parent_orders", "client/limits", "client/capture", "client/stream", "venue/feed", "learn", "research/analysis", "research/selection", "research/backtesting", "classroom", "research/live_trading"),
+    *("protocol", "checks", "margin", "cli", "classroom", "learn", "client/orders", "client/parent_orders"),
+    *("client/limits", "client/capture", "client/stream", "venue/engine", "venue/trading", "venue/risk"),
+    *("venue/programs", "venue/feed", "research/analysis", "research/selection", "research/backtesting"),
+    "research/live_trading",
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""
