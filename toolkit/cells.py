@@ -28,10 +28,16 @@ def follow_cells(one: Any, look: Callable[[Any, dict[str, Any], bool], bool]) ->
     shell.events.register("post_run_cell", after)
 
 
+MANY = 200
+"""Longer containers are not searched in depth, as this runs after each cell."""
+
+
 def contains(value: Any, one: Any, depth: int = 3) -> bool:
     """Return whether a value is `one`, or a container, a box of widgets or a dashboard with it."""
     widgets: Any = sys.modules.get("ipywidgets")
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
     if widgets is not None and isinstance(value, widgets.Widget):
         inside = getattr(value, "children", getattr(value, "panels", ()))
+    if len(inside) > MANY:
+        return any(each is one for each in inside)
     return value is one or (depth > 0 and any(contains(each, one, depth - 1) for each in inside))
