@@ -81,7 +81,7 @@ def test_files_of_one_time_are_read_together_and_the_whole_has_the_facts_of_all(
     for time, before, now in ((10 * S, 0, 4), (19 * S, 0, 4), (19 * S + 1, 2, 2), (29 * S + 1, 3, 2), (41 * S, 4, 0)):
         whole_files, begun = files.until(time)
         assert (len(whole_files), 0 if begun is None else len(begun)) == (before, now)
-    with pytest.raises(InputError, match=r"BTC: the files are of BTC, ETH; give the files of one product"):
+    with pytest.raises(InputError, match=r"BTC: the files are of BTC, ETH\. Give the files of one product"):
         EventFiles("BTC", [parts[0], made(row(S), symbol="ETH")])
     with pytest.raises(InputError, match="BTC: there is no file"):
         EventFiles("BTC", [tmp_path / "none"])
@@ -219,7 +219,7 @@ def test_files_of_candles_are_joined_by_their_first_times(tmp_path: Path, capsys
     assert both["symbol"].tolist() == ["A", "B"]
     chosen = load(tmp_path / "two.csv", "csv", symbol="B")
     assert (chosen["close"].tolist(), chosen.index.tolist()) == ([4.0], [0])
-    with pytest.raises(InputError, match="C is not in the data; it has A, B") as raised:
+    with pytest.raises(InputError, match="C is not in the data, which has A, B") as raised:
         load(tmp_path / "two.csv", "csv", symbol="C")
     assert raised.value.field == "symbol"
 
@@ -230,15 +230,15 @@ def test_what_can_not_be_loaded_names_the_field_and_what_there_is(tmp_path: Path
     rates.write_text("time,symbol,rate\n1767225600,A,0.1\n", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     given: list[tuple[Any, dict[str, Any], str]] = [
-        (csv, {"format": "xls"}, "format 'xls' is not known; known are binance-usdm"),
-        (csv, {"damaged": "fix"}, "damaged is 'fix'; it is raise or skip"),
+        (csv, {"format": "xls"}, r"format 'xls' is not known\. Known are binance-usdm"),
+        (csv, {"damaged": "fix"}, "damaged is 'fix', not raise or skip"),
         (csv, {"format": "recording"}, "is a file, which the format recording is not"),
         ([], {}, "there are no files to load"),
         (str(tmp_path / "*.nothing"), {}, "no file matches"),
-        (tmp_path / "b.csv", {}, r"there is no file .*b\.csv; .* has a\.csv, empty, rates\.csv"),
+        (tmp_path / "b.csv", {}, r"there is no file .*b\.csv\. .* has a\.csv, empty, rates\.csv"),
         (tmp_path / "no" / "b.csv", {}, r"there is no file .*b\.csv$"),
-        (tmp_path / "empty", {}, "expected a recording or files; the directory is empty"),
-        ([csv, rates], {"format": "csv"}, "the files hold candles and rates; load each kind by itself"),
+        (tmp_path / "empty", {}, "expected a recording or files, but the directory is empty"),
+        ([csv, rates], {"format": "csv"}, r"the files hold candles and rates\. Load each kind separately"),
     ]
     for path, options, words in given:
         with pytest.raises(InputError, match=words):
@@ -344,7 +344,7 @@ def test_the_path_inside_a_bar_meets_one_extreme_and_then_the_other(
     points = ExtremeOrder(first).points(ReplayBar(0, 60_000, 10, 20, 5, close, 0))
     assert points == ((0, 10), (20_000, extremes[0]), (40_000, extremes[1]), (59_999, close))
     assert ExtremeOrder().first == "near"
-    with pytest.raises(InputError, match="first is 'best'; it is one of near, far, low, high"):
+    with pytest.raises(InputError, match="first is 'best', not one of near, far, low, high"):
         ExtremeOrder("best")
 
 
@@ -360,5 +360,5 @@ def test_a_replay_is_shifted_to_now_in_ticks_of_the_venue() -> None:
         track = going.source.tracks[1]
         assert [track.at(now + ms) for ms in (0, 20_000, 40_000, 59_999)] == [600_000, 599_990, 600_010, 600_005]
         assert [track.at(now + ms) for ms in (60_000, 119_999, 999_999)] == [1, 1, 1]
-        with pytest.raises(InputError, match="XYZ is not a product of this venue; it lists BTCUSDC"):
+        with pytest.raises(InputError, match="XYZ is not a product of this venue, which lists BTCUSDC"):
             replay(session, {"XYZ": table})

@@ -157,9 +157,9 @@ def test_positions_can_be_closed_at_the_end(session: Any, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("limits", "text"),
     [
-        (Limits(max_notional=2_000), "positions to .* the limit is 2,000.00"),
+        (Limits(max_notional=2_000), "positions to .* The limit is 2,000.00"),
         (Limits(max_orders_per_minute=2), "2 orders in the last minute. The limit is 2"),
-        (Limits(max_loss=0.5), "equity fell by .* the limit is 0.50"),
+        (Limits(max_loss=0.5), "equity fell by .* The limit is 0.50"),
         (Limits(max_daily_loss=0.5), "equity fell by .* since the day began. The limit is 0.50"),
     ],
     ids=["notional", "orders", "loss", "daily loss"],

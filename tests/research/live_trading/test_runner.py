@@ -369,7 +369,7 @@ def test_an_error_of_on_stop_is_raised_unless_the_run_ended_by_an_error(session:
 def test_a_run_in_its_own_thread_ends_by_a_kill_and_keeps_its_error(session: Any) -> None:
     runner = runner_of(session)
     assert runner.kill() is None  # before it began
-    with pytest.raises(ToolkitError, match="the run has not ended; kill"):
+    with pytest.raises(ToolkitError, match=r"the run has not ended\. Call kill"):
         runner.results()
     runner.start("1h", close_at_end=True)
     assert runner in session._runs or runner._ended.is_set()

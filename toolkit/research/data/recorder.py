@@ -93,7 +93,7 @@ class Recorder:
                 self._store.failed = error
             if self._store.failed is not None:
                 advice = (
-                    "the rows in its journal become parts when there is space and it is opened with Recording.recover()"
+                    "The rows in its journal become parts when there is space and it is opened with Recording.recover()"
                 )
                 warnings.warn(f"the recording to {self.path}: {self._failure()}. {advice}", DataWarning, stacklevel=2)
 
