@@ -244,5 +244,5 @@ def test_live_runs_answer_the_same_questions() -> None:
 def test_a_renamed_type_says_its_new_name() -> None:
     from toolkit.research import strategy
 
-    with pytest.raises(AttributeError, match=r"FundingPayment'; use toolkit\.research\.strategy\.FundingFee"):
+    with pytest.raises(AttributeError, match=r"FundingPayment'\. Use toolkit\.research\.strategy\.FundingFee"):
         strategy.FundingPayment  # noqa: B018

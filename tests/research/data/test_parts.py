@@ -81,7 +81,7 @@ def test_files_of_one_time_are_read_together_and_the_whole_has_the_facts_of_all(
     for time, before, now in ((10 * S, 0, 4), (19 * S, 0, 4), (19 * S + 1, 2, 2), (29 * S + 1, 3, 2), (41 * S, 4, 0)):
         whole_files, begun = files.until(time)
         assert (len(whole_files), 0 if begun is None else len(begun)) == (before, now)
-    with pytest.raises(InputError, match=r"BTC: the files are of BTC, ETH. Give the files of one product"):
+    with pytest.raises(InputError, match=r"BTC: the files are of BTC, ETH\. Give the files of one product"):
         EventFiles("BTC", [parts[0], made(row(S), symbol="ETH")])
     with pytest.raises(InputError, match="BTC: there is no file"):
         EventFiles("BTC", [tmp_path / "none"])
@@ -230,15 +230,15 @@ def test_what_can_not_be_loaded_names_the_field_and_what_there_is(tmp_path: Path
     rates.write_text("time,symbol,rate\n1767225600,A,0.1\n", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     given: list[tuple[Any, dict[str, Any], str]] = [
-        (csv, {"format": "xls"}, "format 'xls' is not known. Known are binance-usdm"),
+        (csv, {"format": "xls"}, r"format 'xls' is not known\. Known are binance-usdm"),
         (csv, {"damaged": "fix"}, "damaged is 'fix', not raise or skip"),
         (csv, {"format": "recording"}, "is a file, which the format recording is not"),
         ([], {}, "there are no files to load"),
         (str(tmp_path / "*.nothing"), {}, "no file matches"),
         (tmp_path / "b.csv", {}, r"there is no file .*b\.csv\. .* has a\.csv, empty, rates\.csv"),
         (tmp_path / "no" / "b.csv", {}, r"there is no file .*b\.csv$"),
-        (tmp_path / "empty", {}, "expected a recording or files"),
-        ([csv, rates], {"format": "csv"}, "the files hold candles and rates"),
+        (tmp_path / "empty", {}, "expected a recording or files, but the directory is empty"),
+        ([csv, rates], {"format": "csv"}, r"the files hold candles and rates\. Load each kind separately"),
     ]
     for path, options, words in given:
         with pytest.raises(InputError, match=words):

@@ -313,7 +313,7 @@ def test_health_is_that_of_the_live_objects_the_disk_and_the_recorder(recording:
     with pytest.raises(StaleData, match=r"can't be written: No space left on device\. 1,234 rows were lost"):
         recorder.assert_healthy()
     assert repr(recorder).endswith("trades 0. No space left on device. 1,234 rows were lost>")
-    with pytest.warns(Warning, match="1,234 rows were lost. The rows in its journal become parts"):
+    with pytest.warns(Warning, match=r"1,234 rows were lost\. The rows in its journal become parts"):
         recorder.close()
     recorder._store.failed = None
     recorder.close()

@@ -266,12 +266,12 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
     settings = run(events, latency=("10ms", "5ms"), queue="log").settings
     assert (settings["latency"], settings["queue"], settings["feed_latency"]) == ("(10 ms, 5 ms)", "log", "recorded")
     for wrong, text in (
-        ({"queue": "first"}, "give risk-averse, power:2, log"),
-        ({"queue": "power:-1"}, "give risk-averse"),
-        ({"queue": None}, "give risk-averse"),
+        ({"queue": "first"}, "Give risk-averse, power:2, log"),
+        ({"queue": "power:-1"}, "Give risk-averse"),
+        ({"queue": None}, "Give risk-averse"),
         ({"slippage": 0.001}, "slippage is a setting of runs on bars"),
         ({"interval": "0s"}, "interval is '0s', but must be 1 ms or more"),
-        ({"impact": "soon"}, "or give a timedelta$"),
+        ({"impact": "soon"}, "[Gg]ive a timedelta$"),
         ({"latency": ("10ms", None)}, "latency None is not a span"),
         ({"latency": ("10ms", "soon")}, "is not a span"),
         ({"latency": -1}, "is not a span"),
