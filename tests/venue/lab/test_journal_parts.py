@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import sqlite3
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import InputError, StoredFileError, VenueError
+from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.commands import Advance, Command, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab import journal as journals
@@ -164,3 +166,64 @@ def test_what_an_interrupted_creation_has_left_is_no_part_of_a_new_file(tmp_path
     with contextlib.closing(Journal.create(tmp_path / "j", GENESIS, sync="os")) as journal:
         assert journal.count == 0
     assert {one.name for one in tmp_path.iterdir() if one.stat().st_size} == {"j"}
+
+
+def test_a_file_is_one_chain_of_its_entries_and_dumps_with_the_slices_of_the_latest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command brings one step. A dump takes one for each slice of an earlier dump, one for each slice of its own,
+    and a last one, which writes that it is complete."""
+    monkeypatch.setattr(journals, "DUMP_COMMANDS", 4)
+    monkeypatch.setattr(dump_format, "RECORDS", 3)
+    path, core, begun = tmp_path / "j", Core(GENESIS), list[tuple[int, int, list[bytes]]]()
+    journal = Journal.create(path, GENESIS, sync="os")
+    begin = Journal._begin_dump
+
+    def begin_dump(self: Journal, core: Core) -> None:
+        begun.append((self.count, core.state.time, list(core.slices(whole=False))))
+        begin(self, core)
+
+    monkeypatch.setattr(Journal, "_begin_dump", begin_dump)
+    bodies = {0: ("genesis", journal_file.encode(GENESIS))}
+    while len(begun) < 4:
+        account = f"0x{journal.count:040x}"
+        command = Control(core.state.time + 1_000, "fund", {"address": account, "amount": "5"})
+        journal.append([command])
+        bodies[journal.count] = "command", journal_file.encode(command)
+        apply(core, command)
+        journal.keep_dump(core)
+    assert len(begun[0][2]) > 1
+    state = core.dump()
+    journal.append_state(state)
+    bodies[journal.count] = "state", state
+    with (
+        contextlib.closing(sqlite3.connect(path, timeout=0)) as other,
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        other.execute("SELECT * FROM head")
+    journal.close()
+
+    dumps: list[tuple[int, int, int, bytes, int]] = []
+    left: list[bytes] = []  # slices of the dump before the latest one
+    for number, (applied, time, parts) in enumerate(begun[:3], 1):
+        digest = hashlib.sha256(b"%d:%d:" % (dump_format.FORMAT, applied) + b"".join(parts)).digest()
+        last = applied + (len(begun[number - 3][2]) if number > 2 else 0) + len(parts) + 1
+        dumps.append((number, last, time, digest, applied))
+        assert number == 1 or applied == max(dumps[-2][1], dumps[-2][4] + 4), "as soon as one is due and none is open"
+        left = parts
+    rows, chain = [], journal_file.START
+    for number, (kind, body) in sorted(bodies.items()):
+        chain = hashlib.sha256(chain + kind.encode() + b":" + body).digest()
+        rows.append((number, kind, body, chain))
+        for _, _, _, digest, _ in (dump for dump in dumps if dump[1] == number):
+            chain = hashlib.sha256(chain + b"dump:" + digest).digest()
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        assert base.execute("SELECT * FROM entries ORDER BY n").fetchall() == rows
+        assert base.execute("SELECT * FROM head").fetchall() == [(1, len(rows) - 1, chain)]
+        assert base.execute("SELECT * FROM dumps ORDER BY id").fetchall() == dumps
+        kept = base.execute("SELECT dump, body FROM slices WHERE dump = 3 ORDER BY id").fetchall()
+        assert kept == [(3, part) for part in left]
+        assert base.execute("SELECT DISTINCT dump FROM slices ORDER BY dump").fetchall() == [(2,), (3,)]
+    with contextlib.closing(Journal.open(path, sync="os")) as again:
+        assert (again.count, again._dump_id, again._dump_number, again._dump_time) == (len(rows) - 1, *dumps[-1][:3])
+        assert again.replay().state_hash() == core.state_hash()
