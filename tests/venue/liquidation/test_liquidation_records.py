@@ -521,7 +521,7 @@ def test_a_group_whose_equity_a_slice_has_used_up_is_closed_whole_before_the_nex
     play = Play(lp_slice=0)
     mark = 60_000 - side * 3_000
     opened(play, side, quantity="10")
-    play.fund(Decimal(2 * mark) * Decimal("0.0006"), "ann")
+    play.fund(str(Decimal(2 * mark) * Decimal("0.0006")), "ann")
     opened(play, side, name="cyd")
     play.fund(300, "cyd")
     play.fund(1_000_000, "zoe")
