@@ -389,7 +389,7 @@ def test_nothing_is_recovered_from_a_file_that_is_not_a_journal(tmp_path: Path) 
     path = tmp_path / "j"
     for content in (b"", b"not a database", bytes(5000)):
         path.write_bytes(content)
-        with pytest.raises(StoredFileError, match="nothing of it can be recovered"):
+        with pytest.raises(StoredFileError, match="Nothing of it can be recovered"):
             made(path)
         with pytest.raises(StoredFileError):
             made(path, recover=True)
@@ -453,7 +453,7 @@ def test_damage_that_is_no_text_is_named_as_damage(tmp_path: Path, original: tup
     data[data.index(b"INTEGER NOT NULL, chain")] = 0xC5
     path.write_bytes(data)
     for recovering in (False, True):
-        with pytest.raises(StoredFileError, match="nothing of it can be recovered"):
+        with pytest.raises(StoredFileError, match="Nothing of it can be recovered"):
             made(path, recover=recovering)
 
 

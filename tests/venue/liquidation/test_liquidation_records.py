@@ -303,6 +303,17 @@ def test_the_lp_vault_closes_a_leg_in_slices_by_the_clock_at_the_mark_or_better(
     assert [one.leaves for one in vault.orders.values()] == [349 if side > 0 else 320], "a new slice at the new mark"
     ended = play.core.state.history.orders.of(LP_VAULT)[-1]
     assert (ended.reason, ended.filled) == ("its minute is over", 0)
+    assert {"unwind", "quotes"} <= set(play.core.state.schedule)
+    play.fund(1_000_000, "zoe")
+    play.placed(
+        "zoe",
+        "BUY" if side > 0 else "SELL",
+        Decimal(slice_steps + (side > 0)) / 1_000,
+        "57600" if side > 0 else "62400",
+    )
+    assert vault.orders == {}
+    play.advance(interval)
+    assert ("quotes" in play.core.state.schedule, "unwind" in play.core.state.schedule) == (False, True)
 
 
 @SIDES
@@ -502,3 +513,24 @@ def test_counterparties_are_deleveraged_in_the_published_order_on_both_sides(sid
     found = [(play.name(step.counterpart), step.quantity) for step in steps(play, "weak")]
     assert found == [("a2", 10_000), ("a5", 10_000)]
     assert play.balance("weak") >= 0
+
+
+@SIDES
+def test_a_group_whose_equity_a_slice_has_used_up_is_closed_whole_before_the_next_group(side: int) -> None:
+    """The fee of the first slice of 2 BTC is all that ann has left. Cyd has 300, and waits for the rest of hers."""
+    play = Play(lp_slice=0)
+    mark = 60_000 - side * 3_000
+    opened(play, side, quantity="10")
+    play.fund(str(Decimal(2 * mark) * Decimal("0.0006")), "ann")
+    opened(play, side, name="cyd")
+    play.fund(300, "cyd")
+    play.fund(1_000_000, "zoe")
+    play.placed("zoe", "BUY" if side > 0 else "SELL", "3", mark)
+    play.oracle(mark)
+    found = play.core.state.history.liquidations.records
+    fee = 2 * mark * 600
+    assert [(play.name(step.address), step.where, step.quantity, step.equity) for step in found] == [
+        ("ann", "BOOK", 2_000, fee),
+        ("ann", "LP_VAULT", 8_000, 0),  # the book would cost another fee
+        ("cyd", "BOOK", 1_000, 300 * MICRO),
+    ]
