@@ -55,7 +55,7 @@ def test_arrays_sweeps_splits_and_checks_take_frames_of_polars() -> None:
     run = vectorised({"BTCUSDC": frame}, of_polars(targets))
     pd.testing.assert_frame_equal(run.equity, expected.equity)
     pd.testing.assert_frame_equal(vectorised({"BTCUSDC": frame}, of_polars(targets)["BTCUSDC"]).equity, expected.equity)
-    with pytest.raises(InputError, match="reindex them to the bars' times"):
+    with pytest.raises(InputError, match="Reindex them to the bars' times"):
         vectorised({"BTCUSDC": frame}, of_polars(targets[::-1]))
     grid = {"every": [5, 7]}
     tables = [sweep(Wandering, grid, {"BTCUSDC": part}, workers=0, progress=False) for part in (BARS, frame)]
@@ -93,11 +93,11 @@ def test_load_takes_frames_and_parquet_of_an_unnamed_index(tmp_path: Path) -> No
 def test_a_frame_that_cannot_be_taken_says_what_would_pass() -> None:
     with pytest.raises(InputError, match=r"data is a LazyFrame, which is not computed yet. Pass data\.collect\(\)"):
         backtest(Wandering(), of_polars(TABLE).lazy())
-    with pytest.raises(InputError, match="the index has no times; use a DatetimeIndex or a column 'time'"):
+    with pytest.raises(InputError, match=r"the index has no times\. Use a DatetimeIndex or a column 'time'"):
         backtest(Wandering(), {"BTCUSDC": of_polars(TABLE.drop(columns="time"))})
     with pytest.raises(InputError, match="close holds values that are not numbers"):
         backtest(Wandering(), {"BTCUSDC": of_polars(TABLE.assign(close="x"))})
-    with pytest.raises(InputError, match="data is list; pass an OHLCV frame"):
+    with pytest.raises(InputError, match="data is list. Pass an OHLCV frame"):
         backtest(Wandering(), {"BTCUSDC": [1, 2]})
 
 

@@ -113,7 +113,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
     line = [sys.executable, "-m", "toolkit", "venue", *options]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "its end is missing; 1 entries from its beginning are intact" in done.stderr
+    assert "its end is missing. 1 entries from its beginning are intact" in done.stderr
     assert "--recover" in done.stderr
     with command(*options, "--recover") as (_, _, lines):
         assert f"journal {path}: 1 entries, seed 7" in lines
@@ -123,7 +123,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--port", "TAKEN"], "choose another port"),
+        (["--port", "TAKEN"], "Choose another port"),
         (["--port", "0", "--host", "0.0.0.0"], "--allow-remote"),
         (["--port", "0", "--settle-delay", "soon"], "is not a span of time"),
         (["--port", "0", "--accounts", "1001"], "accounts must be 0 to 1000"),

@@ -227,7 +227,7 @@ def test_a_broken_product_row_is_skipped_with_a_warning() -> None:
 def test_products_are_found_by_symbol_code_and_in_any_case() -> None:
     table = ProductTable.from_meta(META)
     assert table.find("btcusdc") is table.find(1) is table.find(table["BTCUSDC"]) is table["BTCUSDC"]
-    with pytest.raises(InputError, match="no product 'DOGEUSDC'; the venue lists BTCUSDC"):
+    with pytest.raises(InputError, match=r"no product 'DOGEUSDC'\. The venue lists BTCUSDC"):
         table.find("DOGEUSDC")
     with pytest.raises(InputError, match="none at the moment"):
         ProductTable([]).find(5)

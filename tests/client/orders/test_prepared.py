@@ -58,6 +58,6 @@ def test_on_mainnet_an_unconfirmed_action_is_not_signed(tmp_path: Path, monkeypa
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
     with connect(MAINNET, wallet=Wallet.create(), account="0x" + "1" * 40) as session:
         prepared = session.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
-        with pytest.raises(LimitReached, match="nothing was signed"):
+        with pytest.raises(LimitReached, match="Nothing was signed"):
             session.intents.send(prepared)
         assert session.intents().empty

@@ -42,7 +42,7 @@ def test_an_order_that_trades_at_once_needs_its_fees_besides() -> None:
     floor = floor_with(10_000)
     # 3.333 · 60,000 / 20 = 9,999 and fees of 119.988: too much; 3.293: 9,879 + 118.548 fits, 3.294: 9,882 + 118.584
     words = floor.refused(ADA, "BUY 3.333 at 60000")
-    assert "for what it would trade at once" in words
+    assert "for immediate trades" in words
     assert "short" in words
     floor.refused(ADA, "BUY 3.294 at 60000")
     floor.order(ADA, "BUY 3.293 at 60000")

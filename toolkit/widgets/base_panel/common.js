@@ -116,6 +116,7 @@ function moveFocus(event) {
     const there = all.filter((one) => lineOf(one) === next);
     next = there[Math.min(own.indexOf(event.target), there.length - 1)];
   }
+  if (!next) return; // an update has just hidden or locked what has the focus
   event.preventDefault();
   group.stop = next;
   keepOneStop(group);
