@@ -9,9 +9,11 @@ import pytest
 from toolkit.venue.engine.commands import Advance, Control, Outcome
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.market import Maker, Market
 from toolkit.venue.model.state import Limit
 from toolkit.venue.risk import ledger
 from toolkit.venue.simulation.interventions import CAPITAL, LIQUIDITY
+from toolkit.venue.simulation.replay import ENDLESS, House
 
 USER = "0x" + "7" * 40
 
@@ -272,3 +274,19 @@ def test_an_action_of_another_account_is_done_without_a_signature() -> None:
     refused = control(core, "act", address=USER, action={"type": "placeOrder"})
     assert refused.code == 40230
     assert control(core, "act", address="0x" + "9" * 40, action=action).code == 40230
+
+
+def test_the_venues_own_accounts_have_their_addresses_and_never_run_out() -> None:
+    """Journals and dumps name these accounts, so that another address would be another venue."""
+    market = Market().vary(makers=(Maker(150, 150, 90, 300, 2, 900, 4_000),) * 8)
+    core = Core(Genesis(settings={"market": market}))
+    done(core, "add_liquidity", product=1, side="BUY", price="1000", quantity="1")
+    names = [*(f"a{number}" for number in range(1, 9)), *(f"b{number}" for number in range(1, 6)), "b9"]
+    own = {address: account for address, account in core.state.accounts.items() if account.kind != "user"}
+    billion = {f"0x{name:0>40}": 10**15 for name in names}
+    assert {address: own[address].balance for address in billion} == billion
+    done(core, "open_recorded", products=[1])
+    House(core)
+    endless = [f"0x{name:0>40}" for name in ("b0", "ba")]
+    assert [core.state.accounts[address].balance for address in endless] == [10**17] * 2
+    assert ENDLESS == 10**12
