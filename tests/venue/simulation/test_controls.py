@@ -340,3 +340,14 @@ def test_the_participants_do_not_trade_in_a_paused_product_and_catch_up_on_nothi
     assert min(times[0]) > begin + 120_000
     assert len(times[0]) < len(times[1])
     core.check()
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_regime_begins_at_the_millisecond_that_was_told(after: int) -> None:
+    core = opened()
+    begin = core.state.time + after
+    done(core, "market", regime="stressed", product=2, after=after)
+    assert core.state.schedule["market"] == begin
+    core.apply(Advance(begin))
+    assert core.state.simulation is not None
+    assert core.state.simulation.products[2].regime == "stressed"
