@@ -107,6 +107,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/simulation/test_queues.py",
             "tests/venue/simulation/test_recorded.py",
             "tests/venue/simulation/test_unwatched.py",
+            "tests/venue/simulation/test_work.py",
             "tests/venue/lab/test_control.py",
         ],
     ),
@@ -208,7 +209,9 @@ ROOMS: dict[str, Room] = {
             "tests/venue/served/test_floods.py",
             "tests/venue/served/test_lanes.py",
             "tests/venue/served/test_routes.py",
+            "tests/venue/served/test_running.py",
             "tests/venue/served/test_server.py",
+            "tests/venue/served/test_turns.py",
         ],
     ),
     "venue/feed": Room(["toolkit/venue/feed"], ["tests/venue/feed"]),
@@ -240,6 +243,6 @@ REACHED = (
     *("protocol", "checks", "margin", "cli", "classroom", "learn", "client/orders", "client/parent_orders"),
     *("client/limits", "client/capture", "client/stream", "venue/engine", "venue/trading", "venue/risk"),
     *("venue/programs", "venue/feed", "research/analysis", "research/selection", "research/backtesting"),
-    *("research/live_trading", "venue/liquidation", "venue/lab"),
+    *("research/live_trading", "venue/liquidation", "venue/lab", "venue/served", "venue/simulation"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

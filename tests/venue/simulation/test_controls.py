@@ -9,9 +9,11 @@ import pytest
 from toolkit.venue.engine.commands import Advance, Control, Outcome
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.market import Maker, Market
 from toolkit.venue.model.state import Limit
 from toolkit.venue.risk import ledger
 from toolkit.venue.simulation.interventions import CAPITAL, LIQUIDITY
+from toolkit.venue.simulation.replay import ENDLESS, House
 
 USER = "0x" + "7" * 40
 
@@ -272,3 +274,80 @@ def test_an_action_of_another_account_is_done_without_a_signature() -> None:
     refused = control(core, "act", address=USER, action={"type": "placeOrder"})
     assert refused.code == 40230
     assert control(core, "act", address="0x" + "9" * 40, action=action).code == 40230
+
+
+def test_the_venues_own_accounts_have_their_addresses_and_never_run_out() -> None:
+    """Journals and dumps name these accounts, so that another address would be another venue."""
+    market = Market().vary(makers=(Maker(150, 150, 90, 300, 2, 900, 4_000),) * 8)
+    core = Core(Genesis(settings={"market": market}))
+    done(core, "add_liquidity", product=1, side="BUY", price="1000", quantity="1")
+    names = [*(f"a{number}" for number in range(1, 9)), *(f"b{number}" for number in range(1, 6)), "b9"]
+    own = {address: account for address, account in core.state.accounts.items() if account.kind != "user"}
+    billion = {f"0x{name:0>40}": 10**15 for name in names}
+    assert {address: own[address].balance for address in billion} == billion
+    done(core, "open_recorded", products=[1])
+    House(core)
+    endless = [f"0x{name:0>40}" for name in ("b0", "ba")]
+    assert [core.state.accounts[address].balance for address in endless] == [10**17] * 2
+    assert ENDLESS == 10**12
+
+
+@pytest.mark.parametrize("end", ["resume", "calm"])
+@pytest.mark.parametrize("side", [1, -1], ids=["long", "short"])
+def test_a_liquidation_waits_while_its_product_is_paused_and_comes_with_its_end(side: int, end: str) -> None:
+    core = opened(None)
+    poor = "0x" + "8" * 40
+    ledger.deposit(core, core.account(poor), 1_000_000_000)
+    way, other = ("BUY", "SELL")[::side]
+    done(core, "add_liquidity", product=1, side=other, price="60000", quantity="0.1")
+    order = {"symbolCode": 1, "ordPx": "60000", "ordQty": "0.1", "ordType": "LIMIT", "ordSide": way}
+    answer = done(core, "act", address=poor, action={"type": "placeOrder", "orders": [order | {"timeInForce": "IOC"}]})
+    assert answer["code"] == 0
+    position = core.account(poor).positions[1]
+    assert (position.long.size, position.short.size) == ((100, 0) if side > 0 else (0, 100))
+    done(core, "pause", product=1)
+    done(core, "set_oracle", product=1, price="50500" if side > 0 else "69500")
+    core.apply(Advance(core.state.time + 600_000))
+    assert position.long.size + position.short.size == 100, "it waits"
+    done(core, end, **({"product": 1} if end == "resume" else {}))
+    assert position.long.size + position.short.size == 0, "no price has to move for it"
+    core.check()
+
+
+def test_where_nothing_was_placed_nothing_is_removed_and_a_market_that_is_none_stands_still() -> None:
+    core = opened(None)
+    assert done(core, "remove_liquidity", product=1) == {"cancelled": 0}
+    now = core.state.time
+    done(core, "stand_still", until=now + 10_000)
+    assert "market" not in core.state.schedule
+    assert core.state.schedule["prices"] == (now + 10_000) // 3_000 * 3_000 + 3_000
+
+
+@pytest.mark.parametrize("code", [1, 4])
+def test_the_participants_do_not_trade_in_a_paused_product_and_catch_up_on_nothing(code: int) -> None:
+    core, free = opened(), opened()
+    done(core, "pause", product=code)
+    begin = core.state.time
+    for each in (core, free):
+        each.apply(Advance(begin + 120_000))
+    fresh = {each: [trade for trade in core.state.history.trades[each] if trade.time > begin] for each in core.products}
+    assert [each for each, trades in fresh.items() if not trades] == [code]
+    done(core, "resume", product=code)
+    for each in (core, free):
+        each.apply(Advance(begin + 180_000))
+    times = [[trade.time for trade in each.state.history.trades[code] if trade.time > begin] for each in (core, free)]
+    assert times[0]
+    assert min(times[0]) > begin + 120_000
+    assert len(times[0]) < len(times[1])
+    core.check()
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_regime_begins_at_the_millisecond_that_was_told(after: int) -> None:
+    core = opened()
+    begin = core.state.time + after
+    done(core, "market", regime="stressed", product=2, after=after)
+    assert core.state.schedule["market"] == begin
+    core.apply(Advance(begin))
+    assert core.state.simulation is not None
+    assert core.state.simulation.products[2].regime == "stressed"

@@ -13,6 +13,7 @@ from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.history import OrderEvent
 from toolkit.venue.risk import ledger
 from toolkit.venue.simulation import participants
+from toolkit.venue.simulation.quoting import MAKERS
 
 USERS = ("0x" + "7" * 40, "0x" + "8" * 40)
 
@@ -170,3 +171,27 @@ def test_an_order_at_a_price_that_the_makers_come_to_later_is_ahead_of_them() ->
         assert ahead <= before
         shown_there = dict(core.books[1].depth(1, 50)).get(price, 0)
         assert ahead <= max(shown_there - 100, 0)
+
+
+def test_the_makers_orders_of_a_book_that_is_read_are_numbered_by_product_and_counted_in_their_accounts() -> None:
+    core = simulated(6)
+    quotes = participants.quotes_of(core)
+    assert quotes is not None
+    for code in core.products:
+        book, quoted = core.books[code], quotes.products[code]
+        assert [order.id for order in quoted.shown] == [-(code * 10_000 + 1 + at) for at in range(len(quoted.shown))]
+        levels = [(price, side) for side in (1, -1) for price, _ in book.depth(side, 1_000)]
+        assert sorted({(order.price, order.side) for order in quoted.shown}) == sorted(levels)
+        for order in quoted.shown:
+            assert (order.created, order.updated, order.height) == (core.state.time, core.state.time, core.height)
+            assert (order.quantity, order.leaves, order.product) == (order.leaves, order.leaves, code)
+            assert core.state.accounts[order.address].orders[order.id] is order
+        for number in range(len(quotes.makers)):
+            position = core.state.accounts[MAKERS[number]].positions[code]
+            own = [order for order in quoted.shown if order.address == MAKERS[number]]
+            sums = [sum(order.leaves for order in own if order.side == side) for side in (1, -1)]
+            assert [position.buy_quantity, position.sell_quantity] == sums
+            assert min(sums) > 0
+    core.books.settle()
+    assert not any(account.orders for account in core.state.accounts.values())
+    assert not any(quoted.shown for quoted in quotes.products.values())

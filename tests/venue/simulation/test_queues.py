@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from math import log
 from random import Random
 from typing import Any
 
@@ -99,6 +102,78 @@ def test_a_model_of_ones_own_that_leaps_ahead_gets_no_more_than_the_trade() -> N
     for model in (Reckless(), "power:1"):
         fills = backtest(Once(), events, queue=model, partial_fills=True, funding=None).fills
         assert fills["quantity"].sum() <= 0.001
+
+
+def moved(weigh: Callable[[Fraction], Fraction], front: int, traded: int, before: int, after: int) -> Fraction:
+    """Return the place after a change of its level, as the documentation says, in fractions."""
+    cancelled, place = before - after - traded, Fraction(front)
+    if cancelled > 0:
+        behind = max(before - front, 0)
+        total = weigh(Fraction(front)) + weigh(Fraction(behind))
+        share = weigh(Fraction(behind)) / total if total else Fraction(1)
+        too_many = max(share * cancelled - (before - front), Fraction(0))  # more than is behind: the rest was ahead
+        place -= (1 - share) * cancelled + too_many
+    return max(min(place, Fraction(after)), Fraction(0))
+
+
+WEIGHTS: dict[str, Callable[[Fraction], Fraction]] = {
+    "power:1": lambda quantity: quantity,
+    "power:2": lambda quantity: quantity**2,
+    "power:3": lambda quantity: quantity**3,
+    "log": lambda quantity: Fraction(log(1 + quantity * Fraction(1, 1_000))),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_what_was_cancelled_is_shared_between_ahead_and_behind_by_their_weights(name: str) -> None:
+    random, model = Random(3), queue_model(name, 0.001)
+    for _ in range(300):
+        front, traded = random.choice((0, 1, random.randrange(900))), random.choice((0, 0, random.randrange(90)))
+        before, after = random.choice((front, random.randrange(1_500))), random.choice((0, random.randrange(1_500)))
+        entry = QueueEntry(float(front), float(traded))
+        model.on_level(entry, before, after)
+        wanted = moved(WEIGHTS[name], front, traded, before, after)
+        assert entry.front == pytest.approx(float(wanted), rel=1e-9, abs=1e-9), (front, traded, before, after)
+        assert entry.traded == 0.0, "the update contained the trades"
+        model.on_trade(entry, 5.0)
+        assert entry.front == pytest.approx(float(wanted) - 5)
+        assert entry.traded == 5.0
+
+
+@pytest.mark.parametrize(
+    ("front", "after", "place"), [(10.0, 11, 10.0), (10.0, 10, 10.0), (10.0, 4, 4.0), (0.0, 4, 0.0)]
+)
+def test_a_risk_averse_order_moves_forward_by_trades_and_what_is_left_of_its_level(
+    front: float, after: int, place: float
+) -> None:
+    entry, model = QueueEntry(front), queue_model("risk-averse", 0.001)
+    model.on_level(entry, 20, after)
+    assert (entry.front, entry.traded) == (place, 0.0)
+    model.on_trade(entry, 3.0)
+    assert (entry.front, entry.traded) == (place - 3.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("front", "quantity", "steps", "place"),
+    [(10.0, 4, 0, 6.0), (10.0, 10, 0, 0.0), (10.0, 11, 1, 0.0), (10.5, 11, 1, 0.0), (10.6, 11, 0, 0.0),
+     (0.0, 7, 7, 0.0)],
+)  # fmt: skip
+def test_a_trade_reaches_an_order_with_what_is_not_ahead_of_it(
+    front: float, quantity: int, steps: int, place: float
+) -> None:
+    entry = QueueEntry(front)
+    assert reached_steps(queue_model("risk-averse", 0.001), entry, quantity) == steps
+    assert entry.front == pytest.approx(place)
+
+
+def test_an_object_is_a_model_when_it_has_both_methods() -> None:
+    half: Any = type("Half", (), {"on_trade": lambda self, entry, quantity: None})()
+    other: Any = type("Half", (), {"on_level": lambda self, entry, before, after: None})()
+    whole = Reckless()
+    assert queue_model(whole, 0.001) is whole
+    for wrong in (half, other):
+        with pytest.raises(InputError, match="is not a model"):
+            queue_model(wrong, 0.001)
 
 
 def test_a_power_without_a_number_is_that_of_two() -> None:

@@ -287,6 +287,26 @@ def test_copied_orders_keep_their_order_and_parents_and_tell_why_one_was_refused
     assert [(order.price, order.quantity, order.trigger) for order in live] == [(590_000, 50, 0), (0, 100, 580_000)]
 
 
+@pytest.mark.parametrize("parent", ["1", "72", "2", "", 0, None])
+def test_a_copied_exit_names_the_copy_of_its_main_order(parent: object) -> None:
+    core = opened()
+    control(core, "copy_account", address=USER, balance=10**11, positions=[])
+    entry = {"symbolCode": 1, "ordPx": "59000", "ordQty": "0.05", "ordType": "LIMIT", "ordSide": "BUY",
+             "timeInForce": "GTC", "ordId": "1"}  # fmt: skip
+    stop = entry | {"ordId": "71", "ordPx": "0", "ordType": "MARKET", "ordSide": "SELL", "timeInForce": "IOC"}
+    stop |= {"reduceOnlyOption": "SL_FROM_POSITION", "triggerPx": "58000", "tpslTriggerType": "MARK_PRICE"}
+    stop |= {} if parent is None else {"parentOrdId": parent}
+    refused = entry | {"ordQty": "0.0001", "ordId": "72"}
+    data = control(core, "copy_orders", address=USER, orders=[entry | {"ordId": "9"}, entry, refused, stop])
+    live = list(core.account(USER).orders.values())
+    alone = "there is no long position in BTCUSDC to reduce"
+    assert [data["refusals"][at] for at in (0, 1, 3)] == ["", "", "" if parent == "1" else alone]
+    assert data["refusals"][2].startswith("quantity 0.0001 is not a multiple of stepSize 0.001")
+    main = live[1].id
+    assert main == 2, "the ids of the followed venue are others"
+    assert [order.parent for order in live] == ([0, 0, main] if parent == "1" else [0, 0])
+
+
 @pytest.mark.parametrize("bad", [[LEVEL, 1, 600_000], [LEVEL, 1, 600_000, -1], [TRADE, 0, 600_000, 5]])
 def test_a_wrong_change_is_refused_with_all_of_its_command(bad: list[int]) -> None:
     core = opened()

@@ -41,7 +41,7 @@ def words(seed: Any, places: Any) -> Any:
     import numpy as np
 
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
-    word += np.uint64(seed) if type(seed) is int else seed
+    word += np.asarray(seed, dtype=np.uint64)
     word ^= word >> np.uint64(30)
     word *= np.uint64(0xBF58476D1CE4E5B9)
     word ^= word >> np.uint64(27)
