@@ -71,7 +71,7 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         if len(cached) and cache.is_local and not (yield from _agrees(reader, request, cached)):
             file = cache.path(request.symbol, request.interval_s)
             text = f"{file} is of a venue that was started again and continued differently. It is replaced"
-            warnings.warn(text, DataWarning, stacklevel=2)
+            warnings.warn(text, DataWarning)
             cached, covered = frames.empty(KLINE), []
     answers: list[tuple[bytes, pd.DataFrame]] = []
     gaps = missing(covered, (begin, end))

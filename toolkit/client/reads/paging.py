@@ -142,7 +142,6 @@ class PagedRead:
                 f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows. "
                 f"{len(self.rows)}{of_total} rows were read, and there may be more",
                 DataWarning,
-                stacklevel=2,
             )
         return True
 
