@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Flow, Reply, Runtime
-from toolkit.client.reads import candle_reads
+from toolkit.client.reads import candle_reads, frames
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_last
 from toolkit.errors import DataWarning, ExchangeError
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info_records import KLINE
 
 MINUTE = 60_000
 BEGIN = 1_767_225_600_000
@@ -220,6 +221,41 @@ def test_no_more_than_a_window_is_asked_for_before_the_last_candles() -> None:
     assert [one[1]["limit"] for one in store.asked if one[0] == "klines_before 60"] == ["1000", "500"]
 
 
+def test_a_venue_that_takes_no_notice_of_the_time_ends_a_search_and_a_completion() -> None:
+    store = Store(range(5_000, 5_050))
+    served = store.fetch
+
+    def always_the_same(endpoint: Endpoint, query: Any) -> Flow[Reply]:
+        assert len(store.asked) < 9
+        if endpoint.name == "klines_before":
+            query = [*query, ("timestamp", str(BEGIN + 6_000 * MINUTE))]
+        return served(endpoint, query)
+
+    store.fetch = always_the_same  # type: ignore[method-assign]
+    frame = store.run(read(store, request(0, 9_999), None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(5_000, 5_050))
+    assert [one[0] for one in store.asked].count("klines_before 60") == 2
+    frame = store.run(read_last(store, request(5_000, 5_049), 100, None, Bar()))  # type: ignore[arg-type]
+    assert numbers(frame) == list(range(5_000, 5_050))
+    assert [one[0] for one in store.asked] == ["klines 60", "klines_before 60"]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_candles_have_the_same_columns_however_they_were_read(tmp_path: Path, exact: bool) -> None:
+    store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
+    declared = frames.empty(KLINE, exact=exact).dtypes
+    for asked, kept in ((request(0, 99, exact=exact), None), (request(50, 99, exact=exact), cache)):
+        for _ in range(2):
+            frame = store.run(read(store, asked, kept, Bar()))  # type: ignore[arg-type]
+            pd.testing.assert_series_equal(frame.dtypes, declared)
+            pd.testing.assert_index_equal(frame.index, pd.RangeIndex(len(frame)))
+            assert len(finish(frame, asked, closed=False, fill=False).columns) == len(declared) - 1
+    for count in (9, 12):
+        frame = store.run(read_last(store, request(90, 99, exact=exact), count, None, Bar()))  # type: ignore[arg-type]
+        pd.testing.assert_series_equal(frame.dtypes, declared)
+        assert numbers(frame) == list(range(100 - count, 100))
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_cache_is_asked_first_and_given_what_is_closed(tmp_path: Path, exact: bool) -> None:
     store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
@@ -278,6 +314,8 @@ def test_candles_that_are_read_twice_count_once_as_they_were_last() -> None:
     made = candle_reads._unique([part((3, 1.0), (4, 2.0)), part(), part((1, 5.0), (3, 9.0))])
     assert made["close"].tolist() == [5.0, 9.0, 2.0]
     assert list(made.index) == [0, 1, 2]
+    made = candle_reads._unique([part((1, 5.0), (2, 6.0)), part((2, 9.0), (3, 7.0))])
+    assert made["close"].tolist() == [5.0, 9.0, 7.0], "also where they come in order"
     assert candle_reads._unique([part(), part()]).empty
     assert candle_reads._unique([part((2, 1.0), (1, 2.0))])["close"].tolist() == [2.0, 1.0]
 

@@ -214,9 +214,7 @@ def test_a_start_after_now_is_compared_with_the_time_of_an_answer_once() -> None
 
 @pytest.mark.parametrize("fails", [True, False])
 @pytest.mark.parametrize("table", ["klines", "fills"])
-def test_a_bar_is_closed_whether_a_read_fails_or_not(
-    table: str, fails: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bar_is_closed_whether_a_read_fails_or_not(table: str, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     bars: list[list[Any]] = []
 
     class Bar:
@@ -538,7 +536,8 @@ def test_fills_of_one_role_have_it_without_a_further_question(role: str, expecte
 
 
 @pytest.mark.parametrize(
-    "fills", [[], [{**row, "role": "TAKER", "ordType": "LIMIT"} for row in FILLED], [FILLED[0], filled(4, 9, role="MAKER")]]
+    "fills",
+    [[], [{**row, "role": "TAKER", "ordType": "LIMIT"} for row in FILLED], [FILLED[0], filled(4, 9, role="MAKER")]],
 )
 def test_nothing_more_is_asked_for_where_a_venue_sends_roles_or_there_are_no_fills(fills: list[dict[str, Any]]) -> None:
     world = Fills(fills, ROLES, TYPES)
@@ -564,5 +563,3 @@ def test_roles_are_forgotten_only_where_more_are_known_than_are_kept(
     world.fills = FILLED
     tables.fills(None, NOW + 9)
     assert len(world.reader.known_fills) == known
-
-

@@ -166,7 +166,7 @@ class PagedRead:
         if end_ms is not None and self.endpoint.windowed:
             pairs.append(("endTime", str(end_ms)))
         size_param = self.endpoint.size_param
-        size = min(PAGE_SIZE, self.endpoint.params[size_param].high or PAGE_SIZE)
+        size = min(filter(None, (PAGE_SIZE, self.endpoint.params[size_param].high)))
         return (*pairs, ("page", str(page)), (size_param, str(size)))
 
 
