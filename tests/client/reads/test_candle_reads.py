@@ -18,7 +18,7 @@ from toolkit.client.io.flow import Driver, Flow, Reply, Runtime
 from toolkit.client.reads import candle_reads, frames
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_last
-from toolkit.errors import DataWarning, ExchangeError
+from toolkit.errors import DataWarning, ExchangeError, MissingPackage
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info_records import KLINE
@@ -190,6 +190,11 @@ def test_a_search_for_the_start_ends_at_the_start_of_the_range_and_where_nothing
     assert [one[1]["timestamp"] for one in store.asked if one[0] == "klines_before 60"] == [
         str(BEGIN + end * MINUTE) for end in ends
     ]
+    store = Store(range(4_000))
+    frame = store.run(read(store, request(0, 3_999), None, Bar()))  # type: ignore[arg-type]
+    assert [one[1]["timestamp"] for one in store.asked if one[0] == "klines_before 60"] == [
+        str(BEGIN + end * MINUTE) for end in (4_000, 3_000, 2_000, 1_000)
+    ]
     store = Store([], weeks=[])
     assert store.run(read(store, request(0, 5_000), None, Bar())).empty  # type: ignore[arg-type]
     assert [one[0] for one in store.asked] == ["klines_before 604800", "klines_before 60"]
@@ -238,6 +243,25 @@ def test_a_venue_that_takes_no_notice_of_the_time_ends_a_search_and_a_completion
     frame = store.run(read_last(store, request(5_000, 5_049), 100, None, Bar()))  # type: ignore[arg-type]
     assert numbers(frame) == list(range(5_000, 5_050))
     assert [one[0] for one in store.asked] == ["klines 60", "klines_before 60"]
+
+
+@pytest.mark.parametrize("there", [range(50), range(1_950, 2_000), range(1_000, 1_050), range(2_000, 2_050)])
+def test_a_venue_that_takes_no_notice_of_a_window_ends_the_read(there: range) -> None:
+    store = Store(there)
+    served = store.fetch
+
+    windows: list[dict[str, str]] = []
+
+    def always_the_same(endpoint: Endpoint, query: Any) -> Flow[Reply]:
+        windows.append(dict(query[2:]))
+        assert len(windows) < 9
+        return served(endpoint, (*query, ("startTime", str(BEGIN)), ("endTime", str(BEGIN + 9_999 * MINUTE))))
+
+    store.fetch = always_the_same  # type: ignore[method-assign]
+    frame = store.run(read(store, request(1_000, 1_999), None, Bar()))  # type: ignore[arg-type]
+    assert set(numbers(frame)) >= set(there) & set(range(1_000, 2_000))
+    after = {1_000: [window(1_050, 2_000)], 1_950: [window(1_000, 1_950)]}.get(there[0], [])
+    assert windows == [asked for _, asked in (window(1_000, 2_000), *after)]
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -382,5 +406,22 @@ def test_a_file_of_a_cache_is_named_by_market_product_and_interval(tmp_path: Pat
     assert name.endswith("_60.parquet")
     long = CandleCache(tmp_path, "x" * 100).path("BTCUSDC", 3_600).name
     assert (long[:61], len(long)) == ("x" * 60 + "_", 60 + 1 + 8 + len("_3600.parquet"))
+    assert (len(long[61:-13]), name.removesuffix("_60.parquet")[-9]) == (8, "_"), "eight digits"
     names = {CandleCache(tmp_path, scope).path("BTCUSDC", 60).name for scope in ("a b", "a_b", "a/b")}
     assert len(names) == 3, "the digest distinguishes what the readable part does not"
+
+
+def test_a_cache_makes_its_directory_and_replaces_its_file(tmp_path: Path) -> None:
+    store, cache = Store(range(200)), CandleCache(tmp_path / "of" / "mine", "mainnet 1")
+    for last in (49, 99):
+        frame = store.run(read(store, request(0, last), cache, Bar()))  # type: ignore[arg-type]
+        kept, covered = cache.load("BTCUSDC", 60)
+        pd.testing.assert_frame_equal(kept, frame)
+        assert covered == [(BEGIN, BEGIN + (last + 1) * MINUTE)]
+    assert len(list((tmp_path / "of" / "mine").iterdir())) == 1
+
+
+def test_a_cache_needs_pyarrow_and_says_so_when_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.extras.find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match="pyarrow is not installed"):
+        CandleCache(tmp_path)

@@ -94,16 +94,10 @@ class CandleCache:
 def missing(covered: list[Range], wanted: Range) -> list[Range]:
     """Return the parts of `wanted` that are not `covered`, in order."""
     gaps, at = [], wanted[0]
-    for start, end in sorted(covered):
-        if end <= at:
-            continue
-        if start >= wanted[1]:
-            break
-        if start > at:
-            gaps.append((at, start))
-        at = end
-    if at < wanted[1]:
-        gaps.append((at, wanted[1]))
+    for start, end in [*sorted(covered), (wanted[1], wanted[1])]:
+        if at < (until := min(start, wanted[1])):
+            gaps.append((at, until))
+        at = max(at, end)
     return gaps
 
 

@@ -1,4 +1,4 @@
-"""One reader by hand: answers of other shapes, a read that was interrupted, and the size of a page."""
+"""Answers of other shapes, a read that was interrupted, the size of a page, and lists that are out of date."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.client.fake import BTC, META
 from tests.client.reads.test_columns import TIERS, position
 from tests.client.reads.test_reading import NOW, USER, World, fill, paged, run
 from toolkit.client.io.flow import Reply
@@ -14,6 +15,7 @@ from toolkit.client.io.transport import Retry
 from toolkit.client.reads.derived_columns import legs
 from toolkit.client.reads.paging import PagedRead
 from toolkit.client.reads.reading import Catalogue, fetch_rows, read_rows, read_success_head
+from toolkit.environments import LOCAL
 from toolkit.errors import BadAnswer, ExchangeError, InputError
 from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.protocol.reads.info_queries import ENDPOINTS
@@ -70,13 +72,11 @@ def test_rows_are_those_of_the_shape_of_the_answer(name: str, data: Any, expecte
 def test_rows_that_lack_what_their_record_needs_are_no_answer() -> None:
     whole = {**dict.fromkeys((one.wire for one in ENDPOINTS["fills"].record.fields), "1"), "blockTime": NOW}
     world = World(fills=[whole])
-    read = [lambda: read_rows("fills", Retry(attempts=1)), lambda: world.reader.rows("fills", {})]
-    for each in read:
-        assert world.run(each()) == [whole]
+    assert world.run(read_rows("fills", Retry(attempts=1))) == world.run(world.reader.rows("fills", {})) == [whole]
     world.answers["fills"] = [{name: value for name, value in whole.items() if name != "id"}]
-    for each in read:
+    for read in (read_rows("fills", Retry(attempts=1)), world.reader.rows("fills", {})):
         with pytest.raises(BadAnswer, match="id"):
-            world.run(each())
+            world.run(read)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,6 @@ def test_a_list_that_was_forgotten_is_fetched_again_within_its_time() -> None:
 
 
 def test_a_refused_genesis_leaves_the_address_as_the_identity() -> None:
-    from toolkit.environments import LOCAL
-
     world = World()
 
     def refuse(query: dict[str, str]) -> None:
@@ -171,3 +169,25 @@ def test_legs_do_not_depend_on_the_precision_of_the_caller(precision: int) -> No
         made = legs(rows, Decimal(100), tiers, exact=True)
     assert made.astype(str).to_dict("list") == whole.astype(str).to_dict("list")
     assert str(made["entry_price"][0]) == "25.71428571428571428571428571"
+
+
+@pytest.mark.parametrize(("checksum", "kept"), [(META["md5Checksum"], True), ("other", False), (None, True)])
+def test_a_product_list_with_another_checksum_makes_the_reader_look_again(checksum: Any, kept: bool) -> None:
+    world = World()
+    world.run(world.reader.table("products", {}))
+    assert world.catalogue.known is None, "nothing is known before the first use"
+    known = world.run(world.catalogue.table())
+    world.answers["products"] = {**META, "perpProducts": [BTC], "md5Checksum": checksum}
+    world.run(world.reader.table("products", {}))
+    assert world.catalogue.known is (known if kept else None)
+
+
+def test_values_with_a_code_that_is_newly_listed_have_its_symbol() -> None:
+    row = {**dict.fromkeys((one.wire for one in ENDPOINTS["funding_rates"].record.fields), "1")}
+    world = World(funding_rates=[{**row, "symbol": code, "symbolCode": code} for code in (3, 1)])
+    world.run(world.catalogue.table())
+    world.now += 2_000
+    world.answers["products"] = {**META, "perpProducts": [BTC, {**BTC, "symbol": "NEWUSDC", "code": "3"}]}
+    values, body = world.run(world.reader.values("funding_rates", {}))
+    assert [one["symbol"] for one in values] == ["NEWUSDC", "BTCUSDC"]
+    assert b'"fundingRate"' in body
