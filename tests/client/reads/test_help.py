@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from pathlib import Path
 
 import pytest
 
 from toolkit.client.reads.info import Info
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 FILLS = """\
 Fills of an account, as a DataFrame.
@@ -44,11 +47,22 @@ Rows: newest first. Columns (dtype; unit):
     time (datetime64[ms, UTC]; UTC): start of the candle
     open (float64; USDC): price of the first trade
 """
+VAULT_HISTORY = """\
+Total value or profit of a vault over time, as a DataFrame.
+
+vault: address of the vault (0x and 40 hex digits)
+kind: total value or profit and loss (one of tvl, pnl, default: tvl)
+interval: how far back (one of 24h, 7d, 30d, all-time, default: 7d)
+exact: True gives Decimal (default: False, float64)
+index: column that becomes the index (default: none)
+"""
 TIME = "int | float | str | date | datetime | timedelta | None"
 SIDE = 'Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None'
 
 
-@pytest.mark.parametrize(("name", "begin"), [("fills", FILLS), ("klines_last", KLINES_LAST)])
+@pytest.mark.parametrize(
+    ("name", "begin"), [("fills", FILLS), ("klines_last", KLINES_LAST), ("vault_history", VAULT_HISTORY)]
+)
 def test_the_help_of_a_query_has_each_parameter_its_rule_and_its_default(name: str, begin: str) -> None:
     found = str(getattr(Info, name).__doc__)
     assert found[: len(begin)] == begin
@@ -81,6 +95,12 @@ def test_the_help_of_funding_rates_has_the_column_that_is_derived() -> None:
             | {"exact": ("bool", False), "index": ("str | None", None), "progress": ("bool | None", None)},
         ),
         (
+            "vault_history",
+            {"vault": ("str", ...), "kind": ('Literal["tvl", "pnl"]', "tvl")}
+            | {"interval": ('Literal["24h", "7d", "30d", "all-time"]', "7d")}
+            | {"exact": ("bool", False), "index": ("str | None", None)},
+        ),
+        (
             "referral_summary",
             {"account": ("str | None", None), "period": ('Literal["24h", "7d", "30d", "all-time"]', "all-time")}
             | {"start": (TIME, None), "end": (TIME, None), "exact": ("bool", False), "index": ("str | None", None)},
@@ -95,3 +115,28 @@ def test_a_query_takes_what_its_declaration_names(name: str, expected: dict[str,
     assert [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY] == [
         each for each, (_, default) in expected.items() if default is ...
     ]
+
+
+def test_the_stub_spells_out_what_every_query_takes() -> None:
+    stub = ast.parse(Path(str(inspect.getsourcefile(Info))).with_suffix(".pyi").read_text(encoding="utf-8"))
+    methods = next(one for one in stub.body if isinstance(one, ast.ClassDef)).body[1:]
+    spelt = {}
+    for method in methods:
+        assert isinstance(method, ast.FunctionDef)
+        given = method.args
+        named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        spelt[method.name] = {
+            one.arg: (ast.dump(one.annotation or method), ast.literal_eval(value) if value else ...)
+            for one, value in [*((one, None) for one in given.args[1:]), *named]
+        }
+    found = {}
+    for name in ENDPOINTS:
+        parameters = list(inspect.signature(getattr(Info, name)).parameters.values())[1:]
+        found[name] = {
+            one.name: (
+                ast.dump(ast.parse(one.annotation, mode="eval").body),
+                ... if one.default is one.empty else one.default,
+            )
+            for one in parameters
+        }
+    assert {name: given for name, given in spelt.items() if name in found} == found

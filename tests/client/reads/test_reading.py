@@ -237,6 +237,7 @@ def test_a_product_list_is_as_it_came_where_every_row_can_be_read() -> None:
     with pytest.warns(DataWarning):
         some = json.loads(readable_products(page(BTC, {**ETH, "tickSize": "x"}, 7), Door()))
     assert [row["symbol"] for row in some["data"]["perpProducts"]] == ["BTCUSDC"]
+    assert some["code"] == 0
     assert some["data"]["marginTables"] == META["marginTables"]
     for body in (b'{"data":[]}', b'{"data":{"perpProducts":null}}'):
         assert readable_products(body, Door()) is body

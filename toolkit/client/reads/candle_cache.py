@@ -72,7 +72,7 @@ class CandleCache:
         except OSError:
             pass  # it is not there yet, or can't be opened, which storing will say
         except StoredFileError as error:
-            warnings.warn(str(error), DataWarning, stacklevel=2)
+            warnings.warn(str(error), DataWarning)
         return frames.empty(KLINE), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
@@ -88,22 +88,16 @@ class CandleCache:
             write_table(path, pa.Table.from_pandas(plain), _KIND, identity=self.scope, about=about)
         except OSError as error:
             text = f"{path} (candle cache) can't be written: {error.strerror}. The candles are complete, and not kept"
-            warnings.warn(text, DataWarning, stacklevel=2)
+            warnings.warn(text, DataWarning)
 
 
 def missing(covered: list[Range], wanted: Range) -> list[Range]:
     """Return the parts of `wanted` that are not `covered`, in order."""
     gaps, at = [], wanted[0]
-    for start, end in sorted(covered):
-        if end <= at:
-            continue
-        if start >= wanted[1]:
-            break
-        if start > at:
-            gaps.append((at, start))
-        at = end
-    if at < wanted[1]:
-        gaps.append((at, wanted[1]))
+    for start, end in [*sorted(covered), (wanted[1], wanted[1])]:
+        if at < (until := min(start, wanted[1])):
+            gaps.append((at, until))
+        at = max(at, end)
     return gaps
 
 

@@ -71,7 +71,7 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         if len(cached) and cache.is_local and not (yield from _agrees(reader, request, cached)):
             file = cache.path(request.symbol, request.interval_s)
             text = f"{file} is of a venue that was started again and continued differently. It is replaced"
-            warnings.warn(text, DataWarning, stacklevel=2)
+            warnings.warn(text, DataWarning)
             cached, covered = frames.empty(KLINE), []
     answers: list[tuple[bytes, pd.DataFrame]] = []
     gaps = missing(covered, (begin, end))
@@ -172,9 +172,10 @@ def _fetch(
         # An answer that was cut off has a round number of candles.
         if len(received) and len(received) % _ROUND == 0:
             oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
-            if at < oldest < stop:
+            if oldest < stop:
                 answers += yield from _fetch(reader, request, at, oldest, progress)
-            next_ms = min(newest + request.interval_ms, stop)
+            if at <= newest < stop:  # candles from outside the window would lead the read in a circle
+                next_ms = newest + request.interval_ms
         at = next_ms
     return answers
 
@@ -183,9 +184,9 @@ def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Return candles by time, each start once: the one read last, as it may have been forming before."""
     # Empty frames are left out because pd.concat warns about their dtypes.
     parts = [part for part in parts if len(part)] or parts[:1]
-    candles = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    candles = pd.concat(parts, ignore_index=True)
     if candles["time"].is_monotonic_increasing and candles["time"].is_unique:
-        return candles.reset_index(drop=True)
+        return candles
     return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
 
 
@@ -203,7 +204,7 @@ def finish(candles: pd.DataFrame, request: CandleRequest, *, closed: bool, fill:
     indexed = candles.set_index("time")
     if closed:
         indexed = indexed[indexed.index <= _timestamp(request.now_ms - request.interval_ms)]
-    if fill and len(indexed) > 1:
+    if fill and len(indexed):
         indexed = _filled(indexed, request)
     indexed.attrs["raw"] = raw
     return indexed

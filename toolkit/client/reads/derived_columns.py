@@ -144,17 +144,14 @@ def _available_margin(
 def _liquidation_price(
     row: Mapping[str, Any], available: Decimal | None, tiers: Sequence[MarginTier] | None
 ) -> Decimal | None:
-    long, short = _amount(row["long_size"]), _amount(row["short_size"])
-    if not tiers or available is None or not (long or short):
+    if not tiers or available is None:
         return None
+    long, short = _amount(row["long_size"]), _amount(row["short_size"])
     entries = [
         _amount(row[f"{side}_entry_value"]) / size if size else _ZERO
         for side, size in (("long", long), ("short", short))
     ]
-    if long and short:
-        return margin.liquidation_price_hedged(long, entries[0], short, entries[1], available, tiers)
-    side = 1 if long else -1
-    return margin.liquidation_price(side, long or short, entries[0] if long else entries[1], available, tiers)
+    return margin.liquidation_price_hedged(long, entries[0], short, entries[1], available, tiers)
 
 
 def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:

@@ -41,7 +41,6 @@ class InfoAnswer(dict[str, Any]):
     __slots__ = ("pages",)
 
     def __init__(self, pages: Iterable[bytes] = ()) -> None:
-        super().__init__()
         self.pages = tuple(pages)
 
     def json(self) -> list[Any]:
@@ -139,7 +138,8 @@ def from_rows(
     objects = [row for row in rows if isinstance(row, Mapping)]
     if len(objects) < len(rows):
         warnings.warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out", DataWarning)
-    columns, extra = _read_columns(record, objects, symbols or {}, exact=exact, entrance=entrance, where=where)
+    make = partial(column, symbols=symbols or {}, exact=exact)
+    columns, extra = _read_columns(record, objects, make, entrance=entrance, where=where)
     frame = _made(columns, len(objects))
     for wire, values in (extra | _undeclared(record, objects)).items():
         name = wire if wire not in frame.columns else f"{wire} (wire)"
@@ -157,15 +157,15 @@ def values_of(
     rows = door.rows_of(endpoint, data_of(body, exact=True))
     if not all(isinstance(row, Mapping) for row in rows):
         door.admit(endpoint.path, endpoint.record, rows)
-    options: dict[str, Any] = {"exact": True, "entrance": entrance, "where": endpoint.path}
-    columns, _ = _read_columns(endpoint.record, rows, symbols or {}, **options, make=_plain)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    make = partial(_plain, symbols=symbols or {})
+    columns, _ = _read_columns(endpoint.record, rows, make, entrance=entrance, where=endpoint.path)
+    return [{name: values[at] for name, values in columns.items()} for at in range(len(rows))]
 
 
-def _plain(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[list[Any], int]:
+def _plain(field: RecordField, values: list[Any], symbols: Symbols) -> tuple[list[Any], int]:
     """As `column`, with the values as a list of Decimal, int and text, and None for what is missing."""
     if field.kind == "code":
-        return column(field, values, symbols, exact=exact)
+        return column(field, values, symbols, exact=True)
     found, bad = _each(values, [None] * len(values), partial(door.read, field))
     # The venue writes 0 where a time is not set.
     return [one or None for one in found] if field.kind in ("ms", "s") else found, bad
@@ -174,20 +174,18 @@ def _plain(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
 def _read_columns(
     record: Record,
     rows: Sequence[Mapping[str, Any]],
-    symbols: Symbols,
+    make: Callable[[RecordField, list[Any]], tuple[Any, int]],
     *,
-    exact: bool,
     entrance: door.Door | None,
     where: str,
-    make: Callable[..., tuple[Any, int]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return the declared columns, texts as lists, and as answered those with values that did not fit."""
+    """Return the columns that `make` made, and as answered those with values that did not fit."""
     needed = record.needed if entrance is not None else ()
     columns: dict[str, Any] = {}
     extra: dict[str, list[Any]] = {}
     for field in record.fields:
         values = [row.get(field.wire) for row in rows]
-        columns[field.column], bad = (make or column)(field, values, symbols, exact=exact)
+        columns[field.column], bad = make(field, values)
         if field in needed and ("" in values or _has_missing(columns[field.column])):
             door.admit(where, record, rows)
         if entrance is not None and field.wire in record.expected and None in values:
@@ -311,7 +309,7 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
 def _texts(values: list[Any], read: Callable[[Any], Any]) -> tuple[list[str | None], int]:
     # Columns repeat few values, so each one is read once. True and 1 are one key of a dict, so the type is in it.
     kinds = set(map(type, values))
-    keys = values if len(kinds) == 1 and kinds <= {str, int} else [(type(value), repr(value)) for value in values]
+    keys = values if kinds <= {str, int} else [(type(value), repr(value)) for value in values]
     cache: dict[Any, str | None] = {}
     refused = set()
     for key, value in dict(zip(keys, values, strict=True)).items():
@@ -426,7 +424,7 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
         return None
     if np.abs(integers).max() > MAX_TIME // 1000:
         return None
-    if table[0].min() <= 0 or table.min() < 0:
+    if table.min() < 0 or not table[0].all():
         return None
     return _kline_frame(table, first["symbolName"], first["intrvl"])
 

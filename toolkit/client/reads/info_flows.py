@@ -117,7 +117,7 @@ def _annotation(param: Param) -> str:
         annotation = _literal(known.names) + (" | int" if known.name_of else "")
     elif param.kind == "choice":
         annotation = _literal(param.choices)
-    elif param.kind == "integer" and param.name == "interval":
+    elif param.name == "interval":
         annotation = "str | timedelta"
     else:
         annotation = _TYPES.get(param.kind, "str")

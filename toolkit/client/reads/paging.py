@@ -142,7 +142,6 @@ class PagedRead:
                 f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows. "
                 f"{len(self.rows)}{of_total} rows were read, and there may be more",
                 DataWarning,
-                stacklevel=2,
             )
         return True
 
@@ -167,7 +166,7 @@ class PagedRead:
         if end_ms is not None and self.endpoint.windowed:
             pairs.append(("endTime", str(end_ms)))
         size_param = self.endpoint.size_param
-        size = min(PAGE_SIZE, self.endpoint.params[size_param].high or PAGE_SIZE)
+        size = min(filter(None, (PAGE_SIZE, self.endpoint.params[size_param].high)))
         return (*pairs, ("page", str(page)), (size_param, str(size)))
 
 

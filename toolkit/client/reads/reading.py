@@ -40,7 +40,7 @@ RATE_KEY = "info"
 """Key of all queries in the session's rate limits."""
 _SUCCESS = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":([\[{])')
 _CLOSING = {b"[": b"]}", b"{": b"}}"}
-_CHECKSUM = re.compile(rb'"md5Checksum":"([^"\\]*)"')
+_CHECKSUM = re.compile(rb'"md5Checksum":\s*"([^"\\]*)"')
 
 UNFINISHED = 8
 """Failed reads that are kept to be continued."""

@@ -325,7 +325,7 @@ class TableFlows:
         if symbol is None and every:
             return [None]
         found: dict[str, None] = {}
-        named: Iterable[Any] = symbol if isinstance(symbol, Iterable) and not _is_one(symbol) else [symbol]
+        named: Any = [symbol] if _is_one(symbol) else symbol
         for one in named:
             found[(yield from self._catalogue.find(one)).symbol] = None
         if not found:
@@ -484,10 +484,9 @@ class TableFlows:
                 asked = {**given, "symbol": one, "status": each}
                 reads.append((yield from self._reader.resumable("order_states", asked, start, end, progress)))
         rows = oldest_first(reads)
-        if len(reads) > 1:
-            admit(reads[0].endpoint.path, reads[0].endpoint.record, rows)
-            newest = {str(row["ordId"]): row for row in rows}
-            rows = [row for row in rows if newest[str(row["ordId"])] is row]
+        admit(reads[0].endpoint.path, reads[0].endpoint.record, rows)
+        newest = {str(row["ordId"]): row for row in rows}
+        rows = [row for row in rows if newest[str(row["ordId"])] is row]
         return (yield from self._reader.frame_of(reads, rows, exact=exact, index=index))
 
     @flow
@@ -583,7 +582,7 @@ def _check_limit(limit: int) -> None:
 
 
 def _is_one(symbol: Symbols) -> bool:
-    return symbol is None or isinstance(symbol, str) or not isinstance(symbol, Iterable)
+    return isinstance(symbol, str) or not isinstance(symbol, Iterable)
 
 
 def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, limit: int | None) -> pd.DataFrame:
@@ -592,6 +591,6 @@ def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, lim
     if first_ms is not None and not (times_ms <= first_ms).any():
         begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
         text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
-        warnings.warn(f"{text}. Keep session.stream.trades(symbol) open, or record them", DataWarning, stacklevel=2)
+        warnings.warn(f"{text}. Keep session.stream.trades(symbol) open, or record them", DataWarning)
     inside = (times_ms >= (first_ms or 0)) & (times_ms <= (MAX_TIME if last_ms is None else last_ms))
     return trades[inside].tail(len(trades) if limit is None else limit).reset_index(drop=True)
