@@ -18,15 +18,16 @@ pytest.importorskip("ccxt", reason="the extra ccxt is not installed")
 import toolkit
 from toolkit import following
 from toolkit.errors import InputError, StaleData, UnknownProduct, VenueError
-from toolkit.exchanges import ExchangeMarket, exchange_market
+from toolkit.exchanges import ExchangeMarket, exchange_market, readings
 from toolkit.exchanges.watching import Feed, View
-from toolkit.following import Following, FollowingVenue, follow
+from toolkit.following import Following, FollowingVenue
 from toolkit.products import Product
 from toolkit.venue.local import LocalVenue
 
 SYMBOL, BTC, ETH = "BTC/USDT:USDT", "BTCUSDC", "ETHUSDC"
 NOON_MS = 1_767_268_800_000
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+follow: Any = following.follow
 HAS = ("watchOrderBook", "watchTrades", "watchTicker")
 
 
@@ -166,7 +167,8 @@ def test_a_view_that_is_closed_while_others_are_told_is_told_no_more() -> None:
     feed = Feed("test", None, None, False)  # type: ignore[arg-type]
     first, second = View(feed), View(feed)
     heard: list[str] = []
-    first.on_state(lambda changed: (heard.append("first"), second.close()))
+    first.on_state(lambda changed: heard.append("first"))
+    first.on_state(lambda changed: second.close())
     second.on_state(lambda changed: heard.append("second"))
     second.on_update(lambda update: heard.append("update"))
     feed._change("live", "")
@@ -189,7 +191,7 @@ def test_an_unknown_exchange_names_the_three_nearest_or_known_ones(name: str, ne
 @pytest.mark.parametrize(("name", "near"), [("BTC/USDT", 3), ("nothing", 0)])
 def test_an_unknown_market_names_the_three_nearest(name: str, near: int) -> None:
     client, market = Exchange(), ExchangeMarket("binance", name)
-    client.markets |= dict.fromkeys(("BTC/USDT:BTC", "BTC/USDC:USDC", "BTC/USD:BTC", "XRP/EUR"), {})
+    client.markets |= {other: {} for other in ("BTC/USDT:BTC", "BTC/USDC:USDC", "BTC/USD:BTC", "XRP/EUR")}
     names = ("BTC/USD:BTC", "BTC/USDT:BTC", "BTC/USDT:USDT")[:near]
     said = ", ".join(names) or "none"
     with pytest.raises(UnknownProduct, match=f"binance has no market '{name}'. Similar ones are {said}$") as raised:
@@ -210,7 +212,8 @@ def listed() -> dict[str, Product]:
 class Upstream:
     """Reads another venue whose feeds a test moves. `account` is what its queries answer."""
 
-    environment, venue = SimpleNamespace(base_url="there"), None
+    environment: Any = SimpleNamespace(base_url="there")
+    venue = None
 
     def __init__(self, listed: dict[str, Product], *symbols: str, begun: bool = True) -> None:
         self.stream = self.info = self
@@ -350,7 +353,7 @@ def test_what_does_not_come_is_named_after_the_time_that_was_given(listed: dict[
     with pytest.raises(StaleData, match=r"there sent nothing within 0\.1 s: book of ETHUSDC$"):
         follow(partly, timeout=0.1)
     known = Upstream(listed, BTC, ETH)
-    with pytest.raises(InputError, match="when_stale is 'stop'. It must be pause or continue"):
+    with pytest.raises(InputError, match=r"when_stale is 'stop'\. It must be pause or continue"):
         follow(known, when_stale="stop")
     assert known.closed == 1
 
@@ -370,11 +373,13 @@ def test_time_passes_on_both_venues_by_a_second_in_turn(monkeypatch: pytest.Monk
         reader = toolkit.connect(venue=upstream, account=9, approve=False)
         with follow(reader, symbols=[BTC]) as venue:
             until: list[int] = []
-            advance = upstream.advance
-            monkeypatch.setattr(
-                upstream, "advance", lambda **given: until.append(given["until"] - began) or advance(**given)
-            )
-            began = upstream.host.now_ms()
+            advance, began = upstream.advance, upstream.host.now_ms()
+
+            def noted(**given: Any) -> int:
+                until.append(given["until"] - began)
+                return advance(**given)
+
+            monkeypatch.setattr(upstream, "advance", noted)
             assert venue.advance("2s500ms") == began + 2_500
             assert until == [1_000, 2_000, 2_500]
 
@@ -472,5 +477,5 @@ def test_orders_are_copied_by_their_number_and_an_exit_without_an_order_that_was
 
 
 def test_levels_of_the_follower_and_of_the_feed_are_two_hundred() -> None:
-    assert (following.DEPTH, exchange_market.readings.DEPTH) == (200, 200)
+    assert (following.DEPTH, readings.DEPTH) == (200, 200)
     assert issubclass(FollowingVenue, LocalVenue)

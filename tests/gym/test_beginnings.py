@@ -1,4 +1,4 @@
-"""An episode begins in the market, at the moment and in the order that the seed draws, and ends at its bound of ruin."""
+"""An episode begins in the market and at the moment that the seed draws, and is lost at its bound of ruin."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gymnasium.utils.seeding import np_random
 import toolkit
 from tests.gym.test_environments import FIRST_MS, recording
 from toolkit.errors import InputError
-from toolkit.gym import TradersEnv, TradingEnv, floor
-from toolkit.gym.floor import Floor, FloorSettings
+from toolkit.gym import TradersEnv, TradingEnv
+from toolkit.gym.floor import Floor, FloorSettings, Snapshot
 from toolkit.venue.local import LocalVenue
 
 BTC = "BTCUSDC"
@@ -71,7 +71,12 @@ def test_a_recording_that_ends_without_a_book_of_two_sides_is_refused() -> None:
 def test_traders_act_in_an_order_that_is_drawn_for_each_step(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     env, acted = TradersEnv(traders=3, replay=recording(), step="100ms", episode=8), list[int]()
     act = env._act
-    monkeypatch.setattr(env, "_act", lambda number, action: (acted.append(number), act(number, action))[1])
+
+    def noted(number: int, action: Any) -> str:
+        acted.append(number)
+        return act(number, action)
+
+    monkeypatch.setattr(env, "_act", noted)
     env.reset(seed=4, options={"start": FIRST_MS + 500})
     random, expected = np.random.default_rng(4), list[int]()
     for _ in range(5):
@@ -115,7 +120,7 @@ def test_a_step_of_a_session_whose_clock_runs_is_waited_for(
     speed: float | None, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(floor.time, "sleep", slept.append)
+    monkeypatch.setattr("toolkit.gym.floor.time.sleep", slept.append)
     session: Any = SimpleNamespace(clock=SimpleNamespace(speed=speed))
     alone = Floor(FloorSettings(session=session, step="1500ms"))
     alone._pass_time()
@@ -126,7 +131,7 @@ def test_a_step_of_a_session_whose_clock_runs_is_waited_for(
 
 def test_a_session_is_joined_without_orders_and_position_once_and_its_market_goes_on() -> None:
     with toolkit.connect(clock="manual", seed=11) as session:
-        assert session.venue is not None
+        assert isinstance(session.venue, LocalVenue)
         session.venue.advance("1m")
         session.buy(BTC, "0.02")
         session.buy(BTC, "0.02", price="50000")
@@ -139,7 +144,7 @@ def test_a_session_is_joined_without_orders_and_position_once_and_its_market_goe
         assert session.venue.host.now_ms() == began + 2_000
         assert env._desks is desks
         with pytest.raises(InputError, match="the market of a session can't be restored from a snapshot"):
-            env.reset(options={"snapshot": floor.Snapshot(b"", ())})
+            env.reset(options={"snapshot": Snapshot(b"", ())})
         book = desks[0]._book  # type: ignore[union-attr]
         env.close()
         assert (book.state, env._venue) == ("closed", None)
