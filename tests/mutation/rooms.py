@@ -70,6 +70,7 @@ ROOMS: dict[str, Room] = {
             "tests/research/data/test_events.py",
             "tests/research/data/test_parts.py",
             "tests/research/data/test_quality.py",
+            "tests/research/data/test_recorded_bounds.py",
             "tests/research/data/test_recorder.py",
             "tests/research/data/test_replaying.py",
             "tests/research/data/test_store.py",

@@ -362,3 +362,21 @@ def test_a_replay_is_shifted_to_now_in_ticks_of_the_venue() -> None:
         assert [track.at(now + ms) for ms in (60_000, 119_999, 999_999)] == [1, 1, 1]
         with pytest.raises(InputError, match="XYZ is not a product of this venue, which lists BTCUSDC"):
             replay(session, {"XYZ": table})
+
+
+@pytest.mark.parametrize("first", ["near", "far"])
+def test_a_replay_takes_the_path_that_is_given_and_the_length_of_the_bars(first: str) -> None:
+    with toolkit.connect(clock="manual") as session:
+        now = session.clock.now_ms()
+        table = frame([0, 300_000], open=[60_000.0] * 2, high=[60_003.0] * 2, low=[59_999.0] * 2, close=[60_001.0] * 2)
+        going = replay(session, {"BTCUSDC": table}, path=ExtremeOrder(first))
+        assert (going.end - going.start) == pd.Timedelta("10min")
+        extremes = [599_990, 600_030] if first == "near" else [600_030, 599_990]
+        assert [going.source.tracks[1].at(now + third * 100_000) for third in (1, 2)] == extremes
+        assert session.venue is not None
+        core = session.venue.host.core
+        attached = core.price_source
+        going.stop()
+        assert core.price_source != attached
+        going.attach()
+        assert core.price_source == attached
