@@ -15,7 +15,7 @@ from gymnasium.utils.seeding import np_random
 
 import toolkit
 from tests.gym.test_environments import FIRST_MS, recording
-from toolkit.errors import InputError
+from toolkit.errors import FeedError, InputError
 from toolkit.gym import TradersEnv, TradingEnv
 from toolkit.gym.floor import Floor, FloorSettings, Snapshot
 from toolkit.venue.local import LocalVenue
@@ -149,6 +149,19 @@ def test_a_session_is_joined_without_orders_and_position_once_and_its_market_goe
         env.close()
         assert (book.state, env._venue) == ("closed", None)
         session.venue.advance("1s")  # it stays
+
+
+def test_while_the_feed_of_a_session_is_lost_there_is_no_observation() -> None:
+    with toolkit.connect(clock="manual", seed=11) as session:
+        assert isinstance(session.venue, LocalVenue)
+        session.venue.advance("1m")
+        env = TradingEnv(session=session, max_position="0.05")
+        env.reset()
+        session.venue.host.feed.faults.cut("maintenance")
+        assert session.stream.health.state == "waiting"
+        with pytest.raises(FeedError, match="maintenance"):
+            env._desks[0].book(1)
+        env.close()
 
 
 def test_a_snapshot_has_the_mids_of_every_trader() -> None:

@@ -19,6 +19,7 @@ from toolkit.research.data.event_files import EventFiles, Summary, holds_events,
 from toolkit.research.data.events import Events, merge
 from toolkit.research.data.loading import guess_format, load
 from toolkit.research.data.replaying import replay
+from toolkit.venue.local import LocalVenue
 from toolkit.venue.simulation.replay import ReplayBar
 
 S, MINUTE_MS = 1_000_000_000, 60_000
@@ -373,7 +374,7 @@ def test_a_replay_takes_the_path_that_is_given_and_the_length_of_the_bars(first:
         assert (going.end - going.start) == pd.Timedelta("10min")
         extremes = [599_990, 600_030] if first == "near" else [600_030, 599_990]
         assert [going.source.tracks[1].at(now + third * 100_000) for third in (1, 2)] == extremes
-        assert session.venue is not None
+        assert isinstance(session.venue, LocalVenue)
         core = session.venue.host.core
         attached = core.price_source
         going.stop()
