@@ -157,7 +157,7 @@ def test_while_the_feed_of_a_session_is_lost_there_is_no_observation() -> None:
         session.venue.advance("1m")
         env = TradingEnv(session=session, max_position="0.05")
         env.reset()
-        session.venue.host.feed.faults.cut("maintenance")
+        session.venue.host.feed.faults.cut("maintenance")  # type: ignore[attr-defined]
         assert session.stream.health.state == "waiting"
         with pytest.raises(FeedError, match="maintenance"):
             env._desks[0].book(1)
