@@ -32,9 +32,8 @@ BOUND = 10.0
 class Observer:
     """Makes observations of one trader: float32 values from −10 to 10, named by `names`.
 
-    `depth` is the number of levels a side. Gaps and returns are in units of 10 bp of the mid price. Sizes are log10(1 +
-    value in USDC). The position is its part of the largest one (−1 to 1). A missing level has gap 10, size 0. Gaps are
-    10 before the first mid price, too.
+    `depth`: levels a side. Gaps and returns are in units of 10 bp of the mid price, sizes are log10(1 + value in USDC).
+    The position is its part of the largest one (−1 to 1). A missing level has gap 10, size 0. With no mid, gaps are 10.
     """
 
     def __init__(self, depth: int) -> None:
