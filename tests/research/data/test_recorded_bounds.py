@@ -233,6 +233,19 @@ def test_parts_without_a_checksum_are_read_with_a_warning_where_they_are_asked_f
     assert (PART.version, recording_store.FORMAT) == (2, 2)
 
 
+def test_only_the_parts_of_the_days_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    store, day = Store(tmp_path), 86_400_000
+    store.append("trades", "BTC", [trade(number, number * day) for number in range(3)], at(0), "incremental", 1)
+    store.close()
+    first, _, last = parts_of(tmp_path, "*", "*")
+    for part in (first, last):
+        part.write_bytes(b"damaged")
+    assert Recording(tmp_path).frame("trades", start=at(day), end=at(2 * day))["price"].tolist() == [1.0]
+    for beyond in ({"start": at(day - 1), "end": at(2 * day)}, {"start": at(day), "end": at(2 * day + 1)}):
+        with pytest.raises(StoredFileError, match="it is damaged"):
+            Recording(tmp_path).frame("trades", **beyond)
+
+
 # events as tables
 
 
