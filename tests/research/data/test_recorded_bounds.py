@@ -241,9 +241,9 @@ def test_only_the_parts_of_the_days_that_are_asked_for_are_read(tmp_path: Path) 
     for part in (first, last):
         part.write_bytes(b"damaged")
     assert Recording(tmp_path).frame("trades", start=at(day), end=at(2 * day))["price"].tolist() == [1.0]
-    for beyond in ({"start": at(day - 1), "end": at(2 * day)}, {"start": at(day), "end": at(2 * day + 1)}):
+    for start, end in ((day - 1, 2 * day), (day, 2 * day + 1)):
         with pytest.raises(StoredFileError, match="it is damaged"):
-            Recording(tmp_path).frame("trades", **beyond)
+            Recording(tmp_path).frame("trades", start=at(start), end=at(end))
 
 
 # events as tables
