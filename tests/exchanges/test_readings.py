@@ -429,6 +429,8 @@ def test_what_is_left_of_an_order_is_an_item_on_the_wire(name: str) -> None:
         item = _item({**ROW, **changed}, product)
     assert item["ordId"] == 7
     assert {key: str(item.get(key)) for key in expected} == expected
+    absent = set() if name == "exit" else {"parentOrdId", "triggerPrice", "triggerType", "reduceOnlyOption"}
+    assert not absent & set(item)
     change = {"price": "60000.1", "quantity": "0.002"}
     assert [_change(product, 2, {**change, "side": side}) for side in ("BUY", "SELL")] == [
         [2, 1, 600_001, 2], [2, -1, 600_001, 2],

@@ -70,6 +70,7 @@ ROOMS: dict[str, Room] = {
             "tests/research/data/test_events.py",
             "tests/research/data/test_parts.py",
             "tests/research/data/test_quality.py",
+            "tests/research/data/test_recorded_bounds.py",
             "tests/research/data/test_recorder.py",
             "tests/research/data/test_replaying.py",
             "tests/research/data/test_store.py",
@@ -243,6 +244,6 @@ REACHED = (
     *("protocol", "checks", "margin", "cli", "classroom", "learn", "client/orders", "client/parent_orders"),
     *("client/limits", "client/capture", "client/stream", "venue/engine", "venue/trading", "venue/risk"),
     *("venue/programs", "venue/feed", "research/analysis", "research/selection", "research/backtesting"),
-    *("research/live_trading", "venue/liquidation", "venue/lab", "venue/served", "venue/simulation", "client/reads"),
+    *("research/live_trading", "venue/liquidation", "venue/lab", "venue/served", "venue/simulation", "client/reads", "gym", "exchanges"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -32,8 +32,8 @@ BOUND = 10.0
 class Observer:
     """Makes observations of one trader: float32 values from −10 to 10, named by `names`.
 
-    `depth` is the number of levels a side. Gaps and returns are in units of 10 bp of the mid price. Sizes are log10(1 +
-    value in USDC). The position is its part of the largest one (−1 to 1). A missing level has gap 10, size 0.
+    `depth`: levels a side. Gaps and returns are in units of 10 bp of the mid price, sizes are log10(1 + value in USDC).
+    The position is its part of the largest one (−1 to 1). A missing level has gap 10, size 0. With no mid, gaps are 10.
     """
 
     def __init__(self, depth: int) -> None:
@@ -58,7 +58,7 @@ class Observer:
         mid = self.mids[-1] if self.mids else 0.0
         for side in (bids, asks):
             missing = self.depth - len(side)
-            values += [abs(price / mid - 1) * 1_000 for price, _ in side] + [BOUND] * missing
+            values += [abs(price / mid - 1) * 1_000 if mid else BOUND for price, _ in side] + [BOUND] * missing
             values += [log10(1 + price * quantity) for price, quantity in side] + [0.0] * missing
         for lag in LAGS:
             earlier = self.mids[-1 - min(lag, len(self.mids) - 1)] if self.mids else 0.0

@@ -19,6 +19,7 @@ from toolkit.research.data.event_files import EventFiles, Summary, holds_events,
 from toolkit.research.data.events import Events, merge
 from toolkit.research.data.loading import guess_format, load
 from toolkit.research.data.replaying import replay
+from toolkit.venue.local import LocalVenue
 from toolkit.venue.simulation.replay import ReplayBar
 
 S, MINUTE_MS = 1_000_000_000, 60_000
@@ -362,3 +363,48 @@ def test_a_replay_is_shifted_to_now_in_ticks_of_the_venue() -> None:
         assert [track.at(now + ms) for ms in (60_000, 119_999, 999_999)] == [1, 1, 1]
         with pytest.raises(InputError, match="XYZ is not a product of this venue, which lists BTCUSDC"):
             replay(session, {"XYZ": table})
+
+
+@pytest.mark.parametrize("first", ["near", "far"])
+def test_a_replay_takes_the_path_that_is_given_and_the_length_of_the_bars(first: str) -> None:
+    with toolkit.connect(clock="manual") as session:
+        now = session.clock.now_ms()
+        table = frame([0, 300_000], open=[60_000.0] * 2, high=[60_003.0] * 2, low=[59_999.0] * 2, close=[60_001.0] * 2)
+        going = replay(session, {"BTCUSDC": table}, path=ExtremeOrder(first))
+        assert (going.end - going.start) == pd.Timedelta("10min")
+        extremes = [599_990, 600_030] if first == "near" else [600_030, 599_990]
+        assert [going.source.tracks[1].at(now + third * 100_000) for third in (1, 2)] == extremes
+        assert isinstance(session.venue, LocalVenue)
+        core = session.venue.host.core
+        attached = core.price_source
+        going.stop()
+        assert core.price_source != attached
+        going.attach()
+        assert core.price_source == attached
+
+
+def test_a_path_is_given_each_bar_in_ticks_and_steps_of_the_venue() -> None:
+    seen: list[ReplayBar] = []
+
+    class Closes:
+        def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
+            seen.append(bar)
+            return (0, bar.open), (bar.interval - 1, bar.close)
+
+    table = frame(
+        [0, 60_000], open=[60_000.06, 0.01], high=[60_001.0, 0.2], low=[59_999.0, 0.01], close=[60_000.5, 0.16],
+        volume=[0.0129, 2.0],
+    )  # fmt: skip
+    with toolkit.connect(clock="manual") as session:
+        now = session.clock.now_ms()
+        going = replay(session, {"BTCUSDC": table}, path=Closes())
+        assert seen == [
+            ReplayBar(0, 60_000, 600_001, 600_010, 599_990, 600_005, 12), ReplayBar(60_000, 60_000, 1, 2, 1, 2, 2_000)
+        ]  # fmt: skip
+        track = going.source.tracks[1]
+        assert [track.at(now + ms) for ms in (0, 59_999, 60_000, 119_999)] == [600_001, 600_005, 1, 2]
+        assert list(going.source.tracks) == [1]
+    with LocalVenue(clock="manual", market=None) as venue:
+        with pytest.raises(InputError, match="the venue was made without its simulated market") as raised:
+            replay(venue, {"BTCUSDC": table})
+        assert raised.value.field == "venue"

@@ -51,9 +51,9 @@ class BookUpdates:
         part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
         self.times: Integers = clock[first][order]
         self.rows: Integers = rows[first][order]
-        sorting = np.argsort(message * 3 + part, kind="stable")
-        sorted_key = (message * 3 + part)[sorting]
-        bounds = np.searchsorted(sorted_key, np.arange(len(first) * 3 + 1)).tolist()
+        key = message * 3 + part
+        sorting = np.argsort(key, kind="stable")
+        bounds = np.searchsorted(key[sorting], np.arange(len(first) * 3 + 1)).tolist()
         self._clears, self._bids, self._asks = bounds[:-1:3], bounds[1::3], bounds[2::3]
         self._ends = [*self._clears[1:], len(rows)]
         tick, step = float(events.tick_size), float(events.step_size)

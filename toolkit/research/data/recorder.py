@@ -141,8 +141,7 @@ class Recorder:
     def _append_update(self, channel: str, product: str, update: Update) -> None:
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for item in update.items:
-            row = item if "time" in item or update.time is None else {"time": update.time, **item}
-            groups.setdefault(product or str(item.get("symbol") or "all"), []).append(row)
+            groups.setdefault(product or str(item.get("symbol") or "all"), []).append({"time": update.time, **item})
         for name, rows in groups.items():
             if channel in LOGS and (channel, name) not in self._started:
                 self._started.add((channel, name))

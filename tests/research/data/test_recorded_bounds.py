@@ -1,0 +1,408 @@
+"""What `record` asks of a stream, when a row arrived, and what the files of a recording and of events hold."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.research.data.test_store import BEGIN_MS, Source, at, received, trade, update
+from toolkit.errors import DataWarning, InputError, StoredFileError
+from toolkit.research.data import event_files, recording_store
+from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns, refuse_inverse
+from toolkit.research.data.events import _KIND, Events, read_events
+from toolkit.research.data.loading import load
+from toolkit.research.data.recorder import Recorder, record
+from toolkit.research.data.recording import Recording
+from toolkit.research.data.recording_store import JOURNAL, PART, Store, parts_of
+from toolkit.stored.tables import read_table, write_table
+
+S, MS = 1_000_000_000, 1_000_000
+
+
+class Stream:
+    """A stream whose channels are sources, which notes what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.sources: list[Source] = []
+        self.lacking = False
+
+    def __getattr__(self, name: str) -> Any:
+        def channel(*symbols: str, **options: Any) -> Source:
+            self.asked.append((name, *symbols, options))
+            self.sources.append(Source())
+            return self.sources[-1]
+
+        if name == "candles" and self.lacking:
+            raise AttributeError(name)
+        return channel
+
+
+@pytest.fixture
+def session() -> Any:
+    return SimpleNamespace(stream=Stream(), clock=SimpleNamespace(speed=1, now_ms=lambda: BEGIN_MS), identity="here")
+
+
+def test_markets_are_recorded_by_default_with_twenty_levels_and_candles_of_a_minute(
+    session: Any, tmp_path: Path
+) -> None:
+    with record(session, tmp_path / "a", "BTC") as recorder:
+        assert session.stream.asked == [
+            ("trades", "BTC", {}), ("order_book", "BTC", {"depth": 20}), ("ticker", "BTC", {}),
+            ("candles", "BTC", {"interval": "1m"}),
+        ]  # fmt: skip
+        store = recorder._store
+        assert (store._rows_per_file, store._flush_ms, store._exact, store._identity) == (
+            50_000,
+            300_000,
+            False,
+            "here",
+        )
+        assert recorder.rows == dict.fromkeys(("trades", "order_book", "ticker", "candles"), 0)
+        assert list(recorder.live) == session.stream.sources
+    plain = Store(tmp_path / "b")
+    assert (plain._rows_per_file, plain._flush_ms, plain._exact, plain._identity) == (50_000, 300_000, False, "")
+    plain.close()
+
+
+def test_channels_symbols_and_options_are_those_that_are_given(session: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"depth": 7, "interval": "5m", "rows_per_file": 2, "flush_ms": 9, "exact": True}
+    channels = ["order_book", "candles", "account"]
+    with record(session, tmp_path / "a", ["A", "B"], channels=channels, **options) as recorder:
+        store = recorder._store
+        assert (store._rows_per_file, store._flush_ms, store._exact) == (2, 9, True)
+    assert session.stream.asked == [
+        *(("order_book", name, {"depth": 7}) for name in "AB"),
+        *(("candles", name, {"interval": "5m"}) for name in "AB"), ("account", {}),
+    ]  # fmt: skip
+    session.stream = Stream()
+    record(session, tmp_path / "b", channels="fills").close()
+    assert session.stream.asked == [("fills", {})]  # an account needs no symbols
+
+
+def test_a_market_without_candles_is_recorded_without_them_unless_they_are_asked_for(
+    session: Any, tmp_path: Path
+) -> None:
+    session.stream.lacking = True
+    record(session, tmp_path / "a", "BTC").close()
+    assert [each[0] for each in session.stream.asked] == ["trades", "order_book", "ticker"]
+    with pytest.raises(AttributeError, match="candles"):
+        record(session, tmp_path / "b", "BTC", channels=["candles"])
+    Store(tmp_path / "b").close()  # nobody holds it any more
+    with pytest.raises(InputError, match=r"channels \['status'\] can't be recorded\. Known are trades") as raised:
+        record(session, tmp_path / "c", "BTC", channels="status")
+    assert (raised.value.field, raised.value.rule, raised.value.value) == ("channels", "known", ["status"])
+    with pytest.raises(InputError, match="symbols are needed to record markets"):
+        record(session, tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(("speed", "kind", "expected"), [
+    (60, "snapshot", [950, 950]), (60, "incremental", [900, 950]), (1, "snapshot", [1_000, 1_000]),
+])  # fmt: skip
+def test_a_snapshot_was_received_with_its_newest_row_where_time_is_fast(
+    speed: int, kind: str, expected: list[int], tmp_path: Path
+) -> None:
+    clock: Any = SimpleNamespace(speed=speed, now_ms=lambda: BEGIN_MS + 1_000)
+    source: Any = Source()
+    recorder = Recorder(Store(tmp_path), [source], clock)
+    recorder.follow("trades", source, "BTC")
+    source.says(update([trade(1, 900), trade(2, 950)], kind))
+    recorder.close()
+    assert received(tmp_path, "trades") == expected
+
+
+def test_a_state_has_the_time_of_the_clock_until_something_was_published(tmp_path: Path) -> None:
+    clock: Any = SimpleNamespace(speed=60, now_ms=lambda: BEGIN_MS + clock.ms, ms=1_000)
+    source: Any = Source()
+    recorder = Recorder(Store(tmp_path), [source], clock)
+    recorder.follow("trades", source, "BTC")
+    for ms in (1_000, 5_000):
+        clock.ms = ms
+        source.says_state(source)
+    recorder.close()
+    assert received(tmp_path, "status") == [1_000, 1_000]
+
+
+def test_rows_that_a_full_disk_lost_are_not_counted_as_received(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source: Any = Source()
+    recorder = Recorder(Store(tmp_path), [source], SimpleNamespace(speed=1, now_ms=lambda: BEGIN_MS))  # type: ignore[arg-type]
+    recorder.follow("trades", source, "BTC")
+    source.says(update([trade(1, 1)]))
+
+    def fails(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("toolkit.research.data.recording_store.LineFile.append", fails)
+        source.says(update([trade(2, 2), trade(3, 3)]))
+    source.says(update([trade(4, 4)]))
+    assert (recorder.rows, recorder._store.lost) == ({"trades": 2}, 2)
+    with pytest.warns(DataWarning, match="2 rows were lost") as noted:
+        recorder.close()
+    assert [Path(one.filename).name for one in noted] == ["test_recorded_bounds.py"]
+    assert Recording(tmp_path).frame("trades")["price"].tolist() == [1.0, 4.0]
+
+
+# files of a recording
+
+
+def test_parts_are_numbered_and_named_by_their_first_row(tmp_path: Path) -> None:
+    store = Store(tmp_path, rows_per_file=1)
+    for number in range(2):
+        store.append("trades", "BTC", [trade(number, number)], at(number), "incremental", number)
+    store.close()
+    names = [part.name for part in parts_of(tmp_path, "trades", "BTC")]
+    pattern = r"part-(\d{13})-([0-9a-f]{8})-(\d{6})\.parquet"
+    found = [re.fullmatch(pattern, name) for name in names]
+    assert [each and (each[1], each[3]) for each in found] == [
+        (str(BEGIN_MS + number), f"{number + 1:06}") for number in range(2)
+    ]
+
+
+def test_a_journal_whose_part_is_there_and_what_was_incomplete_are_removed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append("trades", "BTC", [trade(1, 1)], at(1), "incremental", 1)
+    [journal] = (tmp_path / JOURNAL).glob("*.jsonl")
+    kept = journal.read_bytes()
+    store.close()
+    [part] = parts_of(tmp_path, "*", "*")
+    (tmp_path / JOURNAL).mkdir()
+    journal.write_bytes(kept)
+    (part.parent / ".part-1.part").write_bytes(b"half")
+    assert Recording(tmp_path).recover() == []
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
+        [part.name, *(folder.name for folder in part.parents[:3])]
+    )
+    part.unlink()
+    (tmp_path / JOURNAL).mkdir()
+    journal.write_bytes(kept)
+    assert Recording(tmp_path).recover() == [part]
+    assert Recording(tmp_path).frame("trades")["price"].tolist() == [1.0]
+
+
+def test_a_path_that_is_no_directory_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"can't record to .*: (Not a directory|File exists)\. Use another") as raised:
+        Store(tmp_path / "file")
+    assert (raised.value.field, raised.value.rule) == ("path", "one recorder")
+
+
+def part_of(folder: Path, identity: str, number: int) -> None:
+    store = Store(folder / identity, identity=identity)
+    store.append("trades", "BTC", [trade(number, number)], at(number), "incremental", number)
+    store.close()
+    for part in parts_of(folder / identity, "*", "*"):
+        target = folder / "both" / part.relative_to(folder / identity)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(part.read_bytes())
+
+
+def test_parts_of_two_markets_are_not_read_as_one(tmp_path: Path) -> None:
+    part_of(tmp_path, "one", 1)
+    assert Recording(tmp_path / "both").frame("trades")["price"].tolist() == [1.0]
+    part_of(tmp_path, "two", 2)
+    with pytest.raises(StoredFileError, match=r"parts are of 2 markets: .*Put them into a folder each"):
+        Recording(tmp_path / "both").frame("trades")
+
+
+def test_parts_without_a_checksum_are_read_with_a_warning_where_they_are_asked_for(tmp_path: Path) -> None:
+    part_of(tmp_path, "one", 1)
+    [part] = parts_of(tmp_path / "both", "*", "*")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = Recording(tmp_path / "both").frame("trades")
+    pq.write_table(pq.read_table(part, partitioning=None).replace_schema_metadata(None), part)
+    with pytest.warns(DataWarning, match="both: 1 parts have no checksum, because an earlier version") as noted:
+        assert Recording(tmp_path / "both").frame("trades").equals(rows)
+    assert [Path(one.filename).name for one in noted] == ["test_recorded_bounds.py"]
+    assert (PART.version, recording_store.FORMAT) == (2, 2)
+
+
+def test_only_the_parts_of_the_days_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    store, day = Store(tmp_path), 86_400_000
+    store.append("trades", "BTC", [trade(number, number * day) for number in range(3)], at(0), "incremental", 1)
+    store.close()
+    first, _, last = parts_of(tmp_path, "*", "*")
+    for part in (first, last):
+        part.write_bytes(b"damaged")
+    assert Recording(tmp_path).frame("trades", start=at(day), end=at(2 * day))["price"].tolist() == [1.0]
+    for start, end in ((day - 1, 2 * day), (day, 2 * day + 1)):
+        with pytest.raises(StoredFileError, match="it is damaged"):
+            Recording(tmp_path).frame("trades", start=at(start), end=at(end))
+
+
+# events as tables
+
+
+FIELDS = ("exchange_ns", "local_ns", "kind", "side", "price", "quantity", "id", "previous")
+ROWS = [
+    (1 * S, 2 * S, Kind.DEPTH, 1, 100.5, 2.0, 5, 4), (3 * S, 3 * S, Kind.TRADE, -1, 100.0, 1.0, 9, 0),
+    (4 * S, 5 * S, Kind.CLEAR, 0, 0.0, 0.0, 6, 5), (4 * S, 5 * S, Kind.FUNDING, 0, -0.25, 0.0, 0, 0),
+]  # fmt: skip
+
+
+def events(**about: Any) -> Events:
+    array = from_columns(dict(zip(FIELDS, zip(*ROWS, strict=True), strict=True)), len(ROWS))
+    return Events(array, **about)
+
+
+def time(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def test_a_table_has_words_for_kinds_and_sides_and_nothing_where_there_is_none() -> None:
+    table = events(symbol="BTC").arrow()
+    assert [str(field.type) for field in table.schema] == [
+        "timestamp[ns, tz=UTC]", "timestamp[ns, tz=UTC]", "dictionary<values=string, indices=int8, ordered=0>",
+        "dictionary<values=string, indices=int8, ordered=0>", "double", "double", "int64", "int64",
+    ]  # fmt: skip
+    rows = [tuple(row.values()) for row in table.drop_columns(["exchange_time", "local_time"]).to_pylist()]
+    assert rows == [
+        ("depth", "buy", 100.5, 2.0, 5, 4), ("trade", "sell", 100.0, 1.0, 9, None), ("clear", None, 0.0, 0.0, 6, 5),
+        ("funding", None, -0.25, 0.0, None, None),
+    ]  # fmt: skip
+    frame = events().frame()
+    assert frame["exchange_time"].tolist() == [time(1), time(3), time(4), time(4)]
+    assert frame["local_time"].tolist() == [time(2), time(3), time(5), time(5)]
+    assert [str(kind) for kind in frame.dtypes] == [
+        "datetime64[ns, UTC]", "datetime64[ns, UTC]", "string", "string", "float64", "float64", "Int64", "Int64",
+    ]  # fmt: skip
+    every = empty(len(Kind))
+    every["kind"] = list(Kind)
+    assert Events(every).arrow()["kind"].to_pylist() == [kind.name.lower() for kind in Kind]
+
+
+def test_a_file_keeps_what_is_known_of_the_events_in_groups_of_a_hundred_thousand(tmp_path: Path) -> None:
+    about: dict[str, Any] = {"symbol": "BTC", "exchange": "x", "source": "s", "notes": ("one", "two")}
+    given = events(**about, tick_size=Decimal("0.25"), step_size=Decimal("0.5"))
+    given.save(tmp_path / "a.parquet")
+    again = read_events(tmp_path / "a.parquet")
+    assert np.array_equal(again.array, given.array)
+    assert {name: getattr(again, name) for name in about} == about
+    assert again.grid == {"tick_size": Decimal("0.25"), "step_size": Decimal("0.5")}
+    assert pq.ParquetFile(tmp_path / "a.parquet").metadata.num_row_groups == 1
+    Events(empty(100_001)).save(tmp_path / "b.parquet")
+    groups = pq.ParquetFile(tmp_path / "b.parquet").metadata
+    assert [groups.row_group(at).num_rows for at in range(groups.num_row_groups)] == [100_000, 1]
+
+
+FOREIGN = {
+    "exchange_time": pa.array([1_000, 2_000], pa.timestamp("ms")),
+    "local_time": pa.array([3_000, 4_000], pa.timestamp("us", "UTC")),
+    "kind": pa.array(["depth", None]), "price": pa.array([1.5, 2.0]), "quantity": pa.array([1.0, 2.0]),
+}  # fmt: skip
+
+
+def foreign(path: Path, **changed: Any) -> Path:
+    pq.write_table(pa.table({**FOREIGN, **changed}), path)
+    return path
+
+
+def test_tables_of_other_programs_need_neither_sides_nor_ids(tmp_path: Path) -> None:
+    path = foreign(tmp_path / "a.parquet")
+    found = read_events(path)
+    expected = [(1 * S, 3 * MS, Kind.DEPTH, 0, 1.5, 1.0, 0, 0), (2 * S, 4 * MS, Kind.TRADE, 0, 2.0, 2.0, 0, 0)]
+    assert [row.item() for row in found.array[list(FIELDS)]] == expected
+    assert (found.symbol, found.notes, found.tick_size, found.step_size) == ("", (), Decimal("0.1"), Decimal(1))
+    sided = read_events(foreign(path, side=pa.array(["sell", None]), id=pa.array([7, None])))
+    assert (sided.array["side"].tolist(), sided.array["id"].tolist()) == ([-1, 0], [7, 0])
+    assert load(path, "parquet").array.tolist() == sided.array.tolist()
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"kind": pa.array(["depth", "deep"])}, r"row 2: expected a kind of depth, trade, .* not 'deep'"),
+        ({"side": pa.array(["up", "buy"])}, "row 1: expected a side of buy, sell, not 'up'"),
+        ({"price": pa.array([1.0, None])}, "row 2: expected a price, but it has none"),
+        ({"quantity": pa.array([None, 1.0])}, "row 1: expected a quantity, but it has none"),
+        ({"local_time": pa.array([None, 5], pa.timestamp("ms"))}, "row 1: expected a local_time, but it has none"),
+        ({"price": pa.array(["a", "b"])}, "expected a Parquet file of events, as Events.save writes it"),
+    ],
+)
+def test_a_row_that_is_no_event_is_named_with_what_was_expected(
+    changed: dict[str, Any], text: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=text):
+        read_events(foreign(tmp_path / "a.parquet", **changed))
+
+
+def test_a_grid_that_is_no_number_is_a_file_of_another_program(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    about = {b"toolkit.events": b'{"tick_size": "many"}'}
+    write_table(path, events().arrow().replace_schema_metadata(None), PART, about=about)
+    with pytest.raises(StoredFileError, match="it is a file of another kind, part of a recording"):
+        read_events(path)
+    pq.write_table(pa.table(FOREIGN).replace_schema_metadata(about), path)
+    with pytest.raises(InputError, match=r"a\.parquet: expected a Parquet file of events"):
+        read_events(path)
+    events().save(path)
+    _, header = read_table(path, _KIND)
+    assert header.version == 2
+
+
+def test_what_was_computed_of_events_stays_here_when_they_are_sent_to_another_process() -> None:
+    given = events(symbol="BTC")
+    given.cache["books"] = 1
+    again = pickle.loads(pickle.dumps(given))
+    assert (again.cache, given.cache, again.symbol) == ({}, {"books": 1}, "BTC")
+    assert np.array_equal(again.array, given.array)
+    with pytest.raises(InputError, match="events have the dtype EVENT, not float64"):
+        Events(np.zeros(3))
+
+
+def test_bars_of_trades_have_the_first_highest_lowest_last_and_sum_by_symbol() -> None:
+    seconds, prices = (0, 59, 60, 200, 239), (5.0, 7.0, 4.0, 2.0, 3.0)
+    trades = pd.DataFrame(
+        {"time": pd.to_datetime(seconds, unit="s", utc=True), "price": prices, "quantity": [1.0, 2.0, 4.0, 8.0, 16.0]}
+    )
+    bars = bars_of_trades(trades, "BTC", "1m")
+    assert bars.to_numpy().tolist() == [
+        [time(0), "BTC", 5.0, 7.0, 5.0, 7.0, 3.0], [time(60), "BTC", 4.0, 4.0, 4.0, 4.0, 4.0],
+        [time(180), "BTC", 2.0, 3.0, 2.0, 3.0, 24.0],
+    ]  # fmt: skip
+    assert [str(kind) for kind in bars.dtypes][:2] == ["datetime64[ms, UTC]", "string"]
+    assert bars_of_trades(trades[:0], "BTC", "1m").dtypes.equals(bars.dtypes)
+    array = from_columns(
+        {"exchange_ns": [S * 61, S], "kind": [Kind.TRADE, Kind.DEPTH], "price": [9.0, 1.0], "quantity": [2.0, 1.0]}, 2
+    )
+    assert Events(array, symbol="A").bars().to_numpy().tolist() == [[time(60), "A", 9.0, 9.0, 9.0, 9.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "exchange", "inverse"),
+    [("BTCUSD", "okx", False), ("BTCUSDH26", "bybit", True), ("BTCUSDH2", "bybit", False), ("XBTH26", "", True),
+     ("BTCUSDH26", "bitmex", True), ("ANY", "binance-delivery", True), ("ANY", "Binance-Delivery", True),
+     ("BTC_USDT", "deribit", False), ("btc/usd:btc", "", True), ("BTC", "binance", False)],
+)  # fmt: skip
+def test_an_inverse_contract_is_known_by_its_name_or_by_its_exchange(symbol: str, exchange: str, inverse: bool) -> None:
+    if not inverse:
+        refuse_inverse(symbol, exchange)
+        return
+    with pytest.raises(InputError, match=f"{symbol} is an inverse contract") as raised:
+        refuse_inverse(symbol, exchange)
+    assert (raised.value.field, raised.value.rule, raised.value.value) == ("data", "linear", symbol)
+
+
+def test_a_file_that_is_not_there_names_up_to_five_others(tmp_path: Path) -> None:
+    for name in "fedcba":
+        (tmp_path / name).write_text("x")
+    with pytest.raises(InputError, match=r"has a, b, c, d, e$") as raised:
+        load(tmp_path / "g")
+    assert raised.value.nearest == tuple("abcde")
+    assert event_files._summary_of_file.cache_info().maxsize == 4_096
