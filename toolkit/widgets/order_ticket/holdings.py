@@ -180,7 +180,7 @@ def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: 
     """Return the leg or net position after the whole fill: size, entry price, realised PnL, effect in words."""
     sign = draft.sign
     if holdings.hedge:
-        on_long = (sign > 0) != draft.reduce_only
+        on_long = draft.is_buy != draft.reduce_only
         size, entry_value = (holdings.long, holdings.long_value) if on_long else (-holdings.short, holdings.short_value)
     else:
         size = holdings.size

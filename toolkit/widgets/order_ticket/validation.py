@@ -172,7 +172,7 @@ def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
     """Return the price a quantity is valued at: the limit, or the best price for a market order."""
     if not draft.market:
         return plain_decimal(draft.price)
-    return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
+    return (market.ask if draft.is_buy else market.bid) or market.last or market.mark
 
 
 def best_prices(market: TicketMarket) -> tuple[Choice, ...]:
@@ -251,18 +251,18 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
 def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) -> list[Problem]:
     draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
     held = holdings.reducible(draft.sign)
-    name = "long" if draft.sign < 0 else "short"
+    name = "short" if draft.is_buy else "long"
     if held <= 0:
-        other = "SELL" if draft.sign > 0 else "BUY"
+        other = "SELL" if draft.is_buy else "BUY"
         choices = [Choice("not reduce-only", {"reduce_only": False})]
-        if holdings.size * draft.sign > 0:
+        if holdings.size * draft.is_buy:
             choices.insert(0, Choice(other.lower(), {"side": other}))
         message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
         return [Problem("reduce_only", "position", message, tuple(choices))]
     # Only an order that may rest shares the position with the reduce-only orders already in the book.
     free = held
     if draft.effective_tif in ("GTC", "POST_ONLY"):
-        free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
+        free -= holdings.reducing_buys if draft.is_buy else holdings.reducing_sells
     if free <= 0:
         message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
         return [Problem("reduce_only", "covered", message)]
