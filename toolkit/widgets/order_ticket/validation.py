@@ -255,7 +255,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     if held <= 0:
         other = "SELL" if draft.is_buy else "BUY"
         choices = [Choice("not reduce-only", {"reduce_only": False})]
-        if holdings.size * draft.is_buy:
+        if holdings.size * draft.sign > 0:
             choices.insert(0, Choice(other.lower(), {"side": other}))
         message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
         return [Problem("reduce_only", "position", message, tuple(choices))]
