@@ -345,7 +345,7 @@ def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
         most = f"maxPositionNtnl {money(product.max_position_notional)} of {product.symbol}"
         message = f"position and orders would reach {money(notional)} USDC, above {most}"
         return [Problem("quantity", "maxPositionNtnl", message)]
-    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers and notional > 0 else None
+    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers else None
     if limit is None or holdings.leverage <= limit:
         return []
     allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
