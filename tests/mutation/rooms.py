@@ -240,6 +240,6 @@ REACHED = (
     *("protocol", "checks", "margin", "cli", "classroom", "learn", "client/orders", "client/parent_orders"),
     *("client/limits", "client/capture", "client/stream", "venue/engine", "venue/trading", "venue/risk"),
     *("venue/programs", "venue/feed", "research/analysis", "research/selection", "research/backtesting"),
-    "research/live_trading",
+    *("research/live_trading", "widgets/order_ticket"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -186,7 +186,7 @@ def test_outside_of_a_kernel_nothing_is_ever_busy(monkeypatch: pytest.MonkeyPatc
         if module is None:
             monkeypatch.delitem(sys.modules, "IPython", raising=False)
         else:
-            monkeypatch.setitem(sys.modules, "IPython", module)  # type: ignore[arg-type]
+            monkeypatch.setitem(sys.modules, "IPython", module)
         kernel = KernelLoop()
         kernel.attach()
         assert kernel._loop is None

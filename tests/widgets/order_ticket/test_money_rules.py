@@ -29,7 +29,7 @@ def test_a_position_reaches_at_most_its_largest_notional(side: str, sign: int) -
     assert messages(given, "2000", "50000") == []
     words = "position and orders would reach 100,000,050.00 USDC, above maxPositionNtnl 100,000,000.00 of BTCUSDC"
     assert messages(given, "2000.001", "50000") == [("quantity", "maxPositionNtnl", words)]
-    resting = {"buys" if sign > 0 else "sells": ((D(50_000), D("0.001")),)}
+    resting: Any = {"buys" if sign > 0 else "sells": ((D(50_000), D("0.001")),)}
     assert messages(given._replace(holdings=dataclasses.replace(RICH, **resting)), "2000", "50000") == [
         ("quantity", "maxPositionNtnl", words)
     ]
@@ -49,7 +49,7 @@ def test_the_tier_of_the_notional_limits_the_leverage(side: str, sign: int) -> N
 
 @SIDES
 def test_an_isolated_position_stays_above_its_maintenance_margin_when_it_grows(side: str, sign: int) -> None:
-    leg = {"long": D(1), "long_value": D(60_000)} if sign > 0 else {"short": D(1), "short_value": D(60_000)}
+    leg: Any = {"long": D(1), "long_value": D(60_000)} if sign > 0 else {"short": D(1), "short_value": D(60_000)}
     held = dataclasses.replace(FLAT, isolated=True, assigned=D(100), **leg)
     given = inputs("MARKET", held, side=side)
     # 0.1 at 60,010 (59,990) takes a tenth of its value along (of 6,000 for a sell) and 1 for its loss, which it has
@@ -95,18 +95,24 @@ def test_without_margin_for_the_smallest_order_nothing_is_offered(side: str, sig
     none = given._replace(holdings=dataclasses.replace(poor, available=D("4.99")))
     [problem] = rules.account_rules(none, D("0.01"), D(50_000))
     assert (problem.message, problem.choices) == (words.replace("6.00", "4.99"), ())
+    # What fits is worth 9.50 USDC, less than the smallest order of 10.
+    cheap = inputs("LIMIT", dataclasses.replace(poor, available=D("0.95")), TicketMarket(mark=D(500)), side=side)
+    [problem] = rules.account_rules(cheap, D("0.04"), D(500))
+    assert (problem.message, problem.choices) == (
+        "margin: the order needs 2.00 USDC, 0.95 USDC is available at 10x", (),
+    )  # fmt: skip
     exact = given._replace(holdings=dataclasses.replace(poor, available=D(50)))
     assert rules.account_rules(exact, D("0.01"), D(50_000)) == []
 
 
 @SIDES
 def test_a_reduce_only_order_at_market_is_valued_at_the_last_price(side: str, sign: int) -> None:
-    leg = {"short": D(1), "short_value": D(60_000)} if sign > 0 else {"long": D(1), "long_value": D(60_000)}
+    leg: Any = {"short": D(1), "short_value": D(60_000)} if sign > 0 else {"long": D(1), "long_value": D(60_000)}
     held = dataclasses.replace(FLAT, **leg)
     name = "short" if sign > 0 else "long"
     below = "is below minOrderValue 10, and does not close the whole position"
     for last, mark, worst, value in ((9_999, 1, 1, "9.999"), (None, 9_998, 1, "9.998"), (None, None, 9_997, "9.997")):
-        market = TicketMarket(last=last and D(last), mark=mark and D(mark))
+        market = TicketMarket(last=D(last) if last else None, mark=D(mark) if mark else None)
         given = inputs("MARKET", held, market, side=side, reduce_only=True)
         assert messages(given, "0.001", str(worst)) == [("quantity", "minOrderValue", f"order value {value} {below}")]
     given = inputs("LIMIT", held, MARKET, side=side, price="10000", reduce_only=True, tif="IOC")
@@ -114,7 +120,7 @@ def test_a_reduce_only_order_at_market_is_valued_at_the_last_price(side: str, si
     assert messages(given, "1.001", "10000") == [
         ("quantity", "position", f"reduce-only: 1.001 exceeds the reducible {name} position of 1")
     ]
-    rests = {"reducing_buys" if sign > 0 else "reducing_sells": D(1)}
+    rests: Any = {"reducing_buys" if sign > 0 else "reducing_sells": D(1)}
     rested = inputs("LIMIT", dataclasses.replace(held, **rests), MARKET, side=side, price="1", reduce_only=True)
     assert messages(rested, "0.1", "10000") == [
         ("reduce_only", "covered", f"open reduce-only orders already cover the {name} position of 1")
@@ -151,7 +157,9 @@ def test_a_cross_position_is_liquidated_where_its_equity_is_its_maintenance_marg
     side: str, sign: int, before: str
 ) -> None:
     size = D(before)
-    leg = {"long": size, "long_value": size * 58_000} if size > 0 else {"short": -size, "short_value": -size * 58_000}
+    leg: Any = (
+        {"long": size, "long_value": size * 58_000} if size > 0 else {"short": -size, "short_value": -size * 58_000}
+    )
     held = dataclasses.replace(FLAT, cross_equity=D(9_000), others_maintenance=D(300), **leg)
     pnl = size * 2_000  # at the mark of 60,000
     found = preview_order(inputs("MARKET", held, side=side), D(1), D(61_000) if sign > 0 else D(59_000))
@@ -205,7 +213,7 @@ def test_of_a_hedged_position_both_legs_count(side: str, sign: int, reduce_only:
 
 @SIDES
 def test_an_isolated_position_has_its_own_margin_only(side: str, sign: int) -> None:
-    leg = {"long": D(1), "long_value": D(60_000)} if sign > 0 else {"short": D(1), "short_value": D(60_000)}
+    leg: Any = {"long": D(1), "long_value": D(60_000)} if sign > 0 else {"short": D(1), "short_value": D(60_000)}
     held = dataclasses.replace(FLAT, isolated=True, assigned=D(6_000), **leg)
 
     def price(size: str, entry: Decimal, collateral: Decimal) -> Decimal:
@@ -227,7 +235,7 @@ def test_an_isolated_position_has_its_own_margin_only(side: str, sign: int) -> N
 
 @SIDES
 def test_what_closes_stops_at_the_bankruptcy_price(side: str, sign: int) -> None:
-    leg = {"short": D(1), "short_value": D(60_000)} if sign > 0 else {"long": D(1), "long_value": D(60_000)}
+    leg: Any = {"short": D(1), "short_value": D(60_000)} if sign > 0 else {"long": D(1), "long_value": D(60_000)}
     held = dataclasses.replace(FLAT, cross_equity=D(15), available=D(0), **leg)
     bound = D(60_000 + sign * 15)
     for extra, isolated in ((0, False), (0, True)):

@@ -81,7 +81,7 @@ def test_events_become_a_status_with_its_words_and_steps(
 def test_an_order_is_sent_then_accepted_before_its_first_event() -> None:
     followed = tracker()
     assert (followed.status, followed.words(), followed.filled, followed.average_price) == (
-        "SENT", "sent, no response yet", 0, None,
+        "SENT", "sent, no response yet", D(0), None,
     )  # fmt: skip
     assert followed.view()["steps"] == [["sent", "done"], ["accepted", "now"], ["filled", "later"]]
     followed.receipt = SimpleNamespace()  # type: ignore[assignment]
@@ -121,7 +121,7 @@ def test_only_new_events_of_its_own_orders_count() -> None:
 def test_a_failure_is_rejected_unknown_or_not_sent(
     error: BaseException, status: str, words: str, steps: list[list[str]]
 ) -> None:
-    followed = tracker()
+    followed: Any = tracker()
     if isinstance(error, ActionRejected):
         error.receipt = "the receipt"
     assert followed.record_failure(error)
@@ -167,12 +167,12 @@ def test_a_twap_shows_the_progress_of_its_parent_order(
     status: str, message: str, filled: str, average: str | None, words: str, step: list[str]
 ) -> None:
     twap: Any = SimpleNamespace(slices=5, describe=lambda: "TWAP of 1")
-    followed = TwapTracker(twap)
+    followed: Any = TwapTracker(twap)
     assert (followed.status, followed.words(), followed.view(), followed.receipt) == ("", "", None, None)
     assert followed.record_failure(ValueError("bad")) is False
     parent = StartedTwap(status, message, filled, average)
     prepared: Any = "the request"
-    assert followed.send(SimpleNamespace(parent_orders=parent), prepared) is parent  # type: ignore[comparison-overlap]
+    assert followed.send(SimpleNamespace(parent_orders=parent), prepared) is parent
     assert (parent.plan.twap, parent.prepared, followed.status) == (twap, "the request", status)
     assert followed.view() == {
         "summary": "TWAP of 1", "status": status, "words": words, "steps": [["sent", "done"], step], "children": [],

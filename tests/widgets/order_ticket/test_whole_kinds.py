@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.widgets.order_ticket.test_effects import BTC, FLAT, MARKET, RATES, inputs
+from tests.widgets.order_ticket.test_effects import BTC, FLAT, MARKET, inputs
 from toolkit.widgets.order_ticket import validation as rules
 from toolkit.widgets.order_ticket.draft import Draft, Holdings, TicketMarket, in_base
 from toolkit.widgets.order_ticket.order_kinds import KINDS
@@ -19,7 +19,7 @@ from toolkit.widgets.order_ticket.order_kinds import KINDS
 D = Decimal
 LONG = Holdings(
     known=True, available=D(10_000), cross_equity=D(10_000), leverage=D(10), long=D("0.5"), long_value=D(29_000),
-    **RATES,
+    maker=D("0.0002"), taker=D("0.0006"),
 )  # fmt: skip
 SHORT = dataclasses.replace(LONG, long=D(0), long_value=D(0), short=D("0.5"), short_value=D(31_000))
 
@@ -114,8 +114,8 @@ def told(kind: str, holdings: Holdings = FLAT, market: TicketMarket = MARKET, **
     return [*problems, found.order.describe()]
 
 
-SCALE = {"price": "59000", "last_price": "58000", "count": "3", "quantity": "0.3"}
-TWAP = {"duration": "10m", "count": "11", "quantity": "0.1"}
+SCALE: dict[str, Any] = {"price": "59000", "last_price": "58000", "count": "3", "quantity": "0.3"}
+TWAP: dict[str, Any] = {"duration": "10m", "count": "11", "quantity": "0.1"}
 NO_SHORT = (
     "there is no short position in BTCUSDC to close. The venue takes a trader's trigger orders only as take-profit or"
     " stop-loss of a position. STOP_LIMIT and the like are for builder orders"
@@ -262,7 +262,7 @@ def test_a_draft_has_these_problems_and_this_order(kind: str, fields: dict[str, 
 
 @pytest.mark.parametrize(("kind", "most"), [("SCALE", 20), ("TWAP", 500)])
 def test_the_number_of_orders_is_from_2_to_the_most(kind: str, most: int) -> None:
-    fields = {**(SCALE if kind == "SCALE" else TWAP), "quantity": "1"}
+    fields: dict[str, Any] = {**(SCALE if kind == "SCALE" else TWAP), "quantity": "1"}
     for count in (2, most):
         assert f" in {count} orders " in told(kind, **{**fields, "count": str(count)})[0]
     for text in ("", "1", str(most + 1), "²", "٣", "00005", "2.0", "9" * 5000):
@@ -279,7 +279,7 @@ def test_without_a_market_a_market_order_has_no_preview_and_no_value() -> None:
         assert {name: found.preview[name] for name in preview} == preview
         assert bool(found.preview) is bool(preview)
     text = "50 can't be converted to a quantity without a price"
-    fields = {"quantity": "50", "quantity_as": "notional"}
+    fields: dict[str, Any] = {"quantity": "50", "quantity_as": "notional"}
     assert told("MARKET", market=TicketMarket(), **fields)[0] == ("quantity", "price", text)
     text = "a share needs the account's data, which has not arrived yet"
     assert told("MARKET", Holdings(), quantity="50", quantity_as="share")[0] == ("quantity", "account", text)
@@ -357,7 +357,7 @@ def test_a_stop_is_previewed_as_if_it_filled_at_its_trigger(side: str, sign: int
     assert {name: whole.preview[name] for name in expected} == expected
     # With a limit it rests: the maker's fee. Half of it stays, at its entry price.
     limit = D(60_000 + sign * 4_000)
-    fields = {"trigger_price": str(60_000 + sign * 5_000), "price": str(limit), "quantity": "0.2"}
+    fields: dict[str, Any] = {"trigger_price": str(60_000 + sign * 5_000), "price": str(limit), "quantity": "0.2"}
     part = KINDS["STOP"].validate(inputs("STOP", held, side=side, **fields)).preview
     assert (part["fills"], part["fee"], part["realized_pnl"]) == (
         D("0.2"), limit * D("0.2") * D("0.0002"), D("1200"),
@@ -366,7 +366,7 @@ def test_a_stop_is_previewed_as_if_it_filled_at_its_trigger(side: str, sign: int
 
 
 def test_a_stop_closes_at_most_the_position() -> None:
-    fields = {"side": "SELL", "trigger_price": "55000"}
+    fields: dict[str, Any] = {"side": "SELL", "trigger_price": "55000"}
     assert len(told("STOP", LONG, quantity="0.5", **fields)) == 1
     [problem, _] = told("STOP", LONG, quantity="0.501", **fields)
     assert problem == ("quantity", "position", "0.501 exceeds the position of 0.5", "0.5")
@@ -412,7 +412,7 @@ def test_a_twap_is_previewed_as_one_order_and_signs_its_first(side: str, price: 
     assert (request.side, request.quantity, request.tif, request.price) == (side, "0.009", "IOC", None)
     assert found.order.total == D("0.1")
     held = LONG if side == "SELL" else SHORT
-    fields = {**TWAP, "count": "2", "price": str(price), "reduce_only": True}
+    fields: dict[str, Any] = {**TWAP, "count": "2", "price": str(price), "reduce_only": True}
     limited = KINDS["TWAP"].validate(inputs("TWAP", held, side=side, **fields))
     assert limited.order.describe() == (
         f"{side} 0.1 BTCUSDC at {price} or better in 2 orders over 0:10:00 reduce-only."
@@ -441,7 +441,7 @@ def test_the_orders_of_a_draft_are_these(side: str, closing: str, hedge: bool) -
     assert [getattr(closed, name) for name in ("side", "price", "tif", "reduce_only", "cl_ord_id", "slippage")] == [
         f"{side}_CLOSE_HEDGE" if hedge else side, None, "FOK", None if hedge else "REDUCE_ONLY", 7, "0.01",
     ]  # fmt: skip
-    exits = {"take_profit": "61000", "stop_loss": "59000", "trigger_by": "INDEX_PRICE"}
+    exits: dict[str, Any] = {"take_profit": "61000", "stop_loss": "59000", "trigger_by": "INDEX_PRICE"}
     bracket = rules.make_order(inputs("LIMIT", held, **fields, **exits), "1")
     assert [
         (one.side, one.quantity, one.price, one.tif, one.reduce_only, one.trigger_price, one.trigger_by)

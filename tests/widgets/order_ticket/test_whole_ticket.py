@@ -84,7 +84,7 @@ def test_a_button_sets_the_choice_of_its_field_and_place(thin: Session) -> None:
         ({"field": "price", "label": "60000.1", "rule": "tickSize", "place": 2}, "60000.05", "0.0105"),
     ):  # fmt: skip
         ticket = thin.ticket("BTCUSDC", **given)
-        click(ticket, "take", **message)  # type: ignore[arg-type]
+        click(ticket, "take", **message)
         assert (ticket.price, ticket.quantity, ticket.problem) == (price, quantity, "")
     with pytest.raises(InputError, match=r"ticket\.problems\[0\]\.choices\[0\]"):
         ticket.take("60000.1")  # type: ignore[arg-type]
@@ -169,9 +169,9 @@ def test_clearing_keeps_an_order_of_unknown_outcome_and_the_choices(thin: Sessio
         "price": "59000", "quantity": "0.1", "take_profit": "1", "stop_loss": "2", "slippage": "3", "client_id": "4",
         "last_price": "5", "count": "6", "duration": "7m", "trigger_price": "8",
     }  # fmt: skip
-    ticket = thin.ticket("BTCUSDC", side="SELL", tif="IOC", reduce_only=True, **fields)
+    ticket: Any = thin.ticket("BTCUSDC", side="SELL", tif="IOC", reduce_only=True, **fields)
     unknown = SimpleNamespace(status="UNKNOWN", words=lambda: "", view=dict, receipt=None)
-    ticket.following = unknown  # type: ignore[assignment]
+    ticket.following = unknown
     ticket.clear()
     assert ticket.following is unknown
     assert {name: getattr(ticket, name) for name in fields} == dict.fromkeys(fields, "")

@@ -51,7 +51,7 @@ def asked(panel: Any, prepared: Any) -> tuple[str, str, dict[str, Any]]:
 def hold(session: Session, side: str, mode: str = "ONE_WAY") -> None:
     assert session.venue is not None
     if mode == "HEDGE":
-        session.venue.control.set_position_mode(session.account, "HEDGE")
+        session.venue.control.set_position_mode(str(session.account), "HEDGE")
     (session.buy if side == "BUY" else session.sell)(BTC, "0.5")
 
 
@@ -65,7 +65,7 @@ def test_a_part_of_a_position_is_closed_at_market(thin: Session, side: str, clos
     hold(thin, side, mode)
     blotter = Blotter(thin)
     for given, quantity in (({"share": 50}, "0.250"), ({"share": 33}, "0.165"), ({"quantity": "0.5"}, "0.5")):
-        question, verb, order = asked(blotter, blotter.reduce(BTC, **given))  # type: ignore[arg-type]
+        question, verb, order = asked(blotter, blotter.reduce(BTC, **given))
         assert (question, verb) == (f"Close {quantity} of the 0.5 BTCUSDC", "close")
         assert order["ordSide"] == (f"{closing}_CLOSE_HEDGE" if mode == "HEDGE" else closing)
         assert (Decimal(order["ordQty"]), order["ordType"], order["timeInForce"]) == (
@@ -102,7 +102,7 @@ def test_a_position_is_reversed_by_twice_its_size(thin: Session, side: str, clos
     question, verb, order = asked(blotter, blotter.reverse(BTC))
     other = "−" if not sign else ""
     assert (question, verb) == (f"Reverse the BTCUSDC position: {other}0.5 → {sign}0.5", "reverse")
-    assert (order["ordSide"], Decimal(order["ordQty"]), order["timeInForce"]) == (closing, 1, "IOC")
+    assert (order["ordSide"], Decimal(order["ordQty"]), order["timeInForce"]) == (closing, Decimal(1), "IOC")
     blotter.confirm()
     assert blotter.view["positions"][0]["size"] == f"{sign}0.5"
     assert blotter.notice == "reverse: accepted"
@@ -182,7 +182,7 @@ def test_an_exit_on_the_wrong_side_of_the_mark_price_is_refused(
 
 
 def test_an_order_is_amended_in_price_and_quantity(thin: Session) -> None:
-    order = thin.buy(BTC, "0.5", price="59000", tif="POST_ONLY")
+    order: Any = thin.buy(BTC, "0.5", price="59000", tif="POST_ONLY")
     blotter = Blotter(thin)
     question, verb, payload = asked(blotter, blotter.amend(order.order_id, price="59500", quantity="0.4"))
     assert question == (f"Change order {order.order_id}, BUY 0.4 BTCUSDC: price 59000.0 → 59500, quantity 0.500 → 0.4")
@@ -197,14 +197,14 @@ def test_an_order_is_amended_in_price_and_quantity(thin: Session) -> None:
     with pytest.raises(InputError, match=r"^there is no open order 999$") as raised:
         blotter.amend(999, price="1")
     assert (raised.value.field, raised.value.rule, raised.value.value) == ("order_id", "open order", "999")
-    rows = [{"order_id": 7, "at": 1}, {"order_id": "8", "at": 2}]
+    rows: list[dict[str, Any]] = [{"order_id": 7, "at": 1}, {"order_id": "8", "at": 2}]
     assert [order_row(rows, one)["at"] for one in ("7", 8)] == [1, 2]
     assert blotter.phase == "edit"
 
 
 def test_a_request_is_reviewed_until_2_s_before_it_expires(thin: Session) -> None:
     venue: Any = thin.venue
-    order = thin.buy(BTC, "0.5", price="59000")
+    order: Any = thin.buy(BTC, "0.5", price="59000")
     blotter = Blotter(thin)
     prepared = blotter.amend(order.order_id, price="59500")
     review = blotter.view["review"]
@@ -277,7 +277,7 @@ def test_a_click_on_the_chart_buys_below_the_last_price_and_sells_from_it_on(
 
 
 def test_a_line_of_the_chart_is_moved_in_whole_ticks(thin: Session) -> None:
-    order = thin.buy(BTC, "0.5", price="59000")
+    order: Any = thin.buy(BTC, "0.5", price="59000")
     chart = Candles(thin, BTC)
     question, verb, payload = asked(chart, chart.move(order.order_id, "59500.06"))
     assert question == f"Change order {order.order_id}, BUY 0.500 BTCUSDC: price 59000.0 → 59500.1"
