@@ -278,3 +278,30 @@ def test_the_meter_of_the_account_is_from_0_to_1(
     assert view["note"].split(" · ")[2:] == ([note] if note else [])
     assert view["danger"] is bool(note)
     assert [row[1] for row in view["rows"]] == rows
+
+
+def test_a_panel_is_loaded_once_all_that_it_needs_has_had_data(panel: Account) -> None:
+    lives = [SimpleNamespace(age_ms=age, stale=stale) for age, stale in ((None, True), (None, False), (5, True))]
+    for needed, loaded in (([], True), ([0], False), ([1, 2], True), ([1, 0], False), ([0, 2], False)):
+        whole: Any = SimpleNamespace(_needed=[lives[at] for at in needed])
+        assert type(panel).loaded.fget(whole) is loaded  # type: ignore[attr-defined]
+
+
+def test_open_parent_orders_and_the_last_five_that_ended_are_shown_newest_first(session: Session) -> None:
+    def plan(number: int) -> Any:
+        twap = SimpleNamespace(
+            symbol="ETHUSDC" if number == 2 else "BTCUSDC", side="BUY", reduce_only=False, quantity="1", slices=5
+        )
+        return SimpleNamespace(id=str(number), twap=twap, filled=D(0), average_price=None, done=0, message="", due_ms=0)
+
+    runner = SimpleNamespace(
+        plans=lambda: [plan(number) for number in range(10)],
+        status=lambda one: "INTERRUPTED" if one.id in "12" else "FINISHED",
+    )
+    for symbol, shown in ((None, "987652 1"), ("BTCUSDC", "98765 1"), ("ETHUSDC", "2")):
+        blotter: Any = toolkit.widgets.Blotter(session, symbol)
+        REFRESHER.remove(blotter)
+        blotter._session, blotter._parents = SimpleNamespace(_parents=runner), (-1.0e9, [])
+        found = blotter._parent_rows()
+        blotter._session = session
+        assert [one["id"] for one in found] == list(shown.replace(" ", ""))

@@ -5,6 +5,7 @@ BTCUSDC has a mark price of 60,000, bids at 59,990 and asks at 60,010.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from decimal import Decimal
@@ -330,3 +331,28 @@ def test_the_header_calls_for_another_product_only(thin: Session) -> None:
     assert chosen == [ETH]
     Header(thin, BTC)._choose(ETH)
     assert chosen == [ETH]
+
+
+def test_a_chart_whose_history_can_not_be_read_shows_the_live_candles(
+    thin: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venue: Any = thin.venue
+    for _ in range(5):
+        thin.buy(BTC, "0.01")
+        venue.advance("1m")
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise InputError("no history", field="symbol")
+
+    monkeypatch.setattr(type(thin), "klines", fail)
+    chart: Any = Candles(thin, BTC, indicators=["SMA 2"])
+    rows = chart.view["rows"]
+    assert [row[4] for row in rows] == [60_010.0] * 5
+    assert [later[0] - row[0] for row, later in itertools.pairwise(rows)] == [60] * 4
+    assert chart.view["studies"] == {"SMA 2": [None, *[60_010.0] * 4]}
+    assert (chart.history["rows"], chart.history["complete"], chart.older(), chart.problem) == (
+        [],
+        True,
+        0,
+        "no history",
+    )
