@@ -17,6 +17,7 @@ from toolkit.widgets.base_panel import panel as panel_module
 from toolkit.widgets.base_panel import watch
 from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Refresher
 from toolkit.widgets.panels.account_sheets import stress_rows
+from toolkit.widgets.panels.leaderboard import Board
 
 D = Decimal
 WHEN = pd.Timestamp("2026-03-04T05:06:07.891Z")
@@ -305,3 +306,17 @@ def test_open_parent_orders_and_the_last_five_that_ended_are_shown_newest_first(
         found = blotter._parent_rows()
         blotter._session = session
         assert [one["id"] for one in found] == list(shown.replace(" ", ""))
+
+
+def test_a_replaced_panel_stops_with_its_last_view(panel: Account) -> None:
+    panel._replaced = True
+    for change, lock in ((2, ""), (-1, ""), (-1, "closed")):
+        panel._count_views(change)
+        assert panel.lock == lock
+
+
+def test_a_callback_of_the_leaderboard_that_is_taken_back_is_not_called() -> None:
+    board: Any = object.__new__(Board)
+    board._callbacks = [print, repr]
+    board.off(print)
+    assert board._callbacks == [repr]
