@@ -244,6 +244,6 @@ REACHED = (
     *("protocol", "checks", "margin", "cli", "classroom", "learn", "client/orders", "client/parent_orders"),
     *("client/limits", "client/capture", "client/stream", "venue/engine", "venue/trading", "venue/risk"),
     *("venue/programs", "venue/feed", "research/analysis", "research/selection", "research/backtesting"),
-    *("research/live_trading", "venue/liquidation", "venue/lab", "venue/served", "venue/simulation", "client/reads", "gym", "exchanges"),
+    *("research/live_trading", "venue/liquidation", "venue/lab", "venue/served", "venue/simulation", "client/reads", "gym", "exchanges", "widgets/order_ticket"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -19,31 +20,55 @@ D = Decimal
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (texts.money(D("1234.505")), "1,234.50"), (texts.money(D("-0.31")), "−0.31"), (texts.money(None), "–"),
-        (texts.money(D("0.004")), "0.004"), (texts.money(D("0.01")), "0.01"),
-        (texts.money(D("-0.0000004")), "−0.000000"),
-        (texts.money(D("0.00001")), "0.00001"), (texts.money(D(0)), "0.00"), (texts.money(D("12.7"), 0), "13"),
-        (texts.signed(D(12)), "+12.00"), (texts.signed(D("-3.1")), "−3.10"), (texts.signed(D(0)), "0.00"),
-        (texts.signed(None), "–"), (texts.grouped(D("12345.60")), "12,345.60"), (texts.grouped(None), "–"),
-        (texts.grouped(D("-1E+3")), "−1,000"), (texts.mean_text(D("60000.00"), 2), "60,000"),
-        (texts.mean_text(D("60000.126"), 2), "60,000.13"), (texts.in_units(D("1.25"), D("0.1")), "1.2"),
-        (texts.in_units(D("1234"), D("0.01")), "1,234.00"), (texts.in_units(None, D(1)), "–"),
-        (texts.trimmed(D("1.500")), "1.5"), (texts.trimmed(D("-1E+2")), "−100"), (texts.trimmed(None), "–"),
-        (texts.percent(D("0.0123")), "1.23 %"), (texts.percent(D("-12.345"), 1), "−1,234.5 %"),
-        (texts.percent(None), "–"),
-        (texts.change(D("0.0123")), "▲ 1.23 %"), (texts.change(D("-0.004")), "▼ 0.40 %"),
-        (texts.change(D(0)), "0.00 %"),
-        (texts.change(None), "–"), (texts.change(D("0.5"), 0), "▲ 50 %"), (texts.arrow(None), ""),
-        (texts.arrow(-1), "▼"),
-        (texts.side_text("BUY_CLOSE_HEDGE"), "▲ buy"), (texts.side_text("SELL"), "▼ sell"),
-        (texts.short("0x1234567890abcdef"), "0x1234…cdef"), (texts.short("123456789012"), "123456789012"),
-        (texts.short("1234567890123"), "123456…0123"),
-        (chart.span_text(59), "1 min"), (chart.span_text(3_599), "60 min"), (chart.span_text(3_600), "1 h"),
-        (chart.span_text(86_399), "24 h"), (chart.span_text(86_400), "1 d"), (chart.span_text(5 * 86_400), "5 d"),
+        (lambda: texts.money(D("1234.505")), "1,234.50"),
+        (lambda: texts.money(D("-0.31")), "−0.31"),
+        (lambda: texts.money(None), "–"),
+        (lambda: texts.money(D("0.004")), "0.004"),
+        (lambda: texts.money(D("0.01")), "0.01"),
+        (lambda: texts.money(D("-0.0000004")), "−0.000000"),
+        (lambda: texts.money(D("0.00001")), "0.00001"),
+        (lambda: texts.money(D(0)), "0.00"),
+        (lambda: texts.money(D("12.7"), 0), "13"),
+        (lambda: texts.signed(D(12)), "+12.00"),
+        (lambda: texts.signed(D("-3.1")), "−3.10"),
+        (lambda: texts.signed(D(0)), "0.00"),
+        (lambda: texts.signed(None), "–"),
+        (lambda: texts.grouped(D("12345.60")), "12,345.60"),
+        (lambda: texts.grouped(None), "–"),
+        (lambda: texts.grouped(D("-1E+3")), "−1,000"),
+        (lambda: texts.mean_text(D("60000.00"), 2), "60,000"),
+        (lambda: texts.mean_text(D("60000.126"), 2), "60,000.13"),
+        (lambda: texts.in_units(D("1.25"), D("0.1")), "1.2"),
+        (lambda: texts.in_units(D("1234"), D("0.01")), "1,234.00"),
+        (lambda: texts.in_units(None, D(1)), "–"),
+        (lambda: texts.trimmed(D("1.500")), "1.5"),
+        (lambda: texts.trimmed(D("-1E+2")), "−100"),
+        (lambda: texts.trimmed(None), "–"),
+        (lambda: texts.percent(D("0.0123")), "1.23 %"),
+        (lambda: texts.percent(D("-12.345"), 1), "−1,234.5 %"),
+        (lambda: texts.percent(None), "–"),
+        (lambda: texts.change(D("0.0123")), "▲ 1.23 %"),
+        (lambda: texts.change(D("-0.004")), "▼ 0.40 %"),
+        (lambda: texts.change(D(0)), "0.00 %"),
+        (lambda: texts.change(None), "–"),
+        (lambda: texts.change(D("0.5"), 0), "▲ 50 %"),
+        (lambda: texts.arrow(None), ""),
+        (lambda: texts.arrow(-1), "▼"),
+        (lambda: texts.side_text("BUY_CLOSE_HEDGE"), "▲ buy"),
+        (lambda: texts.side_text("SELL"), "▼ sell"),
+        (lambda: texts.short("0x1234567890abcdef"), "0x1234…cdef"),
+        (lambda: texts.short("123456789012"), "123456789012"),
+        (lambda: texts.short("1234567890123"), "123456…0123"),
+        (lambda: chart.span_text(59), "1 min"),
+        (lambda: chart.span_text(3_599), "60 min"),
+        (lambda: chart.span_text(3_600), "1 h"),
+        (lambda: chart.span_text(86_399), "24 h"),
+        (lambda: chart.span_text(86_400), "1 d"),
+        (lambda: chart.span_text(5 * 86_400), "5 d"),
     ],
-)  # fmt: skip
-def test_an_amount_has_its_text(made: str, text: str) -> None:
-    assert made == text
+)
+def test_an_amount_has_its_text(made: Callable[[], str], text: str) -> None:
+    assert made() == text
 
 
 @pytest.mark.parametrize("text", ["SMA 2", "EMA 1000", "RSI 14", "ATR 5"])

@@ -105,9 +105,14 @@ class Draft:
         return self.kind.tif or self.tif or self.default_tif
 
     @property
+    def is_buy(self) -> bool:
+        """True for a buy, False for a sell."""
+        return self.side == "BUY"
+
+    @property
     def sign(self) -> int:
         """+1 buys, −1 sells."""
-        return 1 if self.side == "BUY" else -1
+        return 1 if self.is_buy else -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: 
     """Return the leg or net position after the whole fill: size, entry price, realised PnL, effect in words."""
     sign = draft.sign
     if holdings.hedge:
-        on_long = (sign > 0) != draft.reduce_only
+        on_long = draft.is_buy != draft.reduce_only
         size, entry_value = (holdings.long, holdings.long_value) if on_long else (-holdings.short, holdings.short_value)
     else:
         size = holdings.size
@@ -223,9 +223,10 @@ def _liquidation_price(
     if not product.tiers:
         return None
     if holdings.hedge:
-        long, short = (abs(size), holdings.short) if size > 0 else (holdings.long, abs(size))
-        long_value = abs(size) * entry if size > 0 else holdings.long_value
-        short_value = holdings.short_value if size > 0 else abs(size) * (entry or ZERO)
+        # A closed leg has no sign, so its size before tells which one it is.
+        leg = (abs(size), abs(size) * (entry or ZERO))
+        longs, shorts = (holdings.long, holdings.long_value), (holdings.short, holdings.short_value)
+        (long, long_value), (short, short_value) = (leg, shorts) if (size or after["before"]) > 0 else (longs, leg)
     else:
         long, short = max(size, ZERO), max(-size, ZERO)
         long_value, short_value = long * (entry or ZERO), short * (entry or ZERO)

@@ -17,6 +17,7 @@ from ..base_panel.number_format import WIDE, trimmed
 from ..order_ticket import validation as rules
 from .draft import (
     ZERO,
+    Choice,
     Draft,
     FormField,
     FormRow,
@@ -184,7 +185,7 @@ class StopKind(OrderKind):
             problems.append(rules.missing("trigger_price", "a trigger price is needed"))
         now = {"MARK_PRICE": market.mark, "LAST_PRICE": market.last, "INDEX_PRICE": market.index}[draft.trigger_by]
         # A stop triggers where the market moves against the position, a take-profit where it moves with it.
-        stops = trigger is None or now is None or (trigger > now) == (draft.sign > 0)
+        stops = trigger is None or now is None or (trigger > now) == draft.is_buy
         kind = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
         tif: Any = draft.effective_tif
         order = dataclasses.replace(
@@ -205,7 +206,7 @@ class StopKind(OrderKind):
         draft, holdings = inputs.draft, inputs.holdings
         held = holdings.reducible(draft.sign)
         if holdings.known and not held:
-            name = "long" if draft.sign < 0 else "short"
+            name = "short" if draft.is_buy else "long"
             message = (
                 f"there is no {name} position in {inputs.product.symbol} to close. The venue takes a trader's trigger"
                 " orders only as take-profit or stop-loss of a position. STOP_LIMIT and the like are for builder orders"
@@ -263,8 +264,11 @@ class Several(OrderKind):
     def validate(self, inputs: TicketInputs) -> Validation:
         """Check each order alone, and the account's rules for all of them together."""
         read = self.read(inputs)
-        draft = read.inputs.draft
-        if plain_decimal(read.quantity) is None or not (draft.market or plain_decimal(draft.price) is not None):
+        draft, product = read.inputs.draft, read.inputs.product
+        price = plain_decimal(draft.price)
+        # A scale would round its first price, as it does those between its ends.
+        unfit = not draft.market and (price is None or WIDE.remainder(price, product.tick_size))
+        if unfit or plain_decimal(read.quantity) is None:
             return self.check_one(read)
         made = self._made(read)
         if isinstance(made, Problem):
@@ -327,6 +331,11 @@ class ScaleKind(Several):
             product, draft.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
             tif=entry.tif, reduce_only=entry.reduce_only,
         )  # fmt: skip
+        # Only prices between the ends are rounded. The ends are signed as they were typed.
+        near = legs[-1].price or ""
+        if plain_decimal(near) != plain_decimal(last):
+            words = f"last price {last} is not a multiple of tickSize {product.tick_size:f}. The nearest is {near}"
+            return Problem("last_price", "tickSize", words, (Choice(near, {"last_price": near}),))
         total = sum(Decimal(one.quantity) for one in legs)
         words = f"{entry.side} {total} {product.symbol} in {count} orders from {legs[0].price} to {legs[-1].price}"
         return SeveralOrders(tuple(legs), words if entry.tif == "GTC" else f"{words} {entry.tif}")
@@ -335,7 +344,7 @@ class ScaleKind(Several):
         """Return the end of the ladder that is worse for the trader."""
         draft = inputs.draft
         ends = [one for one in map(plain_decimal, (draft.price, draft.last_price)) if one is not None]
-        return (max(ends) if draft.sign > 0 else min(ends)) if ends else None
+        return (max(ends) if draft.is_buy else min(ends)) if ends else None
 
     def request(self, order: Any) -> list[Order]:
         """Return all orders: they are one request."""

@@ -172,7 +172,7 @@ def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
     """Return the price a quantity is valued at: the limit, or the best price for a market order."""
     if not draft.market:
         return plain_decimal(draft.price)
-    return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
+    return (market.ask if draft.is_buy else market.bid) or market.last or market.mark
 
 
 def best_prices(market: TicketMarket) -> tuple[Choice, ...]:
@@ -251,9 +251,9 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
 def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) -> list[Problem]:
     draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
     held = holdings.reducible(draft.sign)
-    name = "long" if draft.sign < 0 else "short"
+    name = "short" if draft.is_buy else "long"
     if held <= 0:
-        other = "SELL" if draft.sign > 0 else "BUY"
+        other = "SELL" if draft.is_buy else "BUY"
         choices = [Choice("not reduce-only", {"reduce_only": False})]
         if holdings.size * draft.sign > 0:
             choices.insert(0, Choice(other.lower(), {"side": other}))
@@ -262,7 +262,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     # Only an order that may rest shares the position with the reduce-only orders already in the book.
     free = held
     if draft.effective_tif in ("GTC", "POST_ONLY"):
-        free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
+        free -= holdings.reducing_buys if draft.is_buy else holdings.reducing_sells
     if free <= 0:
         message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
         return [Problem("reduce_only", "covered", message)]
@@ -345,7 +345,7 @@ def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
         most = f"maxPositionNtnl {money(product.max_position_notional)} of {product.symbol}"
         message = f"position and orders would reach {money(notional)} USDC, above {most}"
         return [Problem("quantity", "maxPositionNtnl", message)]
-    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers and notional > 0 else None
+    limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers else None
     if limit is None or holdings.leverage <= limit:
         return []
     allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"

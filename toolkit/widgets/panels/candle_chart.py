@@ -398,8 +398,7 @@ def position_lines(
     product: Any, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
 ) -> list[dict[str, Any]]:
     """Return the price lines of a position: entry with its PnL, and liquidation."""
-    held = row["long_size"] + abs(row["short_size"]) if row is not None else None
-    if row is None or not held:
+    if row is None or not (held := row["long_size"] + abs(row["short_size"])):
         return []
     entry = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
     size = net_size(row)

@@ -75,7 +75,7 @@ class Permissions(Panel):
 
     def _make_view(self) -> dict[str, Any]:
         wallet = self._session.wallet
-        own = str(wallet.agent or "").lower() if wallet is not None else ""
+        own = str(wallet.agent).lower() if wallet is not None else ""
         return {
             "rows": [_row(row, own) for row in self._rows()],
             "master": wallet is not None and bool(wallet.master),
