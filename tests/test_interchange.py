@@ -97,7 +97,7 @@ def test_a_frame_that_cannot_be_taken_says_what_would_pass() -> None:
         backtest(Wandering(), {"BTCUSDC": of_polars(TABLE.drop(columns="time"))})
     with pytest.raises(InputError, match="close holds values that are not numbers"):
         backtest(Wandering(), {"BTCUSDC": of_polars(TABLE.assign(close="x"))})
-    with pytest.raises(InputError, match="data is list. Pass an OHLCV frame"):
+    with pytest.raises(InputError, match=r"data is list\. Pass an OHLCV frame"):
         backtest(Wandering(), {"BTCUSDC": [1, 2]})
 
 
