@@ -87,8 +87,8 @@ def test_rates_of_a_frame_a_series_or_by_symbol_are_those_within_the_bars() -> N
             settlement_rates(BTC, found, wrong, HOUR)
     run = held("BUY", 6, funding=frame)
     assert run.funding["rate"].tolist() == [-0.003]
-    with pytest.raises(InputError, match="OTHR"):
-        held("BUY", funding={"OTHR": 0.1})
+    with pytest.raises(InputError, match="XRPUSDC"):
+        held("BUY", funding={"XRPUSDC": 0.1})
 
 
 def test_a_strategy_sees_the_rates_that_are_known_beforehand() -> None:

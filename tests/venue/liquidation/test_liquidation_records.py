@@ -52,7 +52,7 @@ def test_each_step_of_the_ladder_is_recorded_whole(side: int, isolated: bool) ->
         # 37,690 USDC for 0.6 and a fee of 22.614. 0.16 of 62,500 are 10,000. 286.761 over 0.24 are 1,194.8
         expected = [(600, 628_166, 500_000_000), (160, 625_000, 287_386_000), (240, 636_948, 286_761_000)]
         assert (fee.paid, fee.received) == (625_000, 625_000)
-    wheres = ("BOOK", ""), ("LP_VAULT", LP_VAULT), ("ADL", play.address("bob"))
+    places = ("BOOK", ""), ("LP_VAULT", LP_VAULT), ("ADL", play.address("bob"))
     hashes = {step.tx_hash for step in steps(play, "ann")}
     assert len(hashes) == 1
     assert steps(play, "ann") == [
@@ -60,7 +60,7 @@ def test_each_step_of_the_ladder_is_recorded_whole(side: int, isolated: bool) ->
             number, begun, play.address("ann"), BTC, ISOLATED if isolated else CROSS, side, quantity, where, price,
             mark, other, equity, 0, hashes.copy().pop(),
         )
-        for number, ((where, other), (quantity, price, equity)) in enumerate(zip(wheres, expected, strict=True), 1)
+        for number, ((where, other), (quantity, price, equity)) in enumerate(zip(places, expected, strict=True), 1)
     ]  # fmt: skip
     left = play.balance("ann")
     assert 0 <= left < 23 * MICRO // 1_000, "less than a tick of what was deleveraged"

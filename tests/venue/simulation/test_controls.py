@@ -287,7 +287,7 @@ def test_the_venues_own_accounts_have_their_addresses_and_never_run_out() -> Non
     assert {address: own[address].balance for address in billion} == billion
     done(core, "open_recorded", products=[1])
     House(core)
-    endless = [f"0x{name:0>40}" for name in ("b0", "ba")]
+    endless = [f"0x{name:040x}" for name in (0xB0, 0xBA)]
     assert [core.state.accounts[address].balance for address in endless] == [10**17] * 2
     assert ENDLESS == 10**12
 
