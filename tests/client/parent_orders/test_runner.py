@@ -28,8 +28,11 @@ from toolkit.venue.local import LocalVenue
 
 @pytest.fixture
 def venue() -> Iterator[LocalVenue]:
-    """A venue where nobody trades but the test, with an ask and a bid that fill everything."""
-    with LocalVenue(clock="manual", market=False) as made:
+    """A venue where only the test trades, with an ask and a bid that fill everything.
+
+    Its actions take no time, as the tables are of exact instants.
+    """
+    with LocalVenue(clock="manual", market=False, settle_delay=0) as made:
         made.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
         made.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
         yield made
