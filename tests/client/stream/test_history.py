@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import toolkit
 from tests.client.fake import BTC, META
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
 from toolkit.client.io.transport import Retry
@@ -16,6 +17,7 @@ from toolkit.client.stream.client import history_reader
 from toolkit.client.stream.updates import Topic
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.info_queries import ENDPOINTS
+from toolkit.venue.local import LocalVenue
 
 USER = "0x" + "ab" * 20
 FIELDS = {"symbol": "BTCUSDC", "interval": "60", "userAddress": USER, "depth": 5}
@@ -110,3 +112,20 @@ def test_an_account_is_its_wallets_open_orders_and_positions_with_their_leverage
         {"userAddr": USER, "status": status, "pageSize": "500"}
         for status in ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
     ]
+
+
+@pytest.mark.parametrize("wire_form", ["published", "extended"])
+@pytest.mark.parametrize("trade", ["buy", "sell"])
+def test_a_funding_payment_from_before_the_connection_is_listed_once(wire_form: Any, trade: str) -> None:
+    """The first snapshot of the extended form has it too. It writes the side by name, the Info API by number."""
+    with (
+        LocalVenue(clock="manual", market=None, wire=wire_form, settle_delay=0) as venue,
+        toolkit.connect(venue=venue) as session,
+    ):
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        venue.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
+        getattr(session, trade)("BTCUSDC", "0.5")
+        venue.advance("8h")
+        times = session.stream.funding().frame()["time"]
+        assert len(times) > 0
+        assert times.is_unique

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from ...errors import FeedError
+from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import is_address
 from ...protocol.reads import door
 from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
@@ -329,7 +330,9 @@ class AppendState(ChannelState):
 
     def _name(self, item: Record) -> tuple[str, ...]:
         """Return what distinguishes a record from others, as text: feed and Info API may write numbers differently."""
-        return tuple(_key_text(item.get(name)) for name in self.channel.identity or item)
+        side = ENUMS["position_side"]  # which the feed writes as a name, and the Info API as a number
+        values = {name: item.get(name) for name in self.channel.identity or item}
+        return tuple(_key_text(side.text(one) if name == "posSide" else one) for name, one in values.items())
 
     def records(self) -> list[Record]:
         return list(self.items)
