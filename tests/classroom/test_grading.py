@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 
 from toolkit.classroom.grading import Work, checks_of, grade, marks, run
-from toolkit.classroom.jail import Jail
+from toolkit.classroom.jail import Jail, Stopped, exchange
 from toolkit.classroom.marking import names_of
 from toolkit.errors import InputError
 
@@ -236,6 +237,25 @@ def test_a_check_that_never_ends_costs_its_notebook_only(tmp_path: Path, monkeyp
     rows = grade(tmp_path / "in", checks, trust_students=True)
     assert rows["reached"].tolist() == [0.0, 1.0]
     assert "could not judge it: it ran longer than its time" in rows["why"][0]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a virtual environment of Windows puts a process in between")
+def test_what_was_right_before_the_worker_was_killed_counts(tmp_path: Path) -> None:
+    notebook(
+        tmp_path / "a.ipynb", "total = 6; table = [1]", "import os, time; os.kill(os.getppid(), 9); time.sleep(60)"
+    )
+    (tmp_path / "checks.py").write_text("def check_it(work):\n    assert work.value('total') == 6\n", encoding="utf-8")
+    rows = grade(tmp_path, tmp_path / "checks.py", trust_students=True)
+    assert rows[["reached", "cell"]].to_numpy().tolist() == [[1.0, 2]]
+    assert grade(tmp_path, trust_students=True)["why"].tolist() == ["cell 2: the notebook's process ended with code -9"]
+
+
+@pytest.mark.parametrize(("end", "left"), [("", b"2"), ("\\n", b"3")])
+def test_the_last_whole_message_is_what_a_stopped_program_leaves(end: str, left: bytes) -> None:
+    program = f"import os\nos.write(1, b'1\\n2\\n3{end}')\nos._exit(4)"
+    with pytest.raises(Stopped, match="ended with code 4") as stopped:
+        exchange([sys.executable, "-c", program], b"", os.environ, seconds=60, memory_mb=500)
+    assert stopped.value.left == left
 
 
 @pytest.mark.parametrize(

@@ -161,19 +161,33 @@ def run(
 
 
 def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: float, memory_mb: int, seed: int) -> Report:
-    """Run one notebook and return its report, also for an invalid file or a notebook that fails."""
+    """Run one notebook and return its report, also for an invalid file or a notebook that fails.
+
+    When its worker is stopped, the report of the cells before stays, and the next cell has the reason as its error.
+    """
     try:
         task = Task(_content(path), None if names is None else list(names), seconds, memory_mb, seed)
         line, most = [sys.executable, "-m", "toolkit.classroom.notebook_worker"], START_SECONDS + seconds
-        answer = jail.exchange(line, msgspec.json.encode(task), seconds=most + GRACE_SECONDS, memory_mb=memory_mb)
-        guard(answer)
-        return msgspec.json.decode(answer, type=Report)
+        try:
+            answer = jail.exchange(line, msgspec.json.encode(task), seconds=most + GRACE_SECONDS, memory_mb=memory_mb)
+            return _report(answer)
+        except Stopped as stopped:
+            if not stopped.left:
+                raise
+            report = _report(stopped.left)
+            report.errors.append(str(stopped))
+            return report
     except Stopped as stopped:
         return Report(str(stopped))
     except OSError as error:
         return Report(f"it is not a notebook: it can't be read: {error.strerror or error}")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         return Report(f"the notebook sent something else than a report: {error}")
+
+
+def _report(answer: bytes) -> Report:
+    guard(answer)
+    return msgspec.json.decode(answer, type=Report)
 
 
 def _content(path: Path) -> bytes:

@@ -2,7 +2,8 @@
 
 The jail has separate user, process, network, IPC and host namespaces, read-only binds of what Python needs, small tmpfs
 folders, an emptied environment and no capability. A filter blocks the system calls that namespaces don't isolate:
-memory that belongs to no process, keyrings, tracing. One bounded message goes in, and one comes out.
+memory that belongs to no process, keyrings, tracing. One bounded message goes in. Of the bounded messages that come out
+the last whole one counts.
 """
 
 from __future__ import annotations
@@ -73,7 +74,11 @@ _FAMILIES = (1, 2, 10, 16)
 
 
 class Stopped(Exception):
-    """A process was ended, or ended itself without its message. The text says why."""
+    """A process was ended, or failed. The text says why, and `left` is its last whole message, or empty."""
+
+    def __init__(self, why: str, left: bytes = b"") -> None:
+        super().__init__(why)
+        self.left = left
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ class Jail:
         return jail
 
     def exchange(self, command: Sequence[str], message: bytes, *, seconds: float, memory_mb: int) -> bytes:
-        """Run a program inside, give it a message, and return what it writes. Raises Stopped, also at a limit."""
+        """Run a program inside, give it a message, and return its last message. Raises Stopped, also at a limit."""
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-grade-")))
             if not self.program:
@@ -160,9 +165,9 @@ def exchange(
     handles: Sequence[int] = (),
     cwd: Path | None = None,
 ) -> bytes:
-    """Run a program, give it a message, return what it writes. Raises Stopped at a limit, or for one that fails.
+    """Run a program, give it a message, and return its last message. Raises Stopped at a limit, or for one that fails.
 
-    The limits are of time, of memory and number of all its processes, and of what it writes.
+    A line feed ends each message. The limits are of time, memory and number of all its processes, and of a message.
     """
     with _file(message) as given:
         process = subprocess.Popen(
@@ -176,22 +181,28 @@ def exchange(
     ]
     for reader in readers:
         reader.start()
+    why = ""
     try:
         _watch(process, readers[0], time.monotonic() + seconds, memory_mb)
         if len(written) > LARGEST_MESSAGE:
-            raise Stopped(f"it wrote more than {LARGEST_MESSAGE >> 20} MB")
-        if process.wait(10) or not written:
+            why = f"it wrote more than {LARGEST_MESSAGE >> 20} MB"
+        elif process.wait(10) or not written.endswith(b"\n"):
             readers[1].join(1)
             last = said.decode(errors="replace").strip().splitlines()[-1:]
-            raise Stopped(f"the notebook's process ended with code {process.returncode} {' '.join(last)[:500]}".strip())
-        return bytes(written)
+            why = f"the notebook's process ended with code {process.returncode} {' '.join(last)[:500]}".strip()
     except subprocess.TimeoutExpired:
-        raise Stopped("its process did not end") from None
+        why = "its process did not end"
+    except Stopped as stopped:
+        why = str(stopped)
     finally:
         end_all(process.pid)
         process.wait(10)
         for reader in readers:
             reader.join(5)
+    message = bytes(written.rpartition(b"\n")[0])
+    if why:
+        raise Stopped(why, message)
+    return message
 
 
 def _watch(process: subprocess.Popen[bytes], reader: threading.Thread, deadline: float, memory_mb: int) -> None:
@@ -250,11 +261,17 @@ def _file(content: bytes) -> Iterator[IO[bytes]]:
 
 
 def _read(stream: IO[bytes], kept: bytearray, last: bool) -> None:
-    """Read a stream to its end, or to LARGEST_MESSAGE. With `last` it reads everything and keeps the end."""
+    """Read a stream to its end, and keep its last whole message and what follows it, of at most LARGEST_MESSAGE.
+
+    With `last` it reads everything and keeps the last bytes.
+    """
     with stream:
         while len(kept) <= LARGEST_MESSAGE and (part := os.read(stream.fileno(), 1 << 16)):
             kept += part
-            del kept[: -10_000 if last else 0]
+            if last:
+                del kept[:-10_000]
+            elif b"\n" in part:
+                del kept[: kept.rfind(b"\n", 0, kept.rfind(b"\n")) + 1]
 
 
 def _environment(folder: str) -> dict[str, str]:

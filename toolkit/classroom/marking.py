@@ -204,7 +204,7 @@ def main() -> None:
     checks = checks_of(path)
     work = Work.of(Path(os.fsdecode(task.path)), task.report, names_of(path, checks))
     with os.fdopen(answers, "wb") as file:
-        file.write(msgspec.json.encode([judge(work, check) for check in checks]))
+        file.write(msgspec.json.encode([judge(work, check) for check in checks]) + b"\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Runs the cells of one notebook in a Jupyter kernel and reads what checks ask for: the program inside the jail.
 
-`python -m toolkit.classroom.notebook_worker` reads a Task and writes a Report, both as JSON. It knows no checks, so
-that a notebook that takes it over learns nothing. It is IPython's own kernel, in a separate process: magics, widgets,
-plots, `await` and tasks work as in Jupyter. The values are read after each cell, so that a later mistake costs none.
+`python -m toolkit.classroom.notebook_worker` reads a Task and writes a Report after each cell, both as JSON. It knows
+no checks, so that a notebook that takes it over learns nothing. It is IPython's own kernel, in a separate process:
+magics, widgets, plots, `await` and tasks work as in Jupyter. The values are read after each cell, and leave the jail
+before the next one, so that nothing that happens later costs them.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ class Kernel:
                 # A cell may take half of what is left, so that one that never ends leaves time for the others.
                 errors.append(self._execute(source, left if number == len(self._cells) else left / 2))
                 self._execute(_LEAVE.format(names=self._task.names), READ_SECONDS, reading=True)
+                _send(self.report)
             except Ended as error:
                 errors[number - 1 :] = [". ".join(filter(None, (*errors[number - 1 :], str(error))))]
                 ended = "the notebook's process had ended"
@@ -266,6 +268,12 @@ def _limit(memory_mb: int) -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/1/mem and /proc/1/fd are closed
 
 
+def _send(report: Report) -> None:
+    """Write what is known so far. Of these messages the grader takes the last."""
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Run the task on standard input and write its report to standard output."""
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
@@ -275,8 +283,7 @@ def main() -> None:
     except Ended as error:
         report = Report(str(error))
     jail.end_all(os.getpid(), itself=False)
-    sys.stdout.buffer.write(msgspec.json.encode(report))
-    sys.stdout.flush()
+    _send(report)
     os._exit(0)  # the sockets to a kernel that was ended must hold nothing up
 
 
