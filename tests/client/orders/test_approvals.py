@@ -14,7 +14,7 @@ import toolkit
 from toolkit import orders
 from toolkit.client.io.flow import Flow
 from toolkit.client.orders.approvals import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
-from toolkit.errors import ActionRejected, InputError, SignatureRejected
+from toolkit.errors import ActionRejected, InputError, LimitReached, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
@@ -71,6 +71,38 @@ def test_builder_and_trader_in_a_few_lines(trader: toolkit.Session, maker: toolk
     assert trader.permissions(ended=True)["status"].tolist() == ["ACTIVE", "REVOKED"]
     assert toolkit.Builder(maker).traders().empty
     assert len(toolkit.Builder(maker).traders(ended=True)) == 1
+
+
+@pytest.mark.parametrize("key", ["approved", "alone"])
+def test_a_builders_agent_trades_for_whoever_authorised_it_and_for_a_vault_of_theirs(
+    venue: LocalVenue, trader: toolkit.Session, key: str
+) -> None:
+    """The builder's own agent (`approved`), or a key that only the trader authorised (`alone`)."""
+    vault = trader.exchange.vault_create("Fund", amount="500").data["vault"]
+    with toolkit.connect(venue=venue, account=1) as builder:
+        master = str(builder.account)
+        toolkit.Builder(builder).register("Acme")
+        agent = development.agent(1) if key == "approved" else development.account(30)
+        trader.permissions.allow_builder(master, agent.address, "0.001")
+    if key == "approved":
+        with toolkit.connect(venue=venue, account=1) as builder:  # approves its agent again
+            assert builder.buy("BTCUSDC", "0.01", "30000").status == "NEW"
+            assert len(builder.orders(open=True)) == 1
+    with toolkit.connect(
+        venue=venue, wallet=toolkit.Wallet(agent=agent.key), limits=toolkit.Limits(max_position=0.02)
+    ) as made:
+        for owner in (None, vault):
+            for open_orders in (1, 2):
+                receipt = toolkit.Builder(made).place(
+                    orders.buy("BTCUSDC", "0.01", "30000"), "0.0002", builder=master, vault_address=owner
+                )
+                receipt.refresh()
+                assert receipt.status == "NEW"
+                assert len(trader.orders(open=True, account=owner or trader.account)) == open_orders
+            with pytest.raises(LimitReached, match="would increase the position to 0.030"):
+                toolkit.Builder(made).place(
+                    orders.buy("BTCUSDC", "0.01", "30000"), "0.0002", builder=master, vault_address=owner
+                )
 
 
 def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: toolkit.Session) -> None:

@@ -296,7 +296,10 @@ def test_each_party_of_an_authorisation_has_its_own_refusal(play: Permitted) -> 
     assert reason(play.permit("cyd", "c1")) == TxCode.AGENT_OF_TRADER
     check(play.permit("ann", "b1"))
     assert reason(play.permit("cyd", "b1")) == TxCode.AGENT_OF_OTHER_TRADER
-    assert reason(play.approve("cyd", "b1")) == TxCode.AGENT_OF_BUILDER
+    for taken in (play.approve("cyd", "b1"), play.approve("ann", "b1")):
+        assert reason(taken) == TxCode.AGENT_OF_BUILDER
+    check(play.approve("bob", "b1"))  # a builder's own agent may sign for a trader too
+    check(play.approve("bob", "b1"))
     assert reason(play.approve("bob", "a1")) == TxCode.AGENT_TAKEN
     assert reason(play.approve("bob", "bob")) == TxCode.AGENT_IS_ACCOUNT
     check(play.approve("ann", "a1", "second name"))

@@ -210,7 +210,8 @@ def _items(intent: Intent) -> list[Row]:
 
 def _owned_by(intent: Intent) -> str:
     """Return whose orders an action places: the account's, a vault's, or those of the trader of a builder's agent."""
-    return intent.signer.lower() if "builder" in intent.payload else (intent.vault_address or intent.account).lower()
+    agent = intent.signer if "builder" in intent.payload else None
+    return (intent.vault_address or agent or intent.account).lower()
 
 
 def _order(product: Product, item: Row) -> Order:

@@ -177,9 +177,10 @@ class OrderCalls:
                     made.results = (*made.results[:at], known, *made.results[at + 1 :])
 
     def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Row | None]:
-        owner = made.owner or (yield from self._account())
+        owner = made.owner
         if "Builder" in made.action:
             owner = (yield from owner_of(self._delivery.ledger.get(made.intent))) or owner
+        owner = owner or (yield from self._account())
         name, member, number = _named(result)
         for row in (yield from self._rows("order_states", owner, name, number)):
             if is_same_order(row, item) and parse_id(row.get(member)) == number:

@@ -315,7 +315,7 @@ def _orders(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def owner_of(intent: Intent) -> Flow[str | None]:
     """Return the owner of an intent's orders: the vault, the builder's trader, or the account."""
-    if "builder" not in intent.payload:
+    if intent.vault_address or "builder" not in intent.payload:
         return intent.vault_address or intent.account
     query = {"builder": str(intent.payload["builder"]), "agent": intent.signer}
     for row in (yield from _rows("builder_agents", **query))[0]:

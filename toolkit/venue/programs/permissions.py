@@ -209,7 +209,9 @@ def _check_free(core: Core, master: str, agent: str) -> None:
     if held is not None and held.master != master:
         reason = f"{to_checksummed(agent)} is an active agent of another account. Use a fresh wallet"
         raise Refused(TxCode.AGENT_TAKEN, reason)
-    if grant_of(core, agent) is not None:
+    grant = grant_of(core, agent)
+    # A builder's own agent may sign for a trader too, and whoever has approved an agent may extend that.
+    if grant is not None and held is None and master != grant.builder:
         reason = f"{to_checksummed(agent)} is a builder's agent with an active authorisation"
         raise Refused(TxCode.AGENT_OF_BUILDER, reason)
 
