@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -277,7 +278,7 @@ class Session(session_methods.SessionMethods):
         owner = f"{int(self._runtime.random_float() * 2**52):013x}"
         calls, runs = self._calls, not self._is_manual()
         made = ParentRunner(calls, self._delivery, self._catalogue, self._runtime.now, owner, runs)
-        if self._local is not None:
+        if self._local is not None and not self._delivery.closed:
             self._local.host.alarms.append(made)
         return made
 
@@ -332,14 +333,15 @@ class Session(session_methods.SessionMethods):
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()
-            if self._local is not None and self._parents in self._local.host.alarms:
-                self._local.host.alarms.remove(self._parents)
+            if self._local is not None:
+                with suppress(ValueError):  # another thread closes the session too
+                    self._local.host.alarms.remove(self._parents)
         for panel in list(self._panels):
             panel.stop()
         if "stream" in self.__dict__:
             self.stream.close()
         self._http.close()
-        self._delivery.ledger.close()
+        self._delivery.close_ledger()
         if self._owns_venue and self._local is not None:
             self._local.close()
 

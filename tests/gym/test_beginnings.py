@@ -174,4 +174,17 @@ def test_a_snapshot_has_the_mids_of_every_trader() -> None:
     env.reset(options={"snapshot": kept})
     assert env.snapshot().mids == kept.mids
     assert env.over is False
+    made, now = env._venue, kept.venue
+    for traders, given, rule, passes in (
+        (2, kept._replace(mids=kept.mids[:1]), "traders", ("2",)),
+        (2, kept._replace(mids=kept.mids * 2), "traders", ("2",)),
+        (2, tuple(kept), "type", ()),
+        (1, kept, "traders", ("1",)),
+    ):
+        other = env if traders == 2 else TradersEnv(traders=1, replay=recording(), step="100ms", episode=9)
+        with pytest.raises(InputError, match=r"^snapshot is ") as caught:
+            other.reset(options={"snapshot": given})
+        assert (caught.value.field, caught.value.rule, caught.value.nearest) == ("snapshot", rule, passes)
+    assert "of 2 traders, and this environment has 1. Restore it in one of 2" in str(caught.value)
+    assert (env._venue, env.snapshot().venue) == (made, now), "a refused snapshot changes nothing"
     env.close()

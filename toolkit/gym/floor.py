@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..connecting import venue_in_process
-from ..errors import InputError
+from ..errors import InputError, require
 from ..numerals import Span, milliseconds
 from ..products import Amount
 from ..venue.lab.player import Player, Replayable
@@ -98,15 +98,15 @@ class Floor:
         """Begin an episode, and return what each trader sees."""
         settings, options = self.settings, options or {}
         snapshot: Snapshot | None = options.get("snapshot")
+        if snapshot is not None:
+            self._check_fits(snapshot)
         for observer in self.observers:
             observer.mids.clear()
         if settings.session is not None:
             self._join(settings.session)
         elif snapshot is None or self._venue is None:
             self._open(random, options.get("start"))
-        if snapshot is not None:
-            if self._venue is None or settings.session is not None:
-                raise InputError("the market of a session can't be restored from a snapshot", field="snapshot")
+        if snapshot is not None and self._venue is not None:
             self._venue.host.restore(snapshot.venue)
             for observer, mids in zip(self.observers, snapshot.mids, strict=True):
                 observer.mids.extend(mids[:-1])  # the last one is observed again
@@ -116,6 +116,15 @@ class Floor:
             self.most_steps = self._largest()
         self._passed = 0
         return [self._result(number, "") for number in range(settings.traders)]
+
+    def _check_fits(self, snapshot: Snapshot) -> None:
+        if self.settings.session is not None:
+            raise InputError("the market of a session can't be restored from a snapshot", field="snapshot")
+        require(snapshot, Snapshot, "snapshot", "what snapshot() of an environment returned")
+        had, traders = len(snapshot.mids), self.settings.traders
+        if had != traders:
+            text = f"snapshot is of {had} trader{'s' * (had != 1)}, and this environment has {traders}. Restore it in one "
+            raise InputError(f"{text}of {had}", field="snapshot", rule="traders", value=had, nearest=(str(traders),))
 
     def _open(self, random: np.random.Generator, start: int | None) -> None:
         """Make a venue: with a simulated market of a drawn seed, or at a drawn moment of the recording."""

@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, Executed, FakeVenue, session
 from toolkit import errors, orders
 from toolkit.client.io.rate_limits import Rate
-from toolkit.client.io.transport import NO_RETRY, Retry
+from toolkit.client.io.transport import NO_RETRY, HttpTransport, Retry
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.reads.reading import fetch_rows
 from toolkit.connecting import development_wallet
@@ -564,6 +566,32 @@ def test_a_closed_session_refuses_to_trade() -> None:
         with pytest.raises(errors.SessionClosed, match="is closed"):
             call()
     assert len(fake.bodies) == sent
+
+
+def test_an_order_on_its_way_gets_its_outcome_while_another_thread_closes_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_its_way, closed, send = threading.Event(), threading.Event(), HttpTransport.send
+
+    def held(self: HttpTransport, fetch: Any) -> Any:
+        if b"placeOrder" in (fetch.body or b""):
+            on_its_way.set()
+            assert closed.wait(10)
+        return send(self, fetch)
+
+    monkeypatch.setattr(HttpTransport, "send", held)
+    ledger = tmp_path / "orders.db"
+    with LocalVenue(clock="manual", market=False) as venue, ThreadPoolExecutor(1) as pool:
+        made = toolkit.connect(venue=venue, intents=ledger)
+        order = pool.submit(made.buy, "BTCUSDC", "0.01", "60000")
+        assert on_its_way.wait(10)
+        made.close()
+        closed.set()
+        assert order.result(10).state == "ACCEPTED"
+        with pytest.raises(errors.ToolkitError, match=r"orders\.db can't be used: Cannot operate on a closed database\. Requ"):
+            made.intents()
+        with toolkit.connect(venue=venue, intents=ledger, approve=False) as later:
+            assert later.intents()["state"].tolist() == ["ACCEPTED", "ACCEPTED"]
 
 
 def test_a_program_that_is_run_twice_records_its_orders_in_the_same_file(tmp_path: Path) -> None:

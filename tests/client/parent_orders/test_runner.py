@@ -249,11 +249,15 @@ def test_a_closed_session_works_on_no_parent_order(venue: LocalVenue, begun: boo
     with toolkit.connect(venue=venue, intents=ledger) as other:
         id = ten(other).id
     session = toolkit.connect(venue=venue, intents=ledger)
-    if begun:
-        ten(session)
+    begun_here = [ten(session)] if begun else []
     session.close()
-    with pytest.raises(SessionClosed, match="so it can't work on a parent order"):
-        session.parent_orders.get(id).resume()
+    with pytest.raises(SessionClosed, match=r"parent_orders\.get: this session is closed"):
+        session.parent_orders.get(id)
+    for parent in begun_here:
+        with pytest.raises(SessionClosed, match="so it can't work on a parent order"):
+            parent.resume()
+    assert set(session.parent_orders()["status"]) == {"INTERRUPTED"}
+    assert venue.host.alarms == []
     session._parents.ring()
     venue.advance("10m")
     assert {Plan.load(text).done for name, text in ledger.notes().items() if name.startswith("parent-")} == {1}

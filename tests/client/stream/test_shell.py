@@ -18,7 +18,7 @@ from toolkit.client.stream.kinds import LiveLog, LiveValue
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import ThreadShell
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import SubscriptionRefused
+from toolkit.errors import FeedError, SubscriptionRefused
 from toolkit.protocol.reads import feed as wire
 
 BTC = {"symbol": "BTCUSDC"}
@@ -143,8 +143,8 @@ def test_messages_are_sent_and_read_until_a_close_which_can_come_twice(feed: Ope
     client.close()
     client.close()
     assert (line.closed, lines.attempts) == (1, 1)
-    assert (client.protocol.phase, client.protocol.reason) == ("waiting", "closed")
-    assert live.state == "reconnecting"
+    assert (client.protocol.phase, client.protocol.reason) == ("idle", "closed")
+    assert live.state == "closed"
 
 
 def test_a_gap_is_repaired_at_once_and_not_with_the_next_ping(feed: Open) -> None:
@@ -301,6 +301,51 @@ def test_threads_that_are_left_running_end_with_the_program(feed: Open) -> None:
     shells._stop_all()
     assert (line.closed, shell._thread) == (1, None)
     assert shell not in shells._running
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_shell_that_is_started_while_its_last_thread_ends_is_stopped_with_the_program(
+    feed: Open, stopped: bool
+) -> None:
+    """The next live object comes after the thread's last look for work, and before it is gone."""
+    client, lines = feed(linger_ms=1)
+
+    class Restarted(ThreadShell):
+        async def _main(self) -> None:
+            await super()._main()
+            if not later:
+                later.append(ticker(client))
+
+    later: list[LiveValue] = []
+    shell: Any = Restarted(client, lines.connect)
+    client.shell = shell
+    live = ticker(client)
+    lines.wait().wait_sent(1)
+    first = shell._thread
+    live.close() if not stopped else shell.stop()
+    first.join(10)
+    assert not first.is_alive()
+    lines.wait(2).ticker(1)
+    later[0].wait(has_update, timeout=10)
+    assert shell in shells._running
+
+
+def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: Open) -> None:
+    client, lines = feed()
+    wake, shell = client.shell.wake, client.shell
+
+    def close_meanwhile() -> None:
+        shell.wake = wake  # type: ignore[method-assign]
+        closing = threading.Thread(target=client.close)
+        closing.start()
+        closing.join(10)
+        wake()
+
+    shell.wake = close_meanwhile  # type: ignore[method-assign]
+    assert ticker(client).state == "closed"
+    with pytest.raises(FeedError, match="ticker: the stream was closed meanwhile"):
+        ticker(client)
+    assert (lines.attempts, client.protocol.phase) == (0, "idle")
 
 
 class Hub:

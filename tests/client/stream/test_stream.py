@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+import toolkit
 from tests.venue.traders import Trader
 from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.live import Live
 from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused
+from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClosed, StaleData, SubscriptionRefused
 from toolkit.venue.local import LocalVenue
 
 
@@ -449,6 +450,37 @@ def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: Loca
     assert not venue.host.feed.open_connections
     assert not venue.host.feed.after
     assert stream.order_book("BTCUSDC").state == "live"
+
+
+def test_two_threads_that_open_the_first_live_objects_share_a_connection(
+    venue: LocalVenue, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, opened, new_client = list[Live](), list[threading.Thread](), stream._new_client
+
+    def interrupted() -> Any:
+        if not opened:
+            opened.append(threading.Thread(target=lambda: made.append(stream.ticker("BTCUSDC"))))
+            opened[0].start()
+            opened[0].join(0.1)  # it can't open another one meanwhile
+        return new_client()
+
+    monkeypatch.setattr(stream, "_new_client", interrupted)
+    made.append(stream.ticker("BTCUSDC"))
+    opened[0].join(10)
+    assert len(venue.host.feed.open_connections) == 1
+    assert {id(one._client) for one in made} == {id(stream._client)}
+    stream.close()
+    assert [one.state for one in made] == ["closed", "closed"]
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_closed_session_has_no_feed(venue: LocalVenue, used: bool) -> None:
+    with toolkit.connect(venue=venue) as session:
+        if used:
+            session.stream.ticker("BTCUSDC")
+    with pytest.raises(SessionClosed, match=r"session\.stream: this session is closed"):
+        session.stream.ticker("BTCUSDC")
+    assert not venue.host.feed.open_connections
 
 
 def test_settings_can_be_set_only_before_it_opens(stream: Stream) -> None:

@@ -208,7 +208,7 @@ class Delivery:
 
     def _check(self, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
         action = declaration(payload)
-        self._require_open(action.type)
+        self.require_open(action.type)
         self._key(action.type, role_of(action))
         if self.check is not None:
             yield from self.check(action, payload, vault_address)
@@ -248,13 +248,13 @@ class Delivery:
         from ...protocol import envelope, signing
 
         action = str(prepared.payload["type"])
-        self._require_open(action)
         key = self._key(action, prepared.role)
         now: int = yield Now()
         intent = _intent(prepared, now)
         # Registered before it is recorded: from then on a `resolve` in another thread finds the intent in the ledger.
         self._senders[intent.id] = Sender.current()
         try:
+            self.require_open(action)
             if self.limits is None:
                 self.ledger.record(intent)
             else:
@@ -275,6 +275,7 @@ class Delivery:
             return (yield from self._post(intent, body))
         finally:
             self._senders.pop(intent.id, None)
+            self.close_ledger()
 
     def _post(self, intent: Intent, body: bytes) -> Flow[Receipt]:
         """Post the signed bytes until a response settles the intent or the attempts are used up.
@@ -353,7 +354,7 @@ class Delivery:
         bytes are sent again. `resend` None does so while it is safe: the request expires, or is under a minute old.
         True always sends again, False only queries. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
-        self._require_open("resolve")
+        self.require_open("resolve")
         with suppress(errors.WalletError, errors.TransportError, errors.ExchangeError):
             yield from self.account()  # the ledger may be the account's
         wanted = None if ids is None else set(ids)
@@ -372,6 +373,7 @@ class Delivery:
                 # A dropped flow gets here when it is collected, perhaps after another `resolve` took the intent over.
                 if self._senders.get(intent.id) is mine:
                     del self._senders[intent.id]
+                self.close_ledger()
         return receipts
 
     def _resolve_one(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
@@ -408,7 +410,13 @@ class Delivery:
                 reconciler.update(intent, now, message=str(error))
         return self.ledger.get(intent.id)
 
-    def _require_open(self, what: str) -> None:
+    def close_ledger(self) -> None:
+        """Close the ledger of a closed session, unless another thread has a request on its way: that one does."""
+        if self.closed and not any(sender.is_busy_elsewhere() for sender in list(self._senders.values())):
+            self.ledger.close()
+
+    def require_open(self, what: str) -> None:
+        """Raise SessionClosed for a closed session."""
         check_process(self._process, "this session")
         if self.closed:
             message = f"{what}: this session is closed, so nothing was sent. toolkit.connect(…) opens another"

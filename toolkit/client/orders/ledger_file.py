@@ -147,7 +147,7 @@ class SqliteLedger(Ledger):
         try:
             yield
         except (sqlite3.Error, UnicodeError) as error:
-            what = f"the ledger of intents {self.path.name} can't be used: {error}. Requests that may have been sent "
+            what = f"the ledger of intents {self.path.name} can't be used: {str(error).rstrip('.')}. Requests that may have been sent "
             what += "are SENT or UNKNOWN there, and resolve() of a session with this ledger settles them"
             raise ToolkitError(what) from error
 

@@ -235,7 +235,10 @@ class ParentOrderPartFlows(SessionPart):
     _path = "session.parent_orders"
 
     def get(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id."""
+        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id,
+        SessionClosed once the session is closed.
+        """
+        self._session._delivery.require_open("parent_orders.get")
         self._session._parents.plan(id)
         return ParentOrder(self._session._parents, id)
 

@@ -52,7 +52,12 @@ class Shell(Protocol):
 
 
 class Listener(Protocol):
-    """A live object, as the client sees it."""
+    """A live object, as the client sees it. `subscribe` sets its topic before the first event reaches it."""
+
+    _topic: Topic
+
+    def close(self) -> None:
+        """End the subscription."""
 
     def _on_event(self, event: FeedEvent) -> list[Callback]:
         """Take an event, under the lock. Return what to call after the lock is released."""
@@ -78,14 +83,16 @@ class FeedClient:
         protocol.fills_history = history is not None
         self.condition = threading.Condition(threading.RLock())
         self._listeners: dict[Topic, list[Listener]] = {}
+        self.closed = False
 
-    def subscribe(self, listener: Listener, channel: wire.Channel, fields: Mapping[str, Any]) -> Topic:
-        """Subscribe a listener and return the topic. Raises MalformedRequest for wrong fields."""
+    def subscribe(self, listener: Listener, channel: wire.Channel, fields: Mapping[str, Any]) -> None:
+        """Subscribe a listener. Raises MalformedRequest for wrong fields, FeedError once closed."""
         with self.condition:
-            topic = self.protocol.subscribe(channel, fields, self.shell.now_ms())
+            if self.closed:  # by another thread
+                raise FeedError(f"{channel.type}: the stream was closed meanwhile")
+            topic = listener._topic = self.protocol.subscribe(channel, fields, self.shell.now_ms())
             self._listeners.setdefault(topic, []).append(listener)
         self.shell.wake()
-        return topic
 
     def unsubscribe(self, listener: Listener, topic: Topic) -> None:
         """Remove a listener. The last one ends the subscription."""
@@ -147,7 +154,11 @@ class FeedClient:
             return [listener for listeners in self._listeners.values() for listener in listeners]
 
     def close(self) -> None:
-        """Stop the shell and wake every waiting thread."""
+        """Close all live objects, stop the shell and wake every waiting thread. Nothing can be subscribed any more."""
+        with self.condition:
+            self.closed = True
+        for listener in self.listeners():
+            listener.close()
         self.shell.stop()
         with self.condition:
             self.condition.notify_all()

@@ -24,7 +24,7 @@ from ...protocol.reads.rows import Record
 from ...worked_examples import add_examples
 from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
-from .updates import LIVE, FeedEvent
+from .updates import LIVE, FeedEvent, Topic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,7 @@ class Live:
     """
 
     _yields_items = False
+    _topic: Topic
 
     def __init__(
         self, client: FeedClient, channel: wire.Channel, fields: dict[str, Any], *, record: Record | None = None
@@ -78,7 +79,7 @@ class Live:
         self._updates = 0
         self._closed = False
         self._seen_state = ""
-        self._topic = client.subscribe(self, channel, fields)
+        client.subscribe(self, channel, fields)
         client.shell.pump()
 
     @property

@@ -69,7 +69,7 @@ class ThreadShell:
         """Wake the thread, or start one if the protocol has work and there is none."""
         with self._client.condition:
             if self._thread is None:
-                if self._client.protocol.phase == "idle":
+                if self._client.closed or self._client.protocol.phase == "idle":
                     return
                 self._stopping = False
                 _running.add(self)
@@ -98,12 +98,18 @@ class ThreadShell:
             # A callback may stop the shell on its own thread, which can't wait for itself.
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
-        _running.discard(self)
+        self._forget()
 
     def _run(self) -> None:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(self._main())
-        _running.discard(self)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Take the shell from the list of those to stop at exit, unless another thread has started it again."""
+        with self._client.condition:
+            if self._thread is None:
+                _running.discard(self)
 
     async def _main(self) -> None:
         loop = asyncio.get_running_loop()
@@ -280,7 +286,7 @@ class DirectShell:
 
     def stop(self) -> None:
         """Close the connection."""
-        if self._after_command in self._hub.after:
+        with contextlib.suppress(ValueError):  # not connected, or another thread stops it too
             self._hub.after.remove(self._after_command)
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -322,7 +328,8 @@ class DirectShell:
         client, protocol = self._client, self._client.protocol
         with client.condition:
             connect_at_ms = protocol.connect_at_ms
-            if protocol.phase == "waiting" and connect_at_ms is not None and connect_at_ms <= self.now_ms():
+            due = connect_at_ms is not None and connect_at_ms <= self.now_ms()
+            if protocol.phase == "waiting" and due and not client.closed:
                 self._connect()
         connection = self._connection
         if connection is None:

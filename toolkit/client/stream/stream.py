@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import random
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...environments import Environment
-from ...errors import InputError
+from ...errors import InputError, SessionClosed
 from ...guards import without_keys
 from ...numerals import Span, Timeout
 from ...protocol.reads import feed as wire
@@ -70,6 +71,7 @@ class Stream(Suggesting):
         self._settings = settings
         self._rng = rng
         self._client: FeedClient | None = None
+        self._lock = threading.Lock()
 
     def order_book(self, symbol: str, depth: int = 20) -> LiveBook:
         """Return the live order book of the product `symbol`, `depth` levels a side (1–200)."""
@@ -167,10 +169,9 @@ class Stream(Suggesting):
 
     def close(self) -> None:
         """Close all live objects, the connection and its thread. The stream can be used again."""
-        client, self._client = self._client, None
+        with self._lock:
+            client, self._client = self._client, None
         if client is not None:
-            for one in StreamHealth(client).live:
-                one.close()
             client.close()
 
     def __enter__(self) -> Stream:
@@ -188,9 +189,12 @@ class Stream(Suggesting):
         return [name for name in super().__dir__() if name != "assert_healthy"]  # its place is `health`
 
     def _open(self) -> FeedClient:
-        if self._client is None:
-            self._client = self._new_client()
-        return self._client
+        with self._lock:  # two threads that open the first live objects get one connection
+            if getattr(getattr(self._session, "_delivery", None), "closed", False):
+                raise SessionClosed("session.stream: this session is closed. toolkit.connect(…) opens another")
+            if self._client is None:
+                self._client = self._new_client()
+            return self._client
 
     def _new_client(self) -> FeedClient:
         host = None if self._session._local is None else self._session._local.host
