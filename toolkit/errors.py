@@ -47,13 +47,17 @@ would pass.
 from __future__ import annotations
 
 import linecache
+import os
 import reprlib
 import sys
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .secrecy import blanked, safe
+
+_HOME = os.path.dirname(__file__) + os.sep
 
 
 class ToolkitError(Exception):
@@ -346,6 +350,14 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
     if not isinstance(value, kinds):
         message = f"{field} is {reprlib.repr(safe(value))}. Give {wanted}"
         raise InputError(message, field=field, rule="type", value=value)
+
+
+def warn(message: str, category: type[Warning] = DataWarning) -> None:
+    """Warn in the name of the line outside of the toolkit that led here: that is the user's, however deep this is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def capital(text: str) -> str:

@@ -10,14 +10,13 @@ import math
 import numbers
 import operator
 import re
-import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Literal
 
-from .errors import DataWarning, InputError, UnknownProduct
+from .errors import InputError, UnknownProduct, warn
 from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, shown
 
 Direction = Literal["down", "up", "nearest"]
@@ -358,7 +357,7 @@ class ProductTable(Mapping[str, Product]):
             except (InputError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
                 name = row.get("symbol") or row.get("code") if isinstance(row, Mapping) else row
                 why = f"{type(error).__name__}: {error}"
-                warnings.warn(f"product {name!r} is left out, its row can't be read: {why}", DataWarning, stacklevel=2)
+                warn(f"product {name!r} is left out, its row can't be read: {why}")
         return cls(products, str(meta.get("md5Checksum") or ""))
 
     def find(self, symbol: str | int | Product) -> Product:

@@ -123,7 +123,9 @@ class Floor:
         require(snapshot, Snapshot, "snapshot", "what snapshot() of an environment returned")
         had, traders = len(snapshot.mids), self.settings.traders
         if had != traders:
-            text = f"snapshot is of {had} trader{'s' * (had != 1)}, and this environment has {traders}. Restore it in one "
+            text = (
+                f"snapshot is of {had} trader{'s' * (had != 1)}, and this environment has {traders}. Restore it in one "
+            )
             raise InputError(f"{text}of {had}", field="snapshot", rule="traders", value=had, nearest=(str(traders),))
 
     def _open(self, random: np.random.Generator, start: int | None) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ..errors import DataWarning
+from ..errors import warn
 from .seals import FileKind, Header, is_whole, sealed
 
 _OPEN_SEAL = b',"seal":"' + b"0" * 32 + b'"}'
@@ -51,7 +50,7 @@ class LineFile:
         if lost:
             cut = "" if self._ends_whole else ", the last one cut off"
             text = f"{lost} of {lost + len(self.lines)} lines are damaged{cut}, and left out"
-            warnings.warn(f"{self.path} ({self._kind.format}): {text}", DataWarning, stacklevel=4)
+            warn(f"{self.path} ({self._kind.format}): {text}")
 
     def append(self, value: dict[str, Any]) -> None:
         """Append an object and hand it to the operating system, so that a crash of this process doesn't lose it.

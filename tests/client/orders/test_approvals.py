@@ -99,7 +99,7 @@ def test_a_builders_agent_trades_for_whoever_authorised_it_and_for_a_vault_of_th
                 receipt.refresh()
                 assert receipt.status == "NEW"
                 assert len(trader.orders(open=True, account=owner or trader.account)) == open_orders
-            with pytest.raises(LimitReached, match="would increase the position to 0.030"):
+            with pytest.raises(LimitReached, match=r"would increase the position to 0\.030"):
                 toolkit.Builder(made).place(
                     orders.buy("BTCUSDC", "0.01", "30000"), "0.0002", builder=master, vault_address=owner
                 )

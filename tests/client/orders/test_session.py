@@ -588,7 +588,9 @@ def test_an_order_on_its_way_gets_its_outcome_while_another_thread_closes_the_se
         made.close()
         closed.set()
         assert order.result(10).state == "ACCEPTED"
-        with pytest.raises(errors.ToolkitError, match=r"orders\.db can't be used: Cannot operate on a closed database\. Requ"):
+        with pytest.raises(
+            errors.ToolkitError, match=r"orders\.db can't be used: Cannot operate on a closed database\. Requ"
+        ):
             made.intents()
         with toolkit.connect(venue=venue, intents=ledger, approve=False) as later:
             assert later.intents()["state"].tolist() == ["ACCEPTED", "ACCEPTED"]

@@ -321,8 +321,9 @@ def test_a_local_cache_is_replaced_where_its_last_candle_is_another_now(tmp_path
     assert store.asked == ([last] if scope == "local x" else [])
     store.close = lambda number: "7.5"
     if scope == "local x":
-        with pytest.warns(DataWarning, match="was started again and continued differently. It is replaced"):
+        with pytest.warns(DataWarning, match="was started again and continued differently. It is replaced") as caught:
             frame = store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
+        assert caught[0].filename == __file__
         assert store.asked == [last, window(0, 100)]
         assert set(cache.load("BTCUSDC", 60)[0]["close"]) == {7.5}
     else:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from toolkit.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames
 from toolkit.client.reads.derived_columns import with_annual_rate
-from toolkit.errors import BadAnswer
+from toolkit.errors import BadAnswer, DataWarning
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info_queries import ENDPOINTS
@@ -125,14 +125,14 @@ def test_an_unknown_code_or_enum_number_stays_readable() -> None:
 
 
 def test_a_value_that_does_not_fit_is_na_and_kept_as_answered() -> None:
-    with pytest.warns(frames.DataWarning, match=r"OrderState\.ordId: 1 values such as 'abc' are not id"):
+    with pytest.warns(DataWarning, match=r"OrderState\.ordId: 1 values such as 'abc' are not id"):
         made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER, ORDER | {"ordId": "abc"}]))
     assert made["order_id"].isna().tolist() == [False, True]
     assert made["ordId"].tolist() == ["9007199254740993", "abc"]
 
 
 def test_rows_that_are_no_objects_are_left_out_with_a_warning() -> None:
-    with pytest.warns(frames.DataWarning, match="1 rows are not objects"):
+    with pytest.warns(DataWarning, match="1 rows are not objects"):
         made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER, 5]))
     assert len(made) == 1
 
@@ -190,7 +190,7 @@ def test_candles_that_are_not_uniform_still_give_the_frame(changed: dict[str, An
     rows[2500] = kline(2500, **changed)
     body = envelope(rows)
     if changed == {"open": "},{"}:
-        with pytest.warns(frames.DataWarning, match=r"Kline\.open"):
+        with pytest.warns(DataWarning, match=r"Kline\.open"):
             made = frames.frame(ENDPOINTS["klines"], body)
         assert pd.isna(made["open"][2500])
     else:
@@ -256,7 +256,7 @@ SCALARS = st.one_of(
 )
 
 
-@pytest.mark.filterwarnings("ignore::toolkit.client.reads.frames.DataWarning")
+@pytest.mark.filterwarnings("ignore::toolkit.errors.DataWarning")
 @given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
 def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
     made = frames.from_rows(RECORDS["OrderState"], rows)

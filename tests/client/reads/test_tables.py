@@ -403,8 +403,9 @@ def test_a_damaged_cache_file_counts_as_empty_and_is_named(session: Session, tmp
     flipped[len(flipped) // 3] ^= 1
     for damage in (b"", b"not parquet", file.read_bytes()[:-20], bytes(flipped)):
         file.write_bytes(damage)
-        with pytest.warns(DataWarning, match=re.escape(str(file))):
+        with pytest.warns(DataWarning, match=re.escape(str(file))) as caught:
             pd.testing.assert_frame_equal(session.klines("BTCUSDC", "5m", *window, cache=tmp_path), whole)
+        assert [one.filename for one in caught] == [__file__], "it names the user's line"
 
 
 @pytest.mark.parametrize("other", [{"seed": 8}, {"market": "stressed"}, {"market": None}, {"seed": 7}])

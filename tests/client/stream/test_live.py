@@ -314,8 +314,9 @@ def test_a_message_that_can_not_be_read_is_said_everywhere(feed: Feed) -> None:
     assert table.reason == "what came last can't be read: Ticker: s is missing"
     with pytest.raises(StaleData, match=r"^allTickers: what came last can't be read: Ticker: s is missing$"):
         table.assert_healthy()
-    with pytest.warns(DataWarning, match="allTickers: what can't be read is left out: Ticker: s is missing"):
+    with pytest.warns(DataWarning, match="allTickers: what can't be read is left out: Ticker: s is missing") as caught:
         table.frame()
+    assert caught[0].filename == __file__
 
 
 def test_the_first_of_many_exceptions_is_raised_and_the_last_hundred_are_kept(feed: Feed) -> None:

@@ -12,13 +12,12 @@ import errno
 import os
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, NotSent
+from ...errors import InputError, NotSent, warn
 from ...protocol.fields import INT64_MAX
 from ...protocol.hexbytes import is_address
 
@@ -47,10 +46,10 @@ class NonceSources:
             try:
                 source.prepare()
             except OSError as error:
-                warnings.warn(
+                warn(
                     f"nonces are not shared with other processes: {self._directory} can't be written "
                     f"({error.strerror}). Set TOOLKIT_STATE to a folder that can",
-                    stacklevel=2,
+                    UserWarning,
                 )
                 self._directory = None
             else:

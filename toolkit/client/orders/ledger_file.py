@@ -11,7 +11,6 @@ import re
 import sqlite3
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...environments import MAINNET, TESTNET, Environment
-from ...errors import DataWarning, InputError, StoredFileError, ToolkitError
+from ...errors import InputError, StoredFileError, ToolkitError, warn
 from ...guards import check_process
 from ...secrecy import is_like_key
 from ...stored import databases
@@ -147,7 +146,8 @@ class SqliteLedger(Ledger):
         try:
             yield
         except (sqlite3.Error, UnicodeError) as error:
-            what = f"the ledger of intents {self.path.name} can't be used: {str(error).rstrip('.')}. Requests that may have been sent "
+            why = str(error).rstrip(".")
+            what = f"the ledger of intents {self.path.name} can't be used: {why}. Requests that may have been sent "
             what += "are SENT or UNKNOWN there, and resolve() of a session with this ledger settles them"
             raise ToolkitError(what) from error
 
@@ -182,7 +182,7 @@ class SqliteLedger(Ledger):
             except _UNREADABLE as error:
                 if str(row[0]) not in self._reported:
                     self._reported.add(str(row[0]))
-                    warnings.warn(str(self._damaged(row[0], error)), DataWarning, stacklevel=4)
+                    warn(str(self._damaged(row[0], error)))
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
         self._check_present()

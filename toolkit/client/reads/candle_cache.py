@@ -11,12 +11,11 @@ import hashlib
 import json
 import os
 import re
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...environments import LOCAL
-from ...errors import DataWarning, StoredFileError
+from ...errors import StoredFileError, warn
 from ...extras import need
 from ...protocol.reads.info_records import KLINE
 from ...stored.seals import FileKind
@@ -72,7 +71,7 @@ class CandleCache:
         except OSError:
             pass  # it is not there yet, or can't be opened, which storing will say
         except StoredFileError as error:
-            warnings.warn(str(error), DataWarning)
+            warn(str(error))
         return frames.empty(KLINE), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
@@ -88,7 +87,7 @@ class CandleCache:
             write_table(path, pa.Table.from_pandas(plain), _KIND, identity=self.scope, about=about)
         except OSError as error:
             text = f"{path} (candle cache) can't be written: {error.strerror}. The candles are complete, and not kept"
-            warnings.warn(text, DataWarning)
+            warn(text)
 
 
 def missing(covered: list[Range], wanted: Range) -> list[Range]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...errors import DataWarning, ExchangeError
+from ...errors import ExchangeError, warn
 from ...progress import Progress
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
@@ -71,7 +70,7 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         if len(cached) and cache.is_local and not (yield from _agrees(reader, request, cached)):
             file = cache.path(request.symbol, request.interval_s)
             text = f"{file} is of a venue that was started again and continued differently. It is replaced"
-            warnings.warn(text, DataWarning)
+            warn(text)
             cached, covered = frames.empty(KLINE), []
     answers: list[tuple[bytes, pd.DataFrame]] = []
     gaps = missing(covered, (begin, end))

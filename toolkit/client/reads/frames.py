@@ -8,7 +8,6 @@ follow at the end under their wire names. Missing ones are NA. The response itse
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache, partial
@@ -19,7 +18,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ...errors import BadAnswer, DataWarning
+from ...errors import BadAnswer, warn
 from ...protocol import jsontext
 from ...protocol.reads import door
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
@@ -137,7 +136,7 @@ def from_rows(
         door.admit(where, record, rows)
     objects = [row for row in rows if isinstance(row, Mapping)]
     if len(objects) < len(rows):
-        warnings.warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out", DataWarning)
+        warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out")
     make = partial(column, symbols=symbols or {}, exact=exact)
     columns, extra = _read_columns(record, objects, make, entrance=entrance, where=where)
     frame = _made(columns, len(objects))
@@ -192,10 +191,9 @@ def _read_columns(
             entrance.look(record, rows)
         if bad:
             extra[field.wire] = values
-            warnings.warn(
+            warn(
                 f"{record.name}.{field.wire}: {bad} values such as {_sample(field, values)!r} are not {field.kind}. "
-                f"NA in {field.column!r}, as answered in the last columns",
-                DataWarning,
+                f"NA in {field.column!r}, as answered in the last columns"
             )
     return columns, extra
 

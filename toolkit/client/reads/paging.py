@@ -11,12 +11,11 @@ A venue that returns the same rows for every page ends the read, with a DataWarn
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import DataWarning
+from ...errors import warn
 from ...progress import Progress
 from ...protocol.reads.door import rows_of
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
@@ -138,10 +137,9 @@ class PagedRead:
             return False
         if len(rows) % _ROUND == 0 if total is None else total > len(self.rows):
             of_total = "" if total is None else f" of {total}"
-            warnings.warn(
+            warn(
                 f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows. "
-                f"{len(self.rows)}{of_total} rows were read, and there may be more",
-                DataWarning,
+                f"{len(self.rows)}{of_total} rows were read, and there may be more"
             )
         return True
 

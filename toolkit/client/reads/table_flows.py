@@ -6,13 +6,12 @@ continues where it stopped. Each takes `index`: the column that becomes the inde
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...errors import DataWarning, InputError, require
+from ...errors import InputError, require, warn
 from ...numerals import Span, moment
 from ...protocol.reads.door import admit
 from ...protocol.reads.endpoint import MAX_TIME
@@ -591,6 +590,6 @@ def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, lim
     if first_ms is not None and not (times_ms <= first_ms).any():
         begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
         text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
-        warnings.warn(f"{text}. Keep session.stream.trades(symbol) open, or record them", DataWarning)
+        warn(f"{text}. Keep session.stream.trades(symbol) open, or record them")
     inside = (times_ms >= (first_ms or 0)) & (times_ms <= (MAX_TIME if last_ms is None else last_ms))
     return trades[inside].tail(len(trades) if limit is None else limit).reset_index(drop=True)

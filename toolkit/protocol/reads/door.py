@@ -8,12 +8,11 @@ so (`fault`). Other published fields may be absent: a session says so once (`Doo
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ...errors import BadAnswer, DataWarning, MalformedRequest
+from ...errors import BadAnswer, MalformedRequest, warn
 from ...numerals import shown
 from ..enums import ENUMS
 from ..hexbytes import hash_text
@@ -157,4 +156,4 @@ class Door:
         """Warn with DataWarning of something about a record, unless that was done before."""
         if (record, what) not in self._said:
             self._said.add((record, what))
-            warnings.warn(message, DataWarning, stacklevel=3)
+            warn(message)

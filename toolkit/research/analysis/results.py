@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pandas as pd
 
-from ...errors import InputError, require
+from ...errors import InputError, require, warn
 from ...returns import CAPITAL_FLOWS, growth
 from ...stored.seals import FileKind, sealed
 from ...stored.tables import read_table, write_table
@@ -207,7 +206,7 @@ class Results:
         made: Results = self.recipe.run(changes)
         if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
             text = f"{self.name} is not deterministic: the same run has {len(made.fills)} fills after {len(self.fills)}"
-            warnings.warn(f"{text}, or others. Look for randomness without a seed, times and sets", stacklevel=2)
+            warn(f"{text}, or others. Look for randomness without a seed, times and sets", UserWarning)
         return made
 
     def audit(self) -> pd.DataFrame:

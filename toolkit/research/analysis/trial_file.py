@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import warnings
 from pathlib import Path
 
 from ...client.io.nonce_sources import data_directory
-from ...errors import DataWarning, StoredFileError
+from ...errors import StoredFileError, warn
 from ...stored import databases
 from ...stored.seals import FileKind
 
@@ -52,7 +51,7 @@ def in_memory(path: Path | None, error: Exception | None = None) -> sqlite3.Conn
     """Return a table of this process, with a DataWarning where an error of the file is the reason."""
     if error is not None:
         told = error if isinstance(error, StoredFileError) else _KIND.error(path, f"it can't be used: {error}")
-        warnings.warn(f"{told}. Trials are counted in this process only", DataWarning, stacklevel=4)
+        warn(f"{told}. Trials are counted in this process only")
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     memory.execute(_TABLE)
     return memory

@@ -12,7 +12,6 @@ lines of the journal have checksums, and the identity of their market.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...client.reads.reading import identity_of
-from ...errors import DataWarning, InputError, StaleData
+from ...errors import InputError, StaleData, warn
 from ...extras import need
 from .recording import Recording
 from .recording_store import LOGS, RECORDED, Store, comparable, table
@@ -95,7 +94,7 @@ class Recorder:
                 advice = (
                     "The rows in its journal become parts when there is space and it is opened with Recording.recover()"
                 )
-                warnings.warn(f"the recording to {self.path}: {self._failure()}. {advice}", DataWarning, stacklevel=2)
+                warn(f"the recording to {self.path}: {self._failure()}. {advice}")
 
     def _failure(self) -> str:
         reason = getattr(self._store.failed, "strerror", None) or self._store.failed

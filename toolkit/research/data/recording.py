@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...client.reads.conversion import seconds as seconds_of
-from ...errors import DataWarning, InputError
+from ...errors import InputError, warn
 from ...extras import need
 from ...numerals import Span, moment_ns
 from ...stored.tables import read_table
@@ -177,7 +176,7 @@ class Recording:
             )
         if unchecked:
             text = f"{self.path}: {len(unchecked)} parts have no checksum, because an earlier version wrote them"
-            warnings.warn(text, DataWarning, stacklevel=3)
+            warn(text)
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
 
 

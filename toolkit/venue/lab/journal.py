@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
-import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +23,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from ...errors import InputError, StoredFileError, VenueError
+from ...errors import InputError, StoredFileError, VenueError, warn
 from ...stored.databases import transaction
 from ...stored.seals import checksum
 from ..engine import dump_format
@@ -213,7 +212,7 @@ class Journal:
                         raise journal_file.Broken(f"entry {at + 1} is missing")
                 except (journal_file.Broken, sqlite3.Error) as fault:
                     self._damage = journal_file.damaged(self.path, str(fault), at)
-                    warnings.warn(f"{self._damage} No command is taken any more.", RuntimeWarning, stacklevel=2)
+                    warn(f"{self._damage} No command is taken any more.", RuntimeWarning)
                     return
             sleep(rest)
         self.behind = 0
@@ -272,7 +271,7 @@ class Journal:
                     return applied, Core.load(b"".join(parts), self.path, self.fetch)
             else:
                 what = f"the dump kept in {self.path} after entry {applied} was altered and is not used"
-                warnings.warn(f"{what}. The state is computed from the entries", RuntimeWarning, stacklevel=2)
+                warn(f"{what}. The state is computed from the entries", RuntimeWarning)
         self.check_behind(contextlib.nullcontext())
         if self._damage is not None:
             raise self._damage
