@@ -23,6 +23,7 @@ import pytest
 from tests.research.markets import Wandering, walk
 from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, meeting, stuck, total
 from toolkit.errors import DataWarning, InputError
+from toolkit.research.analysis.luck import trials
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import RandomLatency
@@ -174,21 +175,31 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert list(sweep(counted, {**grid, "a": [1]}, **options)["value"]) == [1]
 
 
-def test_an_interrupted_sweep_keeps_what_was_done(tmp_path: Path) -> None:
-    file = tmp_path / "sweep.jsonl"
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interrupted_sweep_keeps_what_was_done_and_names_the_rest(tmp_path: Path, kept: bool) -> None:
+    file = tmp_path / "sweep.jsonl" if kept else None
     calls: list[int] = []
 
-    def interrupted(a: int) -> int:
+    def interrupted(a: int) -> dict[str, float]:
         calls.append(a)
         if a == 2 and len(calls) == 3:
             raise KeyboardInterrupt
-        return a
+        return {"sharpe": a / 2}
 
-    with pytest.raises(KeyboardInterrupt):
-        sweep(interrupted, {"a": [0, 1, 2, 3]}, workers=0, results=file, progress=False)
-    table = sweep(interrupted, {"a": [0, 1, 2, 3]}, workers=0, results=file, progress=False)
-    assert list(table["value"]) == [0, 1, 2, 3]
-    assert calls == [0, 1, 2, 2, 3]
+    trials.clear()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        sweep(interrupted, {"a": range(8)}, workers=0, results=file, progress=False)
+    where = (
+        f"{file} keeps them, and the same call runs the others"
+        if kept
+        else "They are lost: results=FILE would keep them"
+    )
+    left = "{'a': 2}, {'a': 3}, {'a': 4}, {'a': 5}, {'a': 6} and 1 more"
+    assert caught.value.__notes__ == [f"2 of 8 points are done. {where}. Not done: {left}"]
+    assert len(trials) == 2, "what was seen counts, however it ended"
+    table = sweep(interrupted, {"a": range(8)}, workers=0, results=file, progress=False)
+    assert list(table["sharpe"]) == [a / 2 for a in range(8)]
+    assert calls == [0, 1, 2, *range(2 if kept else 0, 8)]
 
 
 def test_a_line_torn_by_a_crash_is_run_again(tmp_path: Path) -> None:
@@ -416,6 +427,6 @@ def test_an_interrupt_ends_the_workers_in_the_middle_of_their_points(tmp_path: P
         assert [process.stdout.readline() for _ in range(2)] == ["waits\n"] * 2
         workers = [psutil.Process(int(path.name)) for path in seen.iterdir()]
         process.send_signal(signal.SIGINT)
-        assert "KeyboardInterrupt" in process.communicate(timeout=30)[1]
+        assert "KeyboardInterrupt\n0 of 4 points are done." in process.communicate(timeout=30)[1]
     assert len(workers) == 2
     assert psutil.wait_procs(workers, timeout=20)[1] == []

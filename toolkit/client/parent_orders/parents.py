@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import CheckFailed, InputError, WaitTimeout, require
+from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, require
 from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
@@ -135,7 +135,10 @@ class ParentOrder:
         return words + (f"; {plan.message}" if plan.message else "")
 
     def __repr__(self) -> str:
-        return f"<ParentOrder {self.id} {self.status} {self.describe()}>"
+        try:
+            return f"<ParentOrder {self.id} {self.status} {self.describe()}>"
+        except ToolkitError as error:  # its session is closed, or its ledger can't be read
+            return f"<ParentOrder {self.id}: {error}>"
 
 
 class ParentOrderFlows:

@@ -157,6 +157,7 @@ class RecordFile:
     """The results file: a sealed line for each point. Points whose lines are damaged are run again."""
 
     def __init__(self, path: str | Path | None, retry_failed: bool) -> None:
+        self.path = path
         self._file = None if path is None else LineFile(Path(path), _KIND)
         records: list[Record] = [] if self._file is None else self._file.lines
         self.known = {one["key"]: one for one in records if one["status"] == "ok" or not retry_failed}

@@ -89,16 +89,33 @@ def evaluate(
     if again := sum((repr(params), seed) in others for params, seed in plain):
         print(f"{again} points are in the file for other code, data or options. They run again")
     bar.update(len(found))
-    for record in run(waiting) if waiting else ():
-        store.add(record)
-        found[record["key"]] = record
-        bar.update(1)
-    with trials.together():
-        for record in found.values():
-            sharpe = from_plain(record["values"].get("sharpe", float("nan")))
-            if record["status"] == "ok" and isinstance(sharpe, float):
-                trials.add(record["key"], sharpe)
+    try:
+        for record in run(waiting) if waiting else ():
+            store.add(record)
+            found[record["key"]] = record
+            bar.update(1)
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(_left_over(points, found, store))
+        raise
+    finally:  # what was tried counts, however it ended
+        with trials.together():
+            for record in found.values():
+                sharpe = from_plain(record["values"].get("sharpe", float("nan")))
+                if record["status"] == "ok" and isinstance(sharpe, float):
+                    trials.add(record["key"], sharpe)
     return [found[point.key] for point in points]
+
+
+def _left_over(points: Sequence[Point], found: Mapping[str, Record], store: RecordFile) -> str:
+    """Return how many points are done, where they are, and the parameters of the others."""
+    left = [str(dict(point.params)) for point in points if point.key not in found]
+    kept = (
+        f"{store.path} keeps them, and the same call runs the others"
+        if store.path
+        else "They are lost: results=FILE would keep them"
+    )
+    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    return f"{len(found)} of {len(points)} points are done. {kept}. Not done: {', '.join(left[:5])}{more}"
 
 
 def prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
