@@ -219,6 +219,32 @@ def test_two_of_them_keep_their_times_where_each_order_takes_a_second() -> None:
             assert parent.status == "FINISHED"
 
 
+@pytest.mark.parametrize(("side", "held_side"), [("BUY", "LONG"), ("SELL", "SHORT")])
+def test_what_was_not_executed_when_its_session_closed_is_settled_by_the_next(
+    tmp_path: Path, side: Literal["BUY", "SELL"], held_side: str
+) -> None:
+    options: dict[str, Any] = {"intents": tmp_path / "orders.db", "settle_timeout": 0}
+    with LocalVenue(clock="manual", market=False, settle_delay="2s") as venue:
+        for maker in ("BUY", "SELL"):
+            venue.control.add_liquidity("BTCUSDC", maker, "62510" if maker == "SELL" else "62490", "5")
+        with toolkit.connect(venue=venue, **options) as first:
+            receipt = first.place(orders.market("BTCUSDC", side, "0.01"))
+            parent = first.twap("BTCUSDC", side, "0.1", "10m", slices=5)
+        assert (receipt.status, receipt.filled) == ("SUBMITTED", 0)
+        assert repr(parent).startswith(f"<ParentOrder {parent.id}: the ledger of intents orders.db can't be used")
+        venue.advance("1h")
+        assert (receipt.wait("filled", timeout=0).status, receipt.filled) == ("FILLED", Decimal("0.01"))
+        with toolkit.connect(venue=venue, **options) as later:
+            assert [one.state for one in later.resolve()] == ["ACCEPTED", "ACCEPTED"]
+            again = later.parent_orders.get(parent.id)
+            assert again.status == "INTERRUPTED"
+            again.resume()
+            venue.advance("10m")
+            assert (again.status, again.filled) == ("FINISHED", Decimal("0.1"))
+            assert later.positions(exact=True)[["side", "size"]].values.tolist() == [[held_side, Decimal("0.11")]]
+            assert set(later.intents()["state"]) == {"ACCEPTED"}
+
+
 class Crash(BaseException):
     """The end of a process at some line."""
 

@@ -300,6 +300,19 @@ def test_rows_from_several_threads_are_all_kept(tmp_path: Path) -> None:
         assert Recording(tmp_path).frame("trades", f"P{number}")["sequence"].tolist() == list(range(100))
 
 
+def test_an_update_on_its_way_while_the_recorder_closes_is_not_counted_as_recorded(
+    session: toolkit.Session, tmp_path: Path
+) -> None:
+    recorder = record(session, tmp_path, "BTCUSDC", channels="ticker")
+    (live,) = recorder.live
+    live._callbacks.insert(0, lambda update: recorder.close())  # as another thread does, before the recorder's turn
+    counted = dict(recorder.rows)
+    venue_of(session).advance("3s")
+    assert live.updates > 1
+    assert recorder.rows == counted == {"ticker": len(recorder.recording.frame("ticker", "BTCUSDC", start=BEGIN))}
+    assert live.errors == []
+
+
 def test_parts_written_under_a_temporary_name_are_not_parts(tmp_path: Path) -> None:
     store = Store(tmp_path)
     now = pd.Timestamp("2026-01-01", tz="UTC").to_pydatetime()

@@ -187,7 +187,8 @@ class Store:
             line[-3:] = [received, sequence, kind]
             days.setdefault(_day(line[0]), []).append(line)
         with self._lock:
-            if self._held is None:
+            if self._held is None:  # closed while this update was on its way
+                self.lost += len(items)
                 return
             for day, lines in days.items():
                 self._keep((channel, product, day), lines, received)
