@@ -337,7 +337,7 @@ def test_a_venue_that_catches_up_says_how_far_it_is(
     hours: float, idle: str, journal: object, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stop = venue.StopSignals()
-    stop.event.wait = lambda seconds=None: False  # type: ignore[method-assign,assignment]
+    stop.event.wait = lambda seconds: False  # type: ignore[method-assign]
     venue.catch_up(Behind(hours, idle, journal), stop)  # type: ignore[arg-type]
     assert capsys.readouterr().out == said
 
@@ -373,9 +373,33 @@ def test_a_signal_ends_the_start_or_sets_the_event_and_a_second_one_exits(
     assert [signal.getsignal(one) for one in SIGNALS] == before
 
 
+@pytest.mark.timeout(30)
+def test_a_signal_at_any_line_of_a_wait_ends_it() -> None:
+    before, lines, at = sys.gettrace(), 0, 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal lines
+        if event == "line" and frame.f_code.co_name != "__exit__":
+            lines += 1
+            if lines == at:
+                signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    while lines >= at:
+        lines, at = 0, at + 1
+        with venue.StopSignals(starting=False) as stop:
+            sys.settrace(trace)
+            try:
+                stop.wait(0.001)
+            finally:
+                sys.settrace(before)
+            assert stop.event.is_set() is (lines >= at)
+    assert at > 5
+
+
 def test_waiting_ends_when_the_seconds_are_over() -> None:
     stop, waited = venue.StopSignals(), list[float]()
-    stop.event.wait = lambda seconds=None: waited.append(seconds) or False  # type: ignore[method-assign,assignment,func-returns-value]
+    stop.event.wait = lambda seconds: waited.append(seconds) or False  # type: ignore[method-assign,func-returns-value]
     stop.wait(1.2)
     assert waited == pytest.approx([0.5, 0.5, 0.2])
     stop.wait(0)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -254,11 +255,32 @@ class StoppedAtStart(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
 
 
+class Flag:
+    """As threading.Event. A signal's handler can set it in the middle of a wait, which holds the lock of an Event."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[bool] = SimpleQueue()
+
+    def is_set(self) -> bool:
+        """Return whether it was set."""
+        return not self._queue.empty()
+
+    def set(self) -> None:
+        """Set it, and wake who waits."""
+        self._queue.put(True)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is set, at most so many seconds. Return whether it is."""
+        with suppress(Empty):
+            self._queue.put(self._queue.get(timeout=seconds))
+        return self.is_set()
+
+
 class StopSignals:
     """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart, a second one exits."""
 
     def __init__(self, *, starting: bool = True) -> None:
-        self.event = threading.Event()
+        self.event = Flag()
         self.starting = starting
         self._previous: dict[int, Any] = {}
 
