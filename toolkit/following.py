@@ -211,19 +211,20 @@ class Following:
             return
         with self._lock:
             broken = next((live for live in self._lives if not live.is_live), None)
-            state = "live" if broken is None else "stale"
-            self.reason = ""
+            state, reason = "live", ""
             if broken is not None:
-                self.reason = f"{broken.subject} is {broken.state}{f': {broken.reason}' if broken.reason else ''}"
+                state = "stale"
+                reason = f"{broken.subject} is {broken.state}{f': {broken.reason}' if broken.reason else ''}"
+            self.reason = reason
             if state == self.state:
                 return
-            self.state = state
-            self.notes.append(f"{state}{f': {self.reason}' if self.reason else ''}")
-            self.on_change(self.notes[-1])
             paused = any(market.paused for market in self.venue.host.core.state.markets.values())
             control = self.venue.control
             for symbol in self.symbols if self._pauses and (state == "stale" or paused) else ():
                 (control.pause if state == "stale" else control.resume)(symbol)
+            self.state = state  # last, so that trading continues for whoever reads "live"
+            self.notes.append(f"{state}{f': {reason}' if reason else ''}")
+            self.on_change(self.notes[-1])
 
     def fork(self, session: HasAccount, account: str) -> None:
         """Give the session's account a copy of another one: balance, positions, settings and open orders."""

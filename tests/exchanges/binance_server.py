@@ -191,7 +191,10 @@ class BinanceServer:
     def cut(self) -> None:
         """Close all connections of the feed, as a network does that fails."""
         assert self._loop is not None
-        for connection in list(self._sockets):
+        with self._changed:
+            cut = list(self._sockets)
+            self._sockets.clear()  # its own thread hears of the end later, and subscriptions count from here on
+        for connection in cut:
             asyncio.run_coroutine_threadsafe(connection.close(1011), self._loop).result(20)
 
     def levels(self, side: str, count: int) -> list[tuple[float, float]]:

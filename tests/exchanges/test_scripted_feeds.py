@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -93,15 +94,15 @@ def test_a_live_book_begins_whole_and_goes_on_with_its_changes_in_base_units(
 ) -> None:
     client, market, arrivals = exchange
     monkeypatch.setattr(exchange_market, "wall_ms", lambda: NOON_MS + 7_000)
-    view = market.order_book(BTC, depth=20)
+    first, view = market.order_book(SYMBOL), market.order_book(BTC, depth=20)  # the first one is told first
     assert (view.subject, view.state, view.sequence) == (f"binance:{SYMBOL} order_book", "connecting", 0)
     early: list[Any] = []
+    first.on_update(early.append, begin=True)
     view.on_update(arrivals.put)
-    market.order_book(SYMBOL).on_update(early.append, begin=True)
     assert early == []  # there is no book yet, so there is nothing to begin with
     client.put("book", {"bids": [[99.5, 4], [99.0, 1]], "asks": [[100.5, 2]], "timestamp": NOON_MS})
-    first = [("BUY", "99.5", "2.0"), ("BUY", "99.0", "0.5"), ("SELL", "100.5", "1.0")]
-    assert told(arrivals) == ("snapshot", first, 1, NOON)
+    begun = [("BUY", "99.5", "2.0"), ("BUY", "99.0", "0.5"), ("SELL", "100.5", "1.0")]
+    assert told(arrivals) == ("snapshot", begun, 1, NOON)
     client.put("book", {"bids": [[99.5, 4], [98.5, 6]], "asks": [[100.5, 8]]})
     changed = [("BUY", "99.0", "0.0"), ("BUY", "98.5", "3.0"), ("SELL", "100.5", "4.0")]
     assert told(arrivals) == ("incremental", changed, 2, NOON.replace(second=7))
@@ -114,6 +115,24 @@ def test_a_live_book_begins_whole_and_goes_on_with_its_changes_in_base_units(
     market.close()
     assert (view.state, later.state) == ("closed", "closed")
     assert client.asked[-1] == ("closed", "")
+
+
+def test_no_update_comes_while_a_callback_begins_with_the_whole_book(exchange: Any) -> None:
+    client, market, arrivals = exchange
+    view, free = market.order_book(BTC), list[bool]()
+    feed = view._feed
+
+    def note(update: Any) -> None:
+        with ThreadPoolExecutor(1) as other:  # would another thread get in?
+            free.append(other.submit(feed.lock.acquire, blocking=False).result(30))
+        arrivals.put(update)
+
+    view.on_update(note)
+    client.put("book", {"bids": [[99.5, 4]], "asks": []})
+    assert told(arrivals)[:3] == ("snapshot", [("BUY", "99.5", "2.0")], 1)
+    view.on_update(note, begin=True)
+    assert told(arrivals)[:3] == ("snapshot", [("BUY", "99.5", "2.0")], 1)
+    assert free == [False, False]
 
 
 def test_trades_are_quiet_and_come_as_they_happen_in_base_units(exchange: Any) -> None:
@@ -320,13 +339,17 @@ def test_updates_of_books_trades_and_prices_are_played_as_what_they_are(listed: 
 
 @pytest.mark.parametrize("setting", ["pause", "continue"])
 def test_each_change_of_the_feeds_is_noted_once_and_pauses_every_product(
-    listed: dict[str, Product], setting: str
+    listed: dict[str, Product], setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upstream = Upstream(listed, BTC, ETH)
+    upstream, early = Upstream(listed, BTC, ETH), list[str]()
     with follow(upstream, when_stale=setting) as venue:
         markets, heard = venue.host.core.state.markets, list[str]()
         venue.following.on_change = heard.append
         book, trades = upstream.feeds["book", BTC], upstream.feeds["trades", ETH]
+        resumed = venue.control.resume
+        monkeypatch.setattr(
+            venue.control, "resume", lambda symbol: (early.append(venue.following.state), resumed(symbol))
+        )
         book._change("reconnecting", "cut")
         assert [market.paused for market in markets.values()] == [setting == "pause"] * 2
         said = "book of BTCUSDC is reconnecting: cut"
@@ -340,6 +363,7 @@ def test_each_change_of_the_feeds_is_noted_once_and_pauses_every_product(
         assert venue.following.notes == ["live", f"stale: {said}", "live"]
         assert heard == venue.following.notes[1:]
         assert venue.following.reason == ""
+        assert early == ["stale"] * (2 if setting == "pause" else 0)  # "live" is said when all can trade
 
 
 def test_what_does_not_come_is_named_after_the_time_that_was_given(listed: dict[str, Product]) -> None:

@@ -82,6 +82,8 @@ class Feed:
         self.quiet_feeds: list[Feed] = []
         self.views: list[View] = []
         self.begin: Callable[[], Reading | None] = lambda: None
+        self.lock = threading.RLock()
+        """Held while an update is read and passed on, and while a view begins: it misses none and gets none twice."""
         self._watch, self._read = watch, read
         self._quiet, self._waits = quiet, False
 
@@ -90,9 +92,7 @@ class Feed:
         pause = FIRST_PAUSE_S
         while True:
             try:
-                got = await self._next()
-                # what came before a break no longer counts
-                kind, items, time = self._read(got, self.state != "live")
+                self._pass_on(await self._next())
             except (ccxt.BaseError, OSError, TimeoutError) as error:
                 missing = isinstance(error, ccxt.InvalidNonce | ccxt.ChecksumError)
                 self._change("resyncing" if missing else "reconnecting", f"{type(error).__name__}: {error}")
@@ -103,13 +103,18 @@ class Feed:
                 self._change("failed", f"{type(error).__name__}: {error}")
                 raise
             pause = FIRST_PAUSE_S
-            self.sequence += 1
-            for view in list(self.views):
-                view.deliver(kind, items, time)
             self._change("live", "")
             for feed in self.quiet_feeds:
                 if feed._waits:
                     feed._change("live", "")
+
+    def _pass_on(self, got: Any) -> None:
+        with self.lock:
+            # what came before a break no longer counts
+            kind, items, time = self._read(got, self.state != "live")
+            self.sequence += 1
+            for view in list(self.views):
+                view.deliver(kind, items, time)
 
     async def _next(self) -> Any:
         """Return what comes next, and say so when nothing does for long."""
@@ -172,10 +177,11 @@ class View:
 
     def on_update(self, callback: Callable[[Update], object], *, begin: bool = False) -> None:
         """Call back with each update, with `begin` first with what there is."""
-        first = self._feed.begin() if begin else None
-        if first is not None:
-            callback(Update(self, first[0], first[1], self.sequence, first[2]))  # type: ignore[arg-type]
-        self._on_updates.append(callback)
+        with self._feed.lock:
+            first = self._feed.begin() if begin else None
+            if first is not None:
+                callback(Update(self, first[0], first[1], self.sequence, first[2]))  # type: ignore[arg-type]
+            self._on_updates.append(callback)
 
     def deliver(self, kind: str, items: list[dict[str, Any]], time: datetime | None) -> None:
         """Pass an update on."""
