@@ -372,6 +372,31 @@ def test_callbacks_are_given_the_new_rows_the_sequence_and_the_venues_time(feed:
     ]
 
 
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_callback_begins_with_the_snapshot_then_gets_each_later_update_once_and_in_order(
+    feed: Feed, stays: bool
+) -> None:
+    log, seen, earlier = feed.log(), list[Any](), list[Any]()
+    log.on_update(lambda update: earlier.append(times(update.items)))
+    feed.trades(1, 1)
+    feed.trades(2, 2, later=True)
+    feed.client.protocol.received(feed.shell.waiting.popleft(), feed.shell.now)  # applied, callbacks not called yet
+
+    def note(update: Any) -> None:
+        if update.kind == "snapshot":
+            feed.trades(3, 3)  # the feed's thread does not wait for this callback
+            feed.trades(4, 4)
+        if not stays:
+            log.off(note)
+        seen.append((update.kind, times(update.items)))
+
+    log.on_update(note, begin=True)
+    feed.trades(5, 5)
+    later = [("incremental", [at]) for at in (3, 4, 5)]
+    assert seen == [("snapshot", [1, 2]), *(later if stays else [])]
+    assert earlier == [[1], [2], [3], [4], [5]]
+
+
 def test_callbacks_of_the_state_are_called_for_each_change_and_not_for_updates(feed: Feed) -> None:
     log, states = feed.log(), list[str]()
     feed.shell.pump()

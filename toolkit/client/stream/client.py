@@ -84,6 +84,8 @@ class FeedClient:
         self.condition = threading.Condition(threading.RLock())
         self._listeners: dict[Topic, list[Listener]] = {}
         self.closed = False
+        self._taken: list[FeedEvent] = []
+        self._calls: list[Callback] = []
 
     def subscribe(self, listener: Listener, channel: wire.Channel, fields: Mapping[str, Any]) -> None:
         """Subscribe a listener. Raises MalformedRequest for wrong fields, FeedError once closed."""
@@ -107,16 +109,21 @@ class FeedClient:
             self.condition.notify_all()
         self.shell.wake()
 
+    def take_events(self) -> None:
+        """Pass new events to the listeners, whose callbacks `dispatch` calls. The caller has the lock."""
+        for event in self.protocol.events():
+            self._taken.append(event)
+            for listener in self._listeners.get(event.topic, ()):
+                self._calls += listener._on_event(event)
+
     def dispatch(self) -> bool:
         """Pass new events to the listeners, then call their callbacks. Return whether there were any events."""
         with self.condition:
-            events = self.protocol.events()
+            self.take_events()
+            events, callbacks = self._taken, self._calls
+            self._taken, self._calls = [], []
             if not events:
                 return False
-            callbacks: list[Callback] = []
-            for event in events:
-                for listener in self._listeners.get(event.topic, ()):
-                    callbacks += listener._on_event(event)
             self.condition.notify_all()
         for event in events if self.observe is not None else ():
             self.observe(event)  # type: ignore[misc]

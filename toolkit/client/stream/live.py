@@ -73,6 +73,8 @@ class Live:
         self._record = record or RECORDS[channel.type]
         self._errors: deque[BaseException] = deque(maxlen=_MAX_ERRORS)
         self._callbacks: list[Callable[[Update], object]] = []
+        self._beginning: list[tuple[Callable[[Update], object], deque[Update]]] = []
+        """Callbacks that are still taking their first snapshot, and the updates that came meanwhile."""
         self._state_callbacks: list[Callable[[Any], object]] = []
         self._backlogs: list[weakref.ref[deque[Any]]] = []
         self._wakers: list[Callback] = []
@@ -348,12 +350,28 @@ class Live:
         """
         with self._client.condition:
             # Under one lock: the snapshot holds every update before the first one that the callback gets.
-            self._callbacks.append(callback)
-            known = begin and self._topic.received_ms is not None
-            items = [row(self._record, one) for one in self._raw()] if known else []
-            sequence = self._topic.sequence
-        if known:
-            self._guarded(callback, Update(self, "snapshot", items, sequence, None))()
+            if not begin or self._topic.received_ms is None:
+                self._callbacks.append(callback)
+                return callback
+            self._client.take_events()  # what the data has already must not come again as an update
+            items = [row(self._record, one) for one in self._raw()]
+            update: Update | None = Update(self, "snapshot", items, self._topic.sequence, None)
+            later: deque[Update] = deque()
+            entry = callback, later
+            self._beginning.append(entry)
+        while update is not None:
+            try:
+                # Without the lock, as all callbacks. The feed's thread leaves what comes meanwhile to this one.
+                self._guarded(callback, update)()
+            except BaseException:
+                self.off(callback)
+                raise
+            with self._client.condition:
+                stays = entry in self._beginning
+                update = later.popleft() if stays and later else None
+                if stays and update is None:
+                    self._beginning.remove(entry)
+                    self._callbacks.append(callback)
         return callback
 
     def on_state(self, callback: F) -> F:
@@ -369,6 +387,7 @@ class Live:
             for callbacks in (self._callbacks, self._state_callbacks):
                 while callback in callbacks:
                     callbacks.remove(callback)
+            self._beginning = [one for one in self._beginning if one[0] != callback]
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over further updates, until it is closed.
@@ -442,14 +461,17 @@ class Live:
         self._updates += 1
         backlogs = self._open_backlogs()
         # Converting rows is the expensive part, so it is left out when no callback or iteration takes them.
-        wanted = self._callbacks or (backlogs and self._yields_items)
+        called = bool(self._callbacks or self._beginning)
+        wanted = called or (backlogs and self._yields_items)
         items = [row(self._record, one) for one in self._items(event)] if wanted else []
         for backlog in backlogs:
             backlog.extend(items if self._yields_items else [self])
-        if not self._callbacks:
+        if not called:
             return changed
         venue_time = None if event.timestamp_ms is None else moment(event.timestamp_ms, 1)
         update = Update(self, event.kind, items, event.sequence, venue_time)
+        for _, later in self._beginning:
+            later.append(update)
         return [*changed, *(self._guarded(callback, update) for callback in self._callbacks)]
 
     def _is_relevant(self, event: FeedEvent) -> bool:
