@@ -59,15 +59,25 @@ def test_a_known_sequence_equals_the_numbers_by_hand() -> None:
     )
 
 
-def test_a_liquidation_equals_the_numbers_by_hand() -> None:
-    """Margin 100 − fee 1.8 = 98.2; 98.2 + 0.05·(P − 60,000) = 0.0125·0.05·P gives P = 58,770.63, tick 58,770.6."""
-    data = bars(*flat(60_000, 2), (60_000, 60_000, 58_000, 59_000), *flat(59_000))
-    result = run({0: lambda ctx: ctx.buy(BTC, "0.05", slippage="0.005")}, data, capital=100, leverage=40)
+@pytest.mark.parametrize(
+    ("side", "end", "price", "pnl", "fee", "balance"),
+    [("buy", 58_000, 58_770.6, -61.47, 1.763118, 34.966882), ("sell", 62_000, 61_199.1, -59.955, 1.835973, 36.409027)],
+)
+def test_a_liquidation_equals_the_numbers_by_hand(
+    side: str, end: float, price: float, pnl: float, fee: float, balance: float
+) -> None:
+    """Margin 100 − fee 1.8 = 98.2, and 98.2 ± 0.05·(P − 60,000) = 0.0125·0.05·P.
+
+    It gives P = 58,770.63 for a long, and 61,199.01 for a short. The next ticks are 58,770.6 and 61,199.1.
+    """
+    data = bars(*flat(60_000, 2), (60_000, max(60_000, end), min(60_000, end), end), *flat(end))
+    script = {0: lambda ctx: getattr(ctx, side)(BTC, "0.05", slippage="0.005")}
+    result = run(script, data, capital=100, leverage=40)
     liquidated = result.fills.iloc[1]
-    assert (liquidated["type"], liquidated["price"], liquidated["quantity"]) == ("LIQUIDATION", 58_770.6, 0.05)
-    assert liquidated["realized_pnl"] == -61.47
-    assert liquidated["fee"] == 1.763118, "the taker fee, 0.06 % of 2,938.53"
-    assert result.equity["balance"].tolist()[-2:] == [34.966882, 34.966882]
+    assert (liquidated["type"], liquidated["price"], liquidated["quantity"]) == ("LIQUIDATION", price, 0.05)
+    assert liquidated["realized_pnl"] == pnl
+    assert liquidated["fee"] == fee, "the taker fee, 0.06 % of the value"
+    assert result.equity["balance"].tolist()[-2:] == [balance, balance]
     assert result.positions[BTC].iloc[-1] == 0
     assert result.events["kind"].tolist() == ["LIQUIDATION"]
 

@@ -233,7 +233,7 @@ class BarMatcher(ABC):
                 if price is not None and price > 0:
                     ticks = price / state.product.tick_size
                     # Rounded to the first whole tick at which the position is liquidated.
-                    yield int(ticks) if position.long.size else -int(-ticks // 1)
+                    yield math.floor(ticks) if position.long.size else math.ceil(ticks)
 
     def _match_at(self, state: SymbolState, price: int, time: int) -> None:
         """Set a price and fill the resting orders it has reached. Triggers and liquidations follow."""
