@@ -396,6 +396,16 @@ def test_parameters_are_named_and_checked() -> None:
         Wandering(evry=3)
 
 
+@pytest.mark.parametrize("warm_up", [1, 4])
+def test_a_warm_up_hands_over_bars_and_trades_nothing(warm_up: int) -> None:
+    seen: list[str] = []
+    data = bars(*flat(60_000, 7))
+    run = backtest(lambda ctx, bar: seen.append(ctx.buy(BTC, "0.01").reason), {BTC: data}, warm_up=warm_up)
+    assert seen == ["the run is warming up. Nothing is sent"] * warm_up + [""] * (7 - warm_up)
+    assert run.fills["time"].tolist() == data.index[warm_up + 1 :].tolist()
+    assert run.equity.index.tolist() == [*data.index[warm_up:], data.index[-1] + pd.Timedelta("1h")]
+
+
 def test_stopping_ends_the_run_there() -> None:
     result = run({1: lambda ctx: ctx.stop("enough")}, bars(*flat(60_000, 5)))
     assert len(result.equity) == 3
@@ -492,6 +502,8 @@ def test_funding_in_a_gap_is_valued_at_the_last_close() -> None:
         ({"latency": "-60s"}, "latency '-60s' is not a span of time"),
         ({"slippage": -0.001}, "slippage is -0.001, but must not be negative"),
         ({"funding": "often"}, "funding 'often' is not a rate"),
+        ({"warm_up": -1}, "warm_up is -1, but must be below the data's"),
+        ({"warm_up": 3}, "warm_up is 3, but must be below the data's 3 closing times"),
         ({"funding": pd.Series([float("nan")], [pd.Timestamp("2026-01-01 02:00")])}, "funding nan is not a rate"),
     ],
 )
@@ -611,7 +623,7 @@ def test_a_target_below_one_step_is_rejected_and_noted() -> None:
         ({"products": {BTC: {"ticksize": 1}}}, r"products\['BTCUSDC'\] has 'ticksize', .* Did you mean 'tick_size'"),
         ({"funding": {"BTCUSD": 0.0001}}, "funding has 'BTCUSD', .* Did you mean 'BTCUSDC'"),
         ({"funding": "intrest"}, "funding 'intrest' is not a rate"),
-        ({"leverag": 3}, r"backtest has 'leverag', which is no setting\. Did you mean 'leverage'"),
+        ({"captal": 3}, r"backtest has 'captal', which is no setting\. Did you mean 'capital'"),
         ({"queue": "log"}, "queue is a setting of runs on events, not on bars"),
     ],
 )

@@ -152,6 +152,8 @@ def test_fields_of_a_product_are_changed_and_read_back_as_they_were_given() -> N
     assert again.settings["products"][AAA] == run.settings["products"][AAA]
     with pytest.raises(InputError, match=r"AAA: a price is below one tick of 100\. Give the product a smaller"):
         backtest(lambda ctx, bar: None, data, products={AAA: {"tick_size": "100", "step_size": "1"}})
+    whole_ticks = backtest(lambda ctx, bar: None, data, products={AAA: {"tick_size": "20", "step_size": "1"}})
+    assert whole_ticks.settings["products"][AAA]["tick_size"] == "20", "prices of about one tick pass"
 
 
 HIGHEST = 0.025

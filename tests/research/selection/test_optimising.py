@@ -146,20 +146,3 @@ def test_a_walk_forward_run_judges_each_choice_on_what_follows(data: pd.DataFram
     ends = [run.equity["equity"].iloc[-1] / run.equity["equity"].iloc[0] for run in found.runs]
     assert found.equity.iloc[-1] == pytest.approx(10_000 * np.prod(ends))
     assert found.equity.index.is_monotonic_increasing
-
-
-def test_a_warm_up_hands_over_bars_and_trades_nothing(data: pd.DataFrame) -> None:
-    seen: list[int] = []
-
-    def look(ctx: Context, bar: Bar) -> None:
-        placed = ctx.target(bar.symbol, "0.01" if len(seen) % 2 else "-0.01")
-        if len(seen) < 10:
-            assert placed is None or placed.reason == "the run is warming up. Nothing is sent"
-        seen.append(bar.time)
-
-    run = backtest(look, data.iloc[:30], warm_up=10)
-    assert len(seen) == 30
-    assert len(run.equity) == 21
-    assert run.fills["time"].iloc[0] == data.index[11]
-    with pytest.raises(InputError, match="must be below the data's"):
-        backtest(look, data.iloc[:30], warm_up=30)
