@@ -89,6 +89,36 @@ def test_a_jump_over_the_liquidation_price_is_met_where_it_lands() -> None:
     assert result.equity["balance"].iloc[-1] == pytest.approx(98.2 - 75 - 1.755)
 
 
+@pytest.mark.parametrize(("side", "price"), [("buy", 58_300), ("sell", 61_700)])
+def test_a_large_position_is_liquidated_in_slices_until_it_has_recovered(side: str, price: int) -> None:
+    """5 at 60,000 lose 8,500 of 10,000. A fifth of what is left is closed every 30 s.
+
+    The margin ratio is 1.25 % of the rest over 1,500: at least 0.99 with 2.048, at most 0.85 with 1.638.
+    """
+    script = {0: lambda ctx: getattr(ctx, side)(BTC, "5")}
+    data = bars(*flat(60_000, 2), *flat(price, 2))
+    result = run(script, data, capital=10_000, leverage=40, fees=("0", "0"))
+    slices = result.fills.iloc[1:]
+    assert slices["quantity"].tolist() == [1.0, 0.8, 0.64, 0.512, 0.41]
+    assert (slices["time"] - data.index[2]).dt.total_seconds().tolist() == [0, 30, 60, 90, 120]
+    assert set(slices["price"]) == {float(price)}
+    assert abs(result.positions[BTC].iloc[-1]) == pytest.approx(1.638)
+
+
+@pytest.mark.parametrize(
+    ("side", "stop", "beyond", "later"), [("buy", 59_000, 58_900, 58_950), ("sell", 61_000, 61_100, 61_050)]
+)
+def test_a_triggered_stop_that_finds_no_volume_tries_again_at_the_next_price(
+    side: str, stop: int, beyond: int, later: int
+) -> None:
+    low, high = sorted((60_000, beyond))
+    data = bars(*flat(60_000, 2), (60_000, high, low, beyond), *flat(later, 2)).assign(volume=[9.0, 9.0, 0.0, 9.0, 9.0])
+    script = {0: lambda ctx: getattr(ctx, side)(BTC, "0.1", sl=str(stop))}
+    result = run(script, data, liquidity=BarLiquidity(share=0.5))
+    assert result.fills["price"].tolist() == [60_000, later]
+    assert result.fills["time"].tolist() == [data.index[1], data.index[3]]
+
+
 @pytest.mark.parametrize("fall", [0.031, 0.06, 0.13])
 def test_a_stop_survives_a_gap_and_fills_at_the_first_price_where_somebody_buys(fall: float) -> None:
     """As on the venue: see `test_gaps`."""
