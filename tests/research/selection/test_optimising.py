@@ -11,7 +11,7 @@ import pytest
 
 from tests.research.markets import Wandering, walk
 from toolkit.errors import InputError, ToolkitError
-from toolkit.research import backtest, optimise, sweep, trials, vectorised, walk_forward
+from toolkit.research import optimise, sweep, trials, vectorised, walk_forward
 from toolkit.research.analysis.results import Results
 from toolkit.research.context import Context
 from toolkit.research.indicators import SMA
