@@ -113,6 +113,8 @@ def test_epochs_are_told_apart_by_size(unit: str, scale: int) -> None:
         (FRAME.set_axis([*INDEX[:3], pd.NaT], axis=0), {}, "a time is missing"),
         (FRAME.reset_index(drop=True).assign(time=[1.0, 2.0, np.nan, 4.0]), {}, "a time is missing"),
         (FRAME.assign(Close=1.0), {}, "the column 'close' occurs twice"),
+        ({"A": FRAME.assign(Close=1.0)}, {}, "A: a frame of bars has one column 'close'"),
+        ({"A": FRAME.drop(columns="close")}, {}, "A: a frame of bars has one column 'close'"),
         (pd.concat({"BTC": FRAME}, axis=1), {}, "several levels"),
         (FRAME.astype(object).replace(5.0, "many"), {}, "close holds values that are not numbers"),
         (FRAME.assign(volume=np.inf), {}, "volume at .* must be a number that is not negative"),

@@ -78,6 +78,8 @@ def test_files_of_one_time_are_read_together_and_the_whole_has_the_facts_of_all(
         (90.0, 90.0, 50.0, 70.0), frozenset((Kind.DEPTH, Kind.FUNDING, Kind.TRADE, Kind.MARK)),
     )  # fmt: skip
     assert [values.tolist() for values in whole.rates] == [[11 * S, 12 * S, 40 * S], [0.3, 0.1, 0.1]]
+    slow = made(row(90 * S, early=-61 * S), row(91 * S))
+    assert EventFiles("BTC", [parts[0], slow]).summary.late == EventFiles("BTC", [slow]).summary.late == 0.5
     assert [[len(each), each.symbol] for each in files] == [[4, ""], [2, "BTC"], [2, "BTC"]]
     for time, before, now in ((10 * S, 0, 4), (19 * S, 0, 4), (19 * S + 1, 2, 2), (29 * S + 1, 3, 2), (41 * S, 4, 0)):
         whole_files, begun = files.until(time)
@@ -262,6 +264,7 @@ def test_the_length_of_a_bar_is_the_most_frequent_spacing_and_none_reaches_into_
     assert not bars.closed.flags.writeable
     uneven = read_bars(frame([0, 60_000, 90_000, 150_000]))["ASSET"]
     assert uneven.closed.tolist() == [60_000, 90_000, 150_000, 210_000]
+    assert read_bars(frame([0, 180_000, 240_000, 300_000]))["ASSET"].interval == MINUTE_MS
     short = read_bars(frame([0, 60_000]), interval="30s")["ASSET"]
     assert (short.interval, short.closed.tolist()) == (30_000, [30_000, 90_000])
     assert read_bars(frame([0, 60_000]), interval="1m")["ASSET"].interval == 60_000
@@ -270,6 +273,7 @@ def test_the_length_of_a_bar_is_the_most_frequent_spacing_and_none_reaches_into_
             read_bars(frame([0, 60_000]), interval=wrong)
     table = bars.frame()
     assert (table.index.name, table.columns.tolist()) == ("time", ["open", "high", "low", "close", "volume"])
+    assert table.index.tolist() == [pd.Timestamp(at * MINUTE_MS, unit="ms", tz="UTC") for at in minutes]
     assert table["volume"].tolist() == [0.0] * 6
     assert read_bars({"A": bars})["A"] is bars
     assert read_bars(bars)["ASSET"].opened.tolist() == bars.opened.tolist()
