@@ -11,12 +11,15 @@ import pandas as pd
 import pytest
 
 import toolkit
+from tests.research.backtesting.events.recorded import random_market
 from tests.research.markets import Scripted
 from toolkit.errors import InputError, LimitReached, NotSent, ToolkitError, WalletError
 from toolkit.limits import Limits
 from toolkit.research import Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.context import Context
+from toolkit.research.data.event_array import MS
+from toolkit.research.data.events import Events
 from toolkit.research.live_trading.launch import live, paper
 from toolkit.research.live_trading.limits import check_run
 from toolkit.research.live_trading.run_state import NAN, RunState
@@ -55,6 +58,25 @@ class Turning(Strategy):
 def minutes(run: Any) -> Any:
     """Return the minutes of a run: where a venue takes a second to execute, it does not begin and end on one."""
     return run.equity.index.floor("1min").unique()
+
+
+@pytest.mark.parametrize("begins", [(0, 1_500), (1_500, 0)], ids=["the second is later", "the first is later"])
+def test_paper_lasts_from_the_first_event_of_its_replays_to_the_last(begins: tuple[int, int]) -> None:
+    """Each has two seconds from its begin on (Unix ms since the earlier one)."""
+    replays, times = dict[str, Events](), list[int]()
+    for seed, (symbol, begin) in enumerate(zip((BTC, "ETHUSDC"), begins, strict=True)):
+        array = random_market(seed, seconds=2).array.copy()
+        for name in ("exchange_ns", "local_ns"):
+            array[name] += begin * MS
+        replays[symbol] = Events(array)
+        times += (array["exchange_ns"] // MS).tolist()
+    run = paper(Scripted({}), replay=replays, step="500ms")
+    assert list(run.positions.columns) == [BTC, "ETHUSDC"]
+    assert run.equity.index[[0, -1]].tolist() == [
+        pd.Timestamp(at, unit="ms", tz="UTC") for at in (min(times), max(times))
+    ]
+    moment = paper(Scripted({}), replay={BTC: replays[BTC][:1]})
+    assert moment.equity.index[-1] - moment.equity.index[0] == pd.Timedelta("1ms")
 
 
 def test_the_same_strategy_runs_in_backtest_and_paper(session: Any) -> None:
