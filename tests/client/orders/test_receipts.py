@@ -8,7 +8,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,28 @@ def test_a_receipt_follows_its_order(s: toolkit.Session, bob: toolkit.Session) -
     assert r.events()["fill_price"].dtype == float
     assert r.events(exact=True)["fill_price"].iloc[-1] == Decimal(60000)
     assert "filled 0.02 at 60000" in repr(r)
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_a_receipt_never_stands_for_another_order_that_got_its_id(
+    venue: LocalVenue, s: toolkit.Session, side: Literal["BUY", "SELL"]
+) -> None:
+    """A venue that was started again, or set back, gives out its order ids again."""
+    before = venue.snapshot()
+    earlier, later = ("30000", "29000") if side == "BUY" else ("90000", "91000")
+    old = s.place(orders.order("BTCUSDC", side, "0.01", earlier))
+    assert old.status == "NEW"
+    venue.revert(before)
+    new = s.place(orders.order("BTCUSDC", side, "0.02", later))
+    assert new.order_id == old.order_id
+    old.refresh()
+    assert Decimal(old.rows[0]["price"]) == Decimal(earlier), "what was last known of its own order"
+    for change in (old.cancel, lambda: s.replace(old, orders.order("BTCUSDC", side, "0.02", earlier))):
+        with pytest.raises(errors.ActionRejected, match=f"ordId {new.order_id} has clOrdId {new.cl_ord_id}, not "):
+            change()
+    assert s.orders(open=True, exact=True)["price"].tolist() == [Decimal(later)]
+    new.cancel()
+    assert new.status == "CANCELED"
 
 
 @pytest.mark.parametrize("tif", ["IOC", "FOK"])

@@ -183,7 +183,7 @@ class OrderCalls:
         owner = owner or (yield from self._account())
         name, member, number = _named(result)
         for row in (yield from self._rows("order_states", owner, name, number)):
-            if is_same_order(row, item) and parse_id(row.get(member)) == number:
+            if is_same_order(row, item) and parse_id(row.get(member)) == number and _is_own(row, result):
                 if str(row.get("status")) in (CANCELED, REJECTED):
                     events = yield from self._rows("order_events", owner, name, number)
                     row = {**row, "reason": next((event["reason"] for event in events if event.get("reason")), "")}
@@ -352,6 +352,8 @@ class OrderCalls:
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
         if ref.order_id:
             payload["ordId"] = ref.order_id
+            if new.cl_ord_id is None and ref.cl_ord_id:
+                payload["clOrdId"] = ref.cl_ord_id
         elif new.cl_ord_id in (None, ref.cl_ord_id):
             payload["clOrdId"] = ref.cl_ord_id
         else:
@@ -386,10 +388,18 @@ def _named(order: OrderRef | ItemResult) -> tuple[str, str, int | None]:
     return (*_NAMES["order_id"], order.order_id) if order.order_id else (*_NAMES["cl_ord_id"], order.cl_ord_id)
 
 
+def _is_own(row: Mapping[str, Any], result: ItemResult) -> bool:
+    """Return whether the client ids agree: a venue that was started again gives out the same order ids again."""
+    return not result.cl_ord_id or parse_id(row.get("clOrdId")) in (None, 0, result.cl_ord_id)
+
+
 def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
-    """Return one item of cancelOrder: by the venue's id, else by the client id."""
-    _, name, number = _named(order)
-    return {"symbolCode": str(code), name: str(number)}
+    """Return one item of cancelOrder, with each id that is known.
+
+    A venue that was started again gives out the same ids again, and the client id tells the orders apart.
+    """
+    ids = {"ordId": order.order_id, "clOrdId": order.cl_ord_id}
+    return {"symbolCode": str(code)} | {name: str(number) for name, number in ids.items() if number}
 
 
 def _order(value: object) -> OrderRef:
