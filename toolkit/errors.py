@@ -47,7 +47,6 @@ would pass.
 from __future__ import annotations
 
 import linecache
-import os
 import reprlib
 import sys
 import traceback
@@ -57,7 +56,7 @@ from typing import Any
 
 from .secrecy import blanked, safe
 
-_HOME = os.path.dirname(__file__) + os.sep
+_HOME = __file__.removesuffix("errors.py")
 
 
 class ToolkitError(Exception):
