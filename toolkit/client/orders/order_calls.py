@@ -352,8 +352,6 @@ class OrderCalls:
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
         if ref.order_id:
             payload["ordId"] = ref.order_id
-            if new.cl_ord_id is None and ref.cl_ord_id:
-                payload["clOrdId"] = ref.cl_ord_id
         elif new.cl_ord_id in (None, ref.cl_ord_id):
             payload["clOrdId"] = ref.cl_ord_id
         else:
@@ -394,12 +392,9 @@ def _is_own(row: Mapping[str, Any], result: ItemResult) -> bool:
 
 
 def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
-    """Return one item of cancelOrder, with each id that is known.
-
-    A venue that was started again gives out the same ids again, and the client id tells the orders apart.
-    """
-    ids = {"ordId": order.order_id, "clOrdId": order.cl_ord_id}
-    return {"symbolCode": str(code)} | {name: str(number) for name, number in ids.items() if number}
+    """Return one item of cancelOrder: by the venue's id, else by the client id."""
+    _, name, number = _named(order)
+    return {"symbolCode": str(code), name: str(number)}
 
 
 def _order(value: object) -> OrderRef:
