@@ -387,12 +387,23 @@ def test_a_close_waits_for_the_slice_that_is_being_placed(
     assert runner._thread is None
 
 
-def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(fast: tuple[LocalVenue, Session]) -> None:
+@pytest.mark.parametrize("first", [False, True])
+def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(
+    fast: tuple[LocalVenue, Session], first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, session = fast
     session.twap("BTCUSDC", "BUY", "0.01", "900h", slices=10)
     thread = session._parents._thread
     assert thread is not None
     assert thread.is_alive()
+
+    def after_its_end() -> threading.Thread:
+        monkeypatch.undo()
+        thread.join(30)
+        return threading.current_thread()
+
+    if first:  # the thread ends before the close looks at it
+        monkeypatch.setattr(threading, "current_thread", after_its_end)
     session.close()
     assert not thread.is_alive()
 

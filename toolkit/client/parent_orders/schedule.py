@@ -171,10 +171,10 @@ class ParentRunner:
     def close(self) -> None:
         """Stop. The parent orders stay in the ledger, for another session to resume."""
         with self._awake:
-            self._closed = True
+            self._closed, thread = True, self._thread  # which the thread resets when it ends
             self._awake.notify()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(STOP_SECONDS)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(STOP_SECONDS)
         for id in list(self._due):
             with suppress(ToolkitError):  # a ledger that is gone; what it held is overdue for whoever finds it
                 self._change(id, lambda one: replace(one, owner=""))
