@@ -397,6 +397,16 @@ def test_a_callback_begins_with_the_snapshot_then_gets_each_later_update_once_an
     assert earlier == [[1], [2], [3], [4], [5]]
 
 
+def test_a_change_of_state_is_for_those_who_were_there_before_it(feed: Feed) -> None:
+    ticker, seen = feed.ticker(), list[tuple[int, str]]()
+    ticker.on_state(lambda live: seen.append((1, live.state)))
+    feed.say("ticker", 1, later=True, **BTC, ticker=published("ticker", s="BTCUSDC", p="10"))
+    feed.client.protocol.received(feed.shell.waiting.popleft(), feed.shell.now)  # applied, callbacks not called yet
+    ticker.on_state(lambda live: seen.append((2, live.state)))
+    feed.shell.pump()
+    assert seen == [(1, "live")]
+
+
 def test_callbacks_of_the_state_are_called_for_each_change_and_not_for_updates(feed: Feed) -> None:
     log, states = feed.log(), list[str]()
     feed.shell.pump()

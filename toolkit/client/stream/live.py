@@ -377,6 +377,7 @@ class Live:
     def on_state(self, callback: F) -> F:
         """Call `callback(live)` whenever `state` changes. Returns it."""
         with self._client.condition:
+            self._client.take_events()  # a change that has come is for those before
             self._state_callbacks.append(callback)
             self._seen_state = self._topic.state
         return callback
