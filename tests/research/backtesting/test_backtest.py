@@ -14,10 +14,11 @@ from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.context import Context
-from toolkit.research.data.bars import ExtremeOrder, read_bars
+from toolkit.research.data.bars import ExtremeOrder, Points, read_bars
 from toolkit.research.indicators import SMA
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy
+from toolkit.venue.simulation.replay import ReplayBar
 
 BTC = "BTCUSDC"
 
@@ -296,6 +297,18 @@ def test_a_bracket_ends_where_the_path_of_the_bar_meets_it_first(path: str, exit
     assert result.positions[BTC].iloc[-1] == 0
     ended = result.orders.set_index("order_id")["status"]
     assert sorted(ended.tolist()) == ["CANCELED", "FILLED", "FILLED"]
+
+
+@pytest.mark.parametrize(("side", "limit"), [("buy", "59500"), ("sell", "60500")])
+def test_a_path_of_your_own_visits_only_its_points(side: str, limit: str) -> None:
+    class Straight:
+        def points(self, bar: ReplayBar) -> Points:
+            return (0, bar.open), (bar.interval - 1, bar.close)
+
+    data = bars(*flat(60_000), *[(60_000, 61_000, 59_000, 60_000)] * 2)
+    script = {0: lambda ctx: getattr(ctx, side)(BTC, "0.1", limit)}
+    assert len(run(script, data, path=Straight()).fills) == 0
+    assert run(script, data).fills["price"].tolist() == [float(limit)]
 
 
 def test_a_stop_that_the_market_jumps_over_is_filled_where_it_lands() -> None:

@@ -106,6 +106,14 @@ def test_a_target_trades_at_the_next_open_and_pays_fee_and_slippage() -> None:
     assert run.equity["unrealized"].iloc[-1] == pytest.approx(240 - 222.2)
 
 
+def test_a_run_keeps_its_name_and_parameters() -> None:
+    data = bars(1, 3, 1)
+    named = vectorised(data, np.ones(3), name="Sma", params={"n": 20})
+    assert (named.name, named.params) == ("Sma", {"n": 20})
+    unnamed = vectorised(data, np.ones(3))
+    assert (unnamed.name, unnamed.params) == ("vectorised", {})
+
+
 def test_funding_inside_a_bar_meets_the_position_of_that_bar() -> None:
     data = bars(1, 3, 1, every="D")
     run = vectorised(data, [1.0, 1.0, 1.0], fee=0.0, funding=0.001)
