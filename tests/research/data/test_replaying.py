@@ -88,9 +88,13 @@ def test_a_recording_is_replayed(session: Any, tmp_path: Path) -> None:
     with toolkit.connect(clock="manual", seed=99) as other:
         going = replay(other, tmp_path / "tape")
         assert going.symbols == (BTC,)
+        assert (going.end - going.start).total_seconds() / 60 in (8, 9), "bars of a minute"
         other.venue.advance(until=going.end.to_pydatetime())
         recorded = session.venue.host.core.state.markets[1].last
         assert other.venue.host.core.state.markets[1].oracle == pytest.approx(recorded, rel=0.002)
+    with toolkit.connect(clock="manual") as other:
+        going = replay(other, tmp_path / "tape", interval="5m")
+        assert (going.end - going.start).total_seconds() / 60 in (10, 15)
     tested = backtest(lambda ctx, bar: ctx.target(bar.symbol, "0.01"), Recording(tmp_path / "tape"), funding=None)
     assert len(tested.equity) >= 7
     assert len(tested.fills) == 1
