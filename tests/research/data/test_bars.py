@@ -28,12 +28,24 @@ FRAME = pd.DataFrame(
         FRAME.tz_localize(None),
         FRAME.tz_convert("Asia/Tokyo"),
         FRAME.reset_index(names="time"),
+        FRAME.assign(time=[f"2026-01-01T0{at + at // 2}:00+0{at // 2}:00" for at in range(4)]),
         FRAME.assign(timestamp=INDEX.as_unit("s").asi8).reset_index(drop=True),
         FRAME.assign(timestamp=INDEX.as_unit("ms").asi8).reset_index(drop=True),
         {"ASSET": FRAME},
         FRAME.assign(symbol="ASSET"),
     ],
-    ids=["plain", "upper case", "naive", "other zone", "column", "seconds", "milliseconds", "mapping", "long"],
+    ids=[
+        "plain",
+        "upper case",
+        "naive",
+        "other zone",
+        "column",
+        "texts of two zones",
+        "seconds",
+        "milliseconds",
+        "mapping",
+        "long",
+    ],
 )
 def test_every_shape_gives_the_same_bars(data: Any) -> None:
     bars = read_bars(data)["ASSET"]

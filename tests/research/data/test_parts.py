@@ -316,6 +316,7 @@ def test_shapes_of_bars_that_are_long_wide_or_named() -> None:
     assert list(read_bars(long)) == ["B", "A"]
     levels = long.rename_axis("time").set_index("Symbol", append=True).rename_axis(["time", "symbol"])
     assert list(read_bars(levels)) == ["B", "A"]
+    assert list(read_bars(levels.reset_index("time"))) == ["B", "A"]
     assert list(read_bars(frame([0, 60_000]), symbol="X")) == ["X"]
     series = pd.Series([1.0, 2.0], pd.DatetimeIndex(pd.to_datetime([0, 60_000], unit="ms", utc=True)))
     assert read_bars(series)["ASSET"].open.tolist() == [1.0, 1.0]

@@ -305,6 +305,16 @@ def test_a_recording_that_continues_leaves_out_what_it_ends_with(recording: Any,
     assert (row["state"], row["reason"]) == ("resumed", f"nothing was recorded since {at(1_000)}")
 
 
+def test_a_snapshot_of_a_book_is_kept_whole_though_the_recording_ends_with_the_same(recording: Any) -> None:
+    level = update([{"time": at(1), "side": "BUY", "price": Decimal(1), "quantity": Decimal(2)}], "snapshot")
+    for recorder in (recording.recorder, None):
+        again = recorder or Recorder(Store(recording.path), [recording.source], recording.clock)
+        again.follow("order_book", recording.source, "BTC")
+        recording.source.says(level)
+        again.close()
+    assert Recording(recording.path).frame("order_book")["kind"].tolist() == ["snapshot"] * 2
+
+
 def test_health_is_that_of_the_live_objects_the_disk_and_the_recorder(recording: Any) -> None:
     recorder = recording.recorder
     recorder.follow("trades", recording.source, "BTC")

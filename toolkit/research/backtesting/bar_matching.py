@@ -224,7 +224,7 @@ class BarMatcher(ABC):
             if order.product == state.code:
                 if order.priority:
                     yield self.liquidity.reach(order.side, order.price)
-                elif order.trigger and order.armed:
+                elif order.armed:  # it has a trigger, as every order that does not rest
                     yield order.trigger
         if target <= state.wake_low or target >= state.wake_high or self.coupled:
             position = self.account.positions[state.code]
@@ -348,7 +348,7 @@ class BarMatcher(ABC):
                 wake, falling = self.liquidity.reach(order.side, order.price), order.side > 0
             elif order.waiting and order.triggered:  # it found nothing, and tries again at every price
                 wake, falling = NEVER, True
-            elif order.trigger and order.armed:
+            elif order.armed:  # it has a trigger, as every order that does not rest
                 wake, falling = order.trigger, not order.trigger_up
             else:
                 continue

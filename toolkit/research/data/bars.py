@@ -114,7 +114,7 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     if isinstance(data, Mapping):
         return {str(name): _frame_of(part) for name, part in data.items()}
     data = _frame_of(data)
-    if data.index.nlevels > 1 and "symbol" in data.index.names:
+    if "symbol" in data.index.names:
         data = data.reset_index("symbol")
     names = [str(name).lower() for name in data.columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
