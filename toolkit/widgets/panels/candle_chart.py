@@ -177,11 +177,12 @@ class Candles(PositionPanel):
         shown = {"rows": rows, "studies": studies, "prices": prices}
         self.history = {"interval": self.interval, "complete": self._complete, **shown}
 
-    def _on_interval(self, _: Any) -> None:
+    def _on_interval(self, change: Any) -> None:
         with self._guard:
             try:
                 live = self._session.stream.candles(self._product.symbol, self.interval)
             except ToolkitError as error:
+                self.interval = change["old"]
                 self._show_error(error)
                 return
             self._unfollow(self.live)
