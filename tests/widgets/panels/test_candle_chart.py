@@ -1,7 +1,8 @@
-"""The chart: earlier candles, other intervals and indicators, prices of settlements, and what it shows of an account."""
+"""The chart: earlier candles, other intervals and indicators, prices of settlements, and the account's lines."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_earlier_candles_join_those_that_are_shown_without_a_gap(
     assert chart.older() == 500
     known = candles(past, "1m", 1000)
     assert rows(chart) == known
-    means = [(before[4] + row[4]) / 2 for before, row in zip(known, known[1:], strict=False)]
+    means = [(before[4] + row[4]) / 2 for before, row in itertools.pairwise(known)]
     assert study(chart, "SMA 2") == [None, *map(pytest.approx, means)]
     monkeypatch.setattr(candle_chart, "MAX_CANDLES", 1000)
     assert (chart.older(), len(rows(chart)), chart.history["complete"]) == (0, 1000, False)
