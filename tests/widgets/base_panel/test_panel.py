@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import threading
+from types import SimpleNamespace
 from typing import Any
 
+import ipywidgets
 import pytest
 
 import toolkit
+from toolkit.client.io.flow import wall_ms
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.widgets import theme
-from toolkit.widgets.base_panel.panel import Panel, Refresher
+from toolkit.widgets.base_panel import panel as panel_module
+from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Panel, Refresher, pictures
 
 
 def press(panel: Panel, do: str, **content: Any) -> None:
@@ -58,6 +64,53 @@ def test_silence_is_noticed_without_an_update() -> None:
     refresher.remove(panel)
 
 
+class Waits:
+    """In place of a condition: time passes only while somebody waits, and the test says when a panel's data changes."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def notify(self) -> None: ...
+
+    def wait(self, seconds: float) -> None:
+        assert seconds > 0, "it would spin"
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("changes", "ages"),
+    [
+        (0, [0, 0.6, 1.2, 1.8]),
+        (1, [0, 0.08, 0.68, 1.28]),
+        (9, [0, 0.08, 0.16, 0.24]),
+    ],
+)
+def test_a_panel_is_refreshed_when_its_data_changes_and_each_heartbeat(
+    monkeypatch: pytest.MonkeyPatch, changes: int, ages: list[float]
+) -> None:
+    waits, refresher, done = Waits(), Refresher(), list[float]()
+
+    class Followed:
+        def refresh(self) -> None:
+            done.append(waits.now - 100.0)
+            if len(done) == len(ages):
+                refresher.remove(self)
+            elif len(done) <= changes:
+                refresher.request(self)
+
+    monkeypatch.setattr(panel_module, "time", SimpleNamespace(monotonic=lambda: waits.now))
+    refresher._condition = waits  # type: ignore[assignment]
+    refresher._thread = threading.current_thread()
+    refresher.add(Followed())
+    refresher._run()
+    assert done == [pytest.approx(age) for age in ages]
+    assert not refresher.running
+
+
 def test_a_request_for_an_unknown_panel_does_nothing() -> None:
     refresher = Refresher()
     refresher.request(object())  # type: ignore[arg-type]
@@ -97,6 +150,98 @@ def test_an_error_in_a_command_is_shown(session: Session) -> None:
     assert widget.problem == "there is no open order 999"
     press(widget, "cancel", nonsense=1, confirmed=True)
     assert "unexpected keyword" in widget.problem
+
+
+def test_a_press_after_its_deadline_is_refused_and_each_press_is_answered(session: Session) -> None:
+    book = toolkit.widgets.OrderBook(session, "BTCUSDC", on_pick=(picked := list[str]()).append)
+    now = wall_ms()
+    press(book, "pick", price="1", by=now - 7_000)
+    assert picked == []
+    assert book.problem == ("a press reached the kernel 7 s after its deadline, so nothing was signed. Press again")
+    assert book.answered == now - 7_000
+    for price, by, answered in (
+        ("2", now + 60_000, now + 60_000),
+        ("3", now + 50_000, now + 60_000),
+        ("4", 0, now + 60_000),
+    ):
+        press(book, "pick", price=price, by=by)
+        assert (picked[-1], book.answered) == (price, answered)
+
+
+def test_a_beat_comes_twice_a_second_and_a_picture_every_3_s(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = toolkit.widgets.Trades(session, "BTCUSDC")
+    REFRESHER.remove(panel)
+    clock, beats, pictured = [5_000.0], [], []
+    monkeypatch.setattr(panel_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(panel_module, "page", lambda *given: pictured.append(clock[0]) or f"picture of {given}")
+    monkeypatch.setattr(panel_module, "wall_ms", lambda: round(clock[0] * 1000))
+    panel.observe(lambda _: beats.append(clock[0]), "beat")
+    for now in (5_000.0, 5_000.5, 5_000.55, 5_003.0, 5_003.1, 5_003.4, 5_006.2):
+        clock[0] = now
+        panel.refresh()
+    assert beats == [5_000.0, 5_000.55, 5_003.0, 5_006.2]
+    assert pictured == [5_000.0, 5_003.1, 5_006.2]
+    panel.stop()
+    assert len(pictured) == 4
+    assert panel.picture.startswith("picture of")
+    panel.stop()
+    assert len(pictured) == 4
+
+
+def test_a_static_view_waits_3_s_in_all_for_its_first_data(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = toolkit.widgets.Trades(session, "BTCUSDC")
+    REFRESHER.remove(panel)
+    clock, asked = [10.0], []
+
+    def late(age_ms: int | None, took: float) -> Any:
+        def wait(timeout: float) -> None:
+            asked.append(timeout)
+            clock[0] += took
+            raise toolkit.errors.FeedError("no data")
+
+        return SimpleNamespace(age_ms=age_ms, stale=True, wait=wait)
+
+    monkeypatch.setattr(panel_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    needed, panel._needed = panel._needed, [late(None, 2.0), late(5, 1.0), late(None, 2.5), late(None, 0.0)]
+    panel._await_data()
+    assert asked == [3.0, 1.0, 0.0]
+    assert repr(panel) == "<Trades BTCUSDC: not loaded>"
+    assert str(panel) == "Trades BTCUSDC\nnot loaded"
+    asked.clear()
+    assert "Trades BTCUSDC</b> <span" in panel.snapshot()
+    assert ">not loaded<" in panel.snapshot()
+    panel._needed = needed
+    assert "not loaded" not in panel.snapshot()
+
+
+def test_a_container_has_the_pictures_of_the_panels_in_it(session: Session) -> None:
+    panels = [toolkit.widgets.Trades(session, one) for one in ("BTCUSDC", "ETHUSDC")]
+    box = ipywidgets.HBox([panels[0], ipywidgets.Label("words"), ipywidgets.VBox([panels[1]])])
+    html = pictures(box) or ""
+    assert [html.count(f"{one} trades") for one in ("BTCUSDC", "ETHUSDC")] == [1, 1]
+    assert html.startswith("<div><div style=")
+    assert pictures(ipywidgets.HBox([ipywidgets.Label("words")])) is None
+
+
+def test_in_a_kernel_its_loop_is_watched_and_containers_have_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    html = SimpleNamespace(for_type=lambda *given: shown.append(given))
+    shell = SimpleNamespace(kernel=object(), display_formatter=SimpleNamespace(formatters={"text/html": html}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    kernel = KernelLoop()
+    kernel.attach()  # on a thread without a loop
+    assert (kernel._loop, kernel.busy_seconds()) == (None, 0.0)
+
+    async def attach() -> asyncio.AbstractEventLoop:
+        kernel.attach()
+        assert kernel.busy_seconds() == 0.0
+        assert kernel._asked is not None
+        await asyncio.sleep(0)
+        assert kernel._asked is None, "the loop has answered"
+        return asyncio.get_running_loop()
+
+    assert asyncio.run(attach()) is kernel._loop
+    assert shown == [(ipywidgets.Box, pictures)] * 2
 
 
 def test_malformed_messages_are_ignored(session: Session) -> None:

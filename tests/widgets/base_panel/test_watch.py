@@ -88,13 +88,13 @@ def test_the_products_are_read_every_second_locally_and_every_5_s_elsewhere(
 ) -> None:
     asked: list[float] = []
     said: list[tuple[str, ...]] = []
-    listed: dict[str, str] = {}
+    trouble: dict[str, str] = {}
 
     def fetch() -> Any:
         asked.append(clock[0])
         if len(asked) == 2:
             raise TransportError("no answer")
-        return {one: SimpleNamespace(symbol=one, list_status=listed.get(one, "LISTED"), listed=one not in listed)
+        return {one: SimpleNamespace(symbol=one, list_status=trouble.get(one, "LISTED"), listed=one not in trouble)
                 for one in ("A", "B")}  # fmt: skip
 
     followed = bare(
@@ -103,7 +103,9 @@ def test_the_products_are_read_every_second_locally_and_every_5_s_elsewhere(
             _driver=SimpleNamespace(run=lambda answer: answer),
         ), listed_at=0.0, unlisted={}, say=lambda *words: said.append(words),
     )  # fmt: skip
-    for listed in ({}, {}, {"A": "paused"}, {"A": "paused"}, {"B": "delisted"}):
+    for now in ({}, {}, {"A": "paused"}, {"A": "paused"}, {"B": "delisted"}):
+        trouble.clear()
+        trouble.update(now)
         followed._follow_listing()
         clock[0] += pause - 0.1
         followed._follow_listing()
