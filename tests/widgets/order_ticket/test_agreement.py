@@ -14,6 +14,8 @@ import toolkit
 from toolkit.errors import ExchangeError, InputError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
+from toolkit.widgets import OrderTicket
+from toolkit.widgets.order_ticket.draft import Choice
 
 STRICTER = {("quantity", "position")}
 """Where the ticket refuses what the venue would quietly cut: reduce-only beyond the position."""
@@ -21,11 +23,12 @@ STRICTER = {("quantity", "position")}
 
 @dataclass
 class Situation:
-    """A venue to go back to, and a session on it."""
+    """A venue to go back to, a session on it, and its ticket, which follows what the venue goes back to."""
 
     venue: LocalVenue
     session: Session
     snapshot: int
+    ticket: OrderTicket
 
 
 SETTINGS: list[dict[str, Any]] = [
@@ -59,7 +62,9 @@ def situation(request: pytest.FixtureRequest) -> Iterator[Situation]:
             exit_ = session.buy if held.startswith("-") else session.sell
             for quantity, price in (("1.2", "62600"), ("1.3", "69000")):
                 exit_("BTCUSDC", quantity, price=price if exit_ == session.sell else str(125_000 - int(price)))
-        yield Situation(venue, session, venue.snapshot())
+        ticket = session.ticket("BTCUSDC")
+        ticket.unobserve_all()  # its fields are judged, and nothing is drawn
+        yield Situation(venue, session, venue.snapshot(), ticket)
 
 
 def around(*values: Any) -> st.SearchStrategy[Any]:
@@ -93,11 +98,10 @@ DRAFTS = st.fixed_dictionaries(
 @settings(max_examples=100)
 @given(fields=DRAFTS)
 def test_ticket_and_venue_agree(situation: Situation, fields: dict[str, Any]) -> None:
-    venue, session = situation.venue, situation.session
+    venue, session, ticket = situation.venue, situation.session, situation.ticket
     venue.revert(situation.snapshot)
-    ticket = session.ticket("BTCUSDC", **fields)
+    ticket.take(Choice("", fields))
     problems, order = ticket.problems, ticket.order
-    ticket.close()
     if order is None or any((one.field, one.rule) in STRICTER for one in problems):
         event("no order to compare")
         return
