@@ -162,6 +162,9 @@ def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session
     assert session.permissions().empty
     assert widget.view["rows"] == []
     assert widget.notice.startswith("revoked agent")
+    [intent] = session._delivery.ledger.all(newest=1)
+    agent = {"agentAddress": "0x" + "0" * 40, "agentName": row["name"], "validitySeconds": 0}
+    assert intent.payload == intent.payload | {"type": "approveAgent", **agent}
     with pytest.raises(InputError, match="may not act"):
         widget.revoke("nobody")
 
