@@ -13,6 +13,7 @@ from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import Candles
+from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.panels import candle_chart
 
 BTC, ETH = "BTCUSDC", "ETHUSDC"
@@ -170,6 +171,19 @@ def test_candles_that_have_closed_are_counted_to_the_history_after_so_many(
     assert [row[0] - START_S for row in rows(chart)] == list(range(0, 480, 60))
     assert study(chart, "SMA 2") == [None, *[60_010.0] * 7]
     assert [index for _, index in prices(chart).values()] == [60_000.0 + number for number in range(8)]
+
+
+def test_a_chart_that_has_rested_has_the_candles_of_that_time(thin: Session) -> None:
+    thin.buy(BTC, "0.01")
+    chart = Candles(thin, BTC, indicators=["SMA 2"])
+    REFRESHER.remove(chart)  # as after its last view
+    for _ in range(9):
+        later(thin, "1m")
+        thin.buy(BTC, "0.01")
+    later(thin, "1s")
+    chart.refresh()
+    assert [row[0] - START_S for row in rows(chart)] == list(range(0, 600, 60))
+    assert study(chart, "SMA 2") == [None, *[60_010.0] * 9]
 
 
 def test_only_orders_and_the_latest_fills_of_the_product_are_drawn(

@@ -193,5 +193,6 @@ def test_fills_stand_at_the_start_of_their_candles_in_the_order_of_time() -> Non
         [0, True, 60_000.0, "▲ buy 0.1 at 60,000.0"], [60, False, 60_000.0, "▼ sell 0.1 at 60,000.0"],
         [60, True, 60_000.0, "▲ buy 0.1 at 60,000.0"],
     ]  # fmt: skip
-    row = {"open": "1", "high": D(2), "low": 0.5, "close": 1, "volume": 3}
-    assert chart.candle_of(row, 7) == [7, 1.0, 2.0, 0.5, 1.0, 3.0]
+    time = pd.Timestamp(7, unit="s", tz="UTC")
+    row = {"time": time, "open": "1", "high": D(2), "low": 0.5, "close": 1, "volume": 3}
+    assert chart.candle_of(row) == [7, 1.0, 2.0, 0.5, 1.0, 3.0]

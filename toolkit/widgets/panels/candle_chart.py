@@ -152,7 +152,7 @@ class Candles(PositionPanel):
     def _read(self, end: int | None = None, limit: int = PAGE) -> list[Any]:
         until = None if end is None else datetime.fromtimestamp(end, UTC)
         frame = self._session.klines(self._product.symbol, self.interval, end=until, limit=limit, progress=False)
-        rows = [candle_of(row, int(row["time"].timestamp())) for row in frame.reset_index().to_dict("records")]
+        rows = [candle_of(row) for row in frame.reset_index().to_dict("records")]
         if rows and seconds(self.interval) >= SETTLED_SECONDS:
             self._read_settled(rows[0][0], end)
         return rows
@@ -208,15 +208,14 @@ class Candles(PositionPanel):
         return {**self._review_commands(), **own}
 
     def _make_view(self) -> dict[str, Any]:
-        data = self._data
-        tail = self.live.rows(SHOWN_CANDLES if not data.rows else 3)
-        data.merge([candle_of(one, int(one["time"].timestamp())) for one in tail])
+        data, shown = self._data, self.live.rows(SHOWN_CANDLES)
+        since_s = data.rows[-1][0] if data.rows else 0
+        data.merge(map(candle_of, shown[bisect_left(shown, since_s, key=_start_s) :]))
         if len(data.rows) - self._base > FOLD:
             self._fold()
         prices = self._ticker.value
         now_s = self._session._runtime.now() // 1000
         self._trail.add(now_s // 60 * 60, prices.get("mark_price"), prices.get("oracle_price"))
-        shown = self.live.rows(SHOWN_CANDLES)
         first, last = (shown[0]["open"], shown[-1]["close"]) if shown else (None, None)
         return {
             "symbol": self._product.symbol,
@@ -370,9 +369,13 @@ def span_text(span_s: int) -> str:
     return f"{round(span_s / unit)} {name}"
 
 
-def candle_of(row: Mapping[Any, Any], time_s: int) -> Candle:
+def candle_of(row: Mapping[Any, Any]) -> Candle:
     """Return a row of the feed or of `session.klines` as a candle."""
-    return [time_s, *(float(row[name]) for name in ("open", "high", "low", "close", "volume"))]
+    return [_start_s(row), *(float(row[name]) for name in ("open", "high", "low", "close", "volume"))]
+
+
+def _start_s(row: Mapping[Any, Any]) -> int:
+    return int(row["time"].timestamp())
 
 
 def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -414,7 +417,7 @@ def fill_marks(fills: Iterable[Mapping[str, Any]], seconds: int) -> list[list[An
     """Return [start of its candle in Unix s, buy?, price, text] for each fill."""
     marks = []
     for row in fills:
-        start = int(row["time"].timestamp()) // seconds * seconds
+        start = _start_s(row) // seconds * seconds
         buy = str(row["side"]).startswith("BUY")
         text = f"{side_text(row['side'])} {trimmed(row['quantity'])} at {grouped(row['price'])}"
         marks.append([start, buy, float(row["price"]), text])
