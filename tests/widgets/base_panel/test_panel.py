@@ -214,6 +214,29 @@ def test_a_static_view_waits_3_s_in_all_for_its_first_data(session: Session, mon
     assert "not loaded" not in panel.snapshot()
 
 
+@pytest.mark.parametrize(
+    ("named", "again", "views", "stopped"),
+    [
+        (False, True, 0, True),
+        (True, True, 0, False),
+        (False, False, 0, False),
+        (False, True, 1, False),
+    ],
+)
+def test_a_panel_whose_cell_was_run_again_stops_without_a_view_and_a_name(
+    session: Session, named: bool, again: bool, views: int, stopped: bool
+) -> None:
+    panel = toolkit.widgets.Trades(session, "BTCUSDC")
+    for _ in range(views):
+        press(panel, "hello")
+    assert panel._look_after_cell({"other": 1, **({"kept": [panel]} if named else {})}, again) is stopped
+    assert (panel.lock == "closed") is stopped
+    for _ in range(views):
+        press(panel, "bye")
+    assert (panel.lock == "closed") is (again and not named)
+    assert REFRESHER.running is not again
+
+
 def test_a_container_has_the_pictures_of_the_panels_in_it(session: Session) -> None:
     panels = [toolkit.widgets.Trades(session, one) for one in ("BTCUSDC", "ETHUSDC")]
     box = ipywidgets.HBox([panels[0], ipywidgets.Label("words"), ipywidgets.VBox([panels[1]])])

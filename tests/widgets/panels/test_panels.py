@@ -12,7 +12,7 @@ import ipywidgets
 import pytest
 
 import toolkit
-from toolkit.errors import InputError, LimitReached
+from toolkit.errors import InputError, LimitReached, WalletError
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -288,6 +288,39 @@ def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
         secret for secret in secrets if secret.hex() in everything.lower() or str(int.from_bytes(secret)) in everything
     ]
     assert "test test test" not in everything
+
+
+@pytest.mark.parametrize("name", ["order_book", "trades", "candles", "depth", "funding"])
+def test_a_session_that_knows_no_account_has_the_panels_of_the_market(
+    session: Session, venue: LocalVenue, name: str
+) -> None:
+    session.buy("BTCUSDC", "0.05")
+    with toolkit.connect(venue=venue, wallet=toolkit.Wallet(agent="0x" + "11" * 32)) as alone:
+        assert alone.account is None
+        panel = MAKERS[name](alone)
+        assert (panel.lock, panel.problem) == ("", "")
+        for part in ("lines", "fills"):
+            assert panel.view.get(part, []) == []
+        if name == "funding":
+            assert panel.view["rows"][3:] == [
+                ["Position", "–", ""],
+                ["Next payment (est.)", "none", "negative is paid"],
+            ]
+            assert panel.view["tables"][1]["rows"] == []
+
+
+def test_a_session_without_a_key_may_look_at_its_account_only(session: Session, venue: LocalVenue) -> None:
+    session.buy("BTCUSDC", "0.05")
+    with toolkit.connect(venue=venue, wallet=toolkit.Wallet(), account=session.account) as reader:
+        for panel in (toolkit.widgets.Blotter(reader), toolkit.widgets.Candles(reader, "BTCUSDC")):
+            assert panel.view["readOnly"]
+            assert panel.beat["agent"] == "no agent"
+            with pytest.raises(WalletError, match="read-only"):
+                panel.set_exit("BTCUSDC", "stop_loss", "50000")
+            panel.close()
+        permissions = toolkit.widgets.Permissions(reader)
+        assert (permissions.view["master"], [row["own"] for row in permissions.view["rows"]]) == (False, [False])
+        permissions.close()
 
 
 def test_the_package_lists_its_widgets() -> None:

@@ -7,6 +7,7 @@ at 59,990, a loss of 2 USDC. ETH's mark price is 3,100 then, so that the short h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,7 @@ BOOKS = {
 }
 """Oracle price, and the levels of each book."""
 said: dict[str, list[str]] = {}
+saved: dict[str, str] = {}
 
 
 @contextmanager
@@ -61,6 +63,7 @@ def scene() -> Iterator[dict[str, Any]]:
             "depth": widgets.Depth(session, BTC), "candles": widgets.Candles(session, BTC, "1m"),
         }  # fmt: skip
         said.update({name: list(panel._lines()) for name, panel in panels.items()})
+        saved.update({name: panel._snapshot() for name, panel in panels.items()})
         shown = {name: dict(panel.view) for name, panel in panels.items()}
         for name in histories:  # the rest is that of the whole blotter
             del shown[f"blotter of {name}"]["positions"], shown[f"blotter of {name}"]["orders"]
@@ -389,6 +392,36 @@ SAID = {
     "depth": ["BTCUSDC: 5.150 BTC (308,671 USDC) bid down to 59,000.0, 4.500 BTC (270,125 USDC) asked up to 60,030.0"],
     "candles": ["BTCUSDC 1m: close 59990.0"],
 }  # fmt: skip
+
+
+SAVED: dict[str, tuple[str, list[list[str]]]] = {
+    "account": ("Account 0xf39F…2266 · local", [list(row[:2]) for row in SHOWN["account"]["rows"]]),
+    "liquidation map": ("Liquidation map", SHOWN["liquidation map"]["tables"][0]["rows"]),
+    "blotter": ("Positions Open orders", [
+        ["BTCUSDC", "▲ long", "0.4", "60,010.0", "60,000.0", "−4.00"],
+        ["ETHUSDC", "▼ short", "−4", "2,999.00", "3,100.00", "−404.00"],
+        ["BTCUSDC", "▲ buy", "limit gtc", "59,000.0", "0.25 / 0.25"],
+        ["BTCUSDC", "▼ sell", "stop loss", "when 55,000.0", "whole position"],
+        ["ETHUSDC", "▲ buy", "take profit", "when 2,500.00", "whole position"],
+    ]),
+    "order book": ("BTCUSDC mid 60,000.0, spread 20", [
+        ["▼ ask", "60,030.0", "4.000"], ["▼ ask", "60,010.0", "0.500"], ["▲ bid", "59,990.0", "1.900"],
+        ["▲ bid", "59,980.0", "3.000"], ["▲ bid", "59,000.0", "0.250"],
+    ]),
+    "trades": ("BTCUSDC trades", SHOWN["trades"]["rows"]),
+    "depth": (f"BTCUSDC depth {SHOWN['depth']['words']}", []),
+    "candles": ("BTCUSDC 1m 59,990.0 ▼ 0.03 % in 2 min", [
+        ["01-01 04:00", *["59,990.0"] * 4], ["01-01 00:00", *["60,010.0"] * 4],
+    ]),
+}  # fmt: skip
+"""What a saved page has of a panel: its headings, and the rows of its tables."""
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_page_has_the_numbers_of_the_panel(views: dict[str, Any], name: str) -> None:
+    heads = re.findall(r"<div><b>(.*?)</b>(?: <span[^>]*>(.*?)</span>)?</div>", saved[name])
+    rows = [re.findall(r"<t[hd](?: scope='row')? style=[^>]*>(.*?)</t[hd]>", row) for row in saved[name].split("<tr>")]
+    assert (" ".join(filter(None, sum(heads, ()))), list(filter(None, rows))) == SAVED[name]
 
 
 @pytest.mark.parametrize("name", SHOWN)
