@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from toolkit.session import Session
+from toolkit.widgets import Blotter
 from toolkit.widgets.base_panel import static_view, watch
-from toolkit.widgets.base_panel.panel import stale_reason
+from toolkit.widgets.base_panel.panel import REFRESHER, stale_reason
 from toolkit.widgets.panels import blotter, leaderboard, permission_table
 
 D = Decimal
@@ -131,6 +133,46 @@ def test_the_legs_of_a_position_have_their_signs(long: str, short: str, sizes: l
     row = {"long_size": D(long), "short_size": D(short)}
     assert blotter.legs(row) == list(map(D, sizes))
     assert blotter.size_text(row) == text
+
+
+HEDGED = {
+    "symbol": "BTCUSDC", "mark_price": D(60_000), "long_size": D("0.50"), "short_size": D("-0.2"), "leverage": D(20),
+    "long_entry_value": D(29_000), "short_entry_value": D(12_200), "unrealized_pnl": D("1.5"),
+    "margin_mode": "ISOLATED", "assigned_margin": D(700), "position_mode": "HEDGE",
+}  # fmt: skip
+"""Long 0.5 from 58,000 and short 0.2 from 61,000, which have gained 1,000 and 200. At 20x they take 2,060 USDC."""
+HELD = {
+    "symbol": "BTCUSDC", "side": "▲ long", "size": "0.5 / −0.2", "entry": "58,857.1", "mark": "60,000.0",
+    "margin": "700.00", "pnl": "+1,200.00", "roi": "▲ 58.25 %", "funding": "−1.50", "leverage": "20x isolated",
+    "exits": "– / –", "take_profit": "", "stop_loss": "", "one": False,
+}  # fmt: skip
+NO_MARK = {"mark": "–", "pnl": "+1.50", "roi": "▲ 0.07 %", "liquidation": "–"}
+
+
+@pytest.mark.parametrize(
+    ("row", "shown"),
+    [
+        ({}, {}),
+        ({"margin_mode": "CROSS"}, {"margin": "2,060.00", "leverage": "20x cross"}),
+        ({"mark_price": None}, NO_MARK),
+        ({"leverage": None, "margin_mode": "CROSS"}, {"margin": "–", "roi": "", "leverage": "–x cross"}),
+        ({"symbol": "NEWUSDC", "mark_price": None},
+         {**NO_MARK, "symbol": "NEWUSDC", "entry": "58,857.1429", "funding": "–"}),
+        ({"short_size": D("-0.5"), "short_entry_value": D(30_500)},
+         {"side": "▲▼ hedged", "size": "0.5 / −0.5", "entry": "59,500.0", "pnl": "+1,500.00", "roi": "▲ 50.42 %"}),
+        ({"long_size": D(0), "long_entry_value": D(0)},
+         {"side": "▼ short", "size": "−0.2", "entry": "61,000.0", "pnl": "+200.00", "roi": "▲ 32.79 %", "one": True}),
+    ],
+)  # fmt: skip
+def test_a_position_is_this_row(session: Session, row: dict[str, Any], shown: dict[str, Any]) -> None:
+    panel: Any = Blotter(session)
+    REFRESHER.remove(panel)
+    paid = (("BTCUSDC", D("-2")), ("BTCUSDC", None), ("BTCUSDC", D("0.5")), ("ETHUSDC", D(9)))
+    followed = panel._funding
+    panel._funding = SimpleNamespace(rows=lambda: [{"symbol": symbol, "amount": amount} for symbol, amount in paid])
+    found = panel._position_row({**HEDGED, **row}, [{**HEDGED, **row}], [])
+    panel._funding = followed
+    assert {name: found[name] for name in {**HELD, **shown}} == {**HELD, **shown}
 
 
 @pytest.mark.parametrize(
