@@ -16,20 +16,27 @@ def number(text: str) -> Decimal:
     return Decimal(text.split()[0].replace(",", "").replace("−", "-").replace("+", ""))
 
 
-def test_the_next_funding_payment_is_what_the_venue_settles(session: Session, venue: LocalVenue) -> None:
-    session.buy("BTCUSDC", "1")
-    widget = toolkit.widgets.Funding(session, "BTCUSDC")
-    rows = {row[0]: row[1] for row in widget.view["rows"]}
-    assert rows["Settles in"] == "4:00:00"
-    assert rows["Position"] == "1 BTC"
-    venue.advance("4h")
-    widget.refresh()
-    assert widget.problem == ""
-    paid = session.info.funding_payments(symbol="BTCUSDC", exact=True)
-    own = next(one for one in widget.view["tables"] if one["title"] == "My payments")
-    assert len(own["rows"]) == len(paid) == 1
-    settled = next(one for one in widget.view["tables"] if one["title"] == "Settled rates")
-    assert len(settled["rows"]) == min(24, len(session.info.funding_rate_history("BTCUSDC")))
+@pytest.mark.parametrize(("trade", "size"), [("buy", "1"), ("sell", "−1")])
+def test_the_next_funding_payment_is_what_the_venue_settles(trade: str, size: str) -> None:
+    with LocalVenue(clock="manual", market=None) as venue, toolkit.connect(venue=venue) as session:
+        for side, price in (("BUY", "59990"), ("SELL", "60010")):
+            venue.control.add_liquidity("BTCUSDC", side, price, "5")
+        venue.control.set_oracle("BTCUSDC", "60000")
+        getattr(session, trade)("BTCUSDC", "1")
+        widget = toolkit.widgets.Funding(session, "BTCUSDC")
+        rows = {row[0]: row[1] for row in widget.view["rows"]}
+        assert (rows["Settles in"], rows["Position"]) == ("4:00:00", f"{size} BTC")
+        venue.advance("14399s")
+        widget.refresh()
+        rows = {row[0]: row[1] for row in widget.view["rows"]}
+        assert rows["Settles in"] == "0:00:01"
+        venue.advance("1s")
+        widget.refresh()
+        assert widget.problem == ""
+        settled, own = (one["rows"] for one in widget.view["tables"])
+        assert [f"{row[3]} USDC" for row in own] == [rows["Next payment (est.)"]]
+        assert number(own[0][3]) == round(session.info.funding_payments(symbol="BTCUSDC", exact=True)["amount"][0], 4)
+        assert [row[1] for row in settled] == [rows["Running rate"]]
 
 
 def test_depth_is_the_cumulative_book(session: Session) -> None:

@@ -25,6 +25,9 @@ def shown(dashboard: Any, name: str) -> dict[str, Any]:
 
 
 def agrees(dashboard: Any) -> bool:
+    for panel in dashboard.panels:
+        REFRESHER.remove(panel)  # so that no other thread changes one of the two
+    dashboard.refresh()
     return all(one == other for name in PARTS for one, other in shown(dashboard, name).values())
 
 
