@@ -362,7 +362,7 @@ def test_a_market_order_is_valued_at_the_best_price_else_the_last_else_the_mark(
     [
         ("GTC", "0.2", "0.3", ""), ("GTC", "0.201", "0.3", "position"), ("IOC", "0.5", "0.3", ""),
         ("IOC", "0.501", "0.3", "position"), ("POST_ONLY", "0.1", "0.5", "covered"), ("IOC", "0.1", "0.5", ""),
-        ("GTC", "0.0001", "0", "minOrderValue"), ("FOK", "0.5", "0.5", ""),
+        ("GTC", "0.0001", "0", "minOrderValue"), ("GTC", "0.0001", "0.4999", ""), ("FOK", "0.5", "0.5", ""),
     ],
 )  # fmt: skip
 def test_what_reduces_is_at_most_the_free_position(
