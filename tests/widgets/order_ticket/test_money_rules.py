@@ -49,18 +49,18 @@ def test_the_tier_of_the_notional_limits_the_leverage(side: str, sign: int) -> N
 
 @SIDES
 def test_an_isolated_position_stays_above_its_maintenance_margin_when_it_grows(side: str, sign: int) -> None:
-    leg: Any = {"long": D(1), "long_value": D(60_000)} if sign > 0 else {"short": D(1), "short_value": D(60_000)}
+    leg: Any = {"long": D(1), "long_value": D(59_980)} if sign > 0 else {"short": D(1), "short_value": D(59_980)}
     held = dataclasses.replace(FLAT, isolated=True, assigned=D(100), **leg)
-    given = inputs("MARKET", held, side=side)
+    given, pnl = inputs("MARKET", held, side=side), 20 * sign
     # 0.1 at 60,010 (59,990) takes a tenth of its value along (of 6,000 for a sell) and 1 for its loss, which it has
     # lost then. 1.1 at the mark of 60,000 must keep 1.25 %.
     taken = D("600.1") if sign > 0 else D(600)
-    words = f"the isolated position would have {100 + taken:,.2f} USDC and need 825.00 of maintenance margin."
+    words = f"the isolated position would have {100 + pnl + taken:,.2f} USDC and need 825.00 of maintenance margin."
     worst = "60010" if sign > 0 else "59990"
     assert messages(given, "0.1", worst) == [
         ("quantity", "maintenance margin", f"{words} Add margin to it before it grows")
     ]
-    bound = 825 - taken
+    bound = 825 - taken - pnl
     for assigned, fits in ((bound, False), (bound + D("0.000001"), True)):
         enough = given._replace(holdings=dataclasses.replace(held, assigned=assigned))
         assert (messages(enough, "0.1", worst) == []) is fits

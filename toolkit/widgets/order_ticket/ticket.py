@@ -362,7 +362,7 @@ class OrderTicket(ReviewedPanel):
 
     def _lines(self) -> Iterable[str]:
         validation = self._validate()
-        if validation.valid and validation.order is not None:
+        if validation.valid:
             yield validation.order.describe()
         else:
             price = self._kind.price_words(self._draft())
