@@ -46,7 +46,7 @@ def test_the_dashboard_has_the_traits_of_its_panels_also_after_another_product(s
     dashboard.switch(ETH)
     assert (dashboard.symbol, dashboard.made, dashboard.candles.interval) == (ETH, made + 1, "5m")
     assert (dashboard.candles._views, dashboard.trades._views) == (1, 0)
-    assert [panel.lock for panel in (*of_account, *of_product)] == ["", "", "closed", "closed"]
+    assert [panel.lock == "closed" for panel in (*of_account, *of_product)] == [False, False, True, True]
     assert dashboard.ticket__view["symbol"] == dashboard.order_book__view["symbol"] == ETH
     dashboard.ticket.price = "3000"
     session.buy(ETH, "1", price="2000")

@@ -298,7 +298,7 @@ def test_a_session_that_knows_no_account_has_the_panels_of_the_market(
     with toolkit.connect(venue=venue, wallet=toolkit.Wallet(agent="0x" + "11" * 32)) as alone:
         assert alone.account is None
         panel = MAKERS[name](alone)
-        assert (panel.lock, panel.problem) == ("", "")
+        assert (panel.loaded, panel.problem) == (True, "")
         for part in ("lines", "fills"):
             assert panel.view.get(part, []) == []
         if name == "funding":
