@@ -264,6 +264,10 @@ def test_a_move_of_all_prices_leaves_isolated_positions_out(session: Session) ->
             {"equity": D(100), "available": D(120)}, [], (0.0, "−20.0 % of equity is in use as margin"), "",
             ["100.00", "0.00", "–", "−20.00", "120.00", "–", "– / –"],
         ),
+        (
+            {"equity": D(100)}, [], (0.0, "0.0 % of equity is in use as margin"), "",
+            ["100.00", "0.00", "–", "–", "–", "–", "– / –"],
+        ),
         ({}, [], (0.0, "0.0 % of equity is in use as margin"), "", ["–", "0.00", "–", "–", "–", "–", "– / –"]),
     ],
 )  # fmt: skip
