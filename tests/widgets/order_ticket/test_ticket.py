@@ -391,6 +391,22 @@ def test_stale_data_locks_the_ticket(session: Session, signed: list[bytes], monk
     assert signed == []
 
 
+@pytest.mark.parametrize(("opening", "side", "name"), [("buy", "SELL", "long"), ("sell", "BUY", "short")])
+def test_a_review_whose_order_no_longer_passes_ends_unsigned(
+    session: Session, signed: list[bytes], opening: str, side: str, name: str
+) -> None:
+    getattr(session, opening)("BTCUSDC", "0.1")
+    ticket = session.ticket("BTCUSDC", side=side, order_type="MARKET", quantity="0.1", reduce_only=True)
+    ticket.submit()
+    getattr(session, side.lower())("BTCUSDC", "0.1")
+    signed.clear()
+    ticket.refresh()
+    assert (ticket.phase, ticket.review, signed) == ("edit", None, [])
+    assert ticket.problem == (
+        f"the review was cancelled, nothing was signed: reduce-only: there is no {name} position in BTCUSDC to reduce"
+    )
+
+
 def test_a_read_only_session_has_a_ticket_that_can_only_look(venue: LocalVenue, session: Session) -> None:
     assert session.account is not None
     with toolkit.connect(venue=venue, wallet=Wallet(), account=session.account) as reader:
