@@ -169,12 +169,13 @@ def test_a_press_after_its_deadline_is_refused_and_each_press_is_answered(sessio
 
 
 def test_a_beat_comes_twice_a_second_and_a_picture_every_3_s(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    panel = toolkit.widgets.Trades(session, "BTCUSDC")
-    REFRESHER.remove(panel)
-    clock, beats, pictured = [5_000.0], [], []
+    clock, beats, pictured = [4_000.0], [], []
     monkeypatch.setattr(panel_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(panel_module, "page", lambda *given: pictured.append(clock[0]) or f"picture of {given}")
     monkeypatch.setattr(panel_module, "wall_ms", lambda: round(clock[0] * 1000))
+    panel = toolkit.widgets.Trades(session, "BTCUSDC")
+    REFRESHER.remove(panel)
+    pictured.clear()
     panel.observe(lambda _: beats.append(clock[0]), "beat")
     for now in (5_000.0, 5_000.5, 5_000.55, 5_003.0, 5_003.1, 5_003.4, 5_006.2):
         clock[0] = now
