@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -129,24 +128,6 @@ def test_a_folder_that_can_not_be_written_says_so(tmp_path: Path, monkeypatch: p
     with connect(fake, intents=":memory:") as s:
         assert buy(s)
     assert not list(nonce_sources.data_directory().rglob("*.sqlite"))
-
-
-def test_an_entry_that_can_not_be_read_does_not_hide_the_others() -> None:
-    fake = FakeVenue()
-    with connect(fake) as s:
-        first, second, third = (buy(s).intent for _ in range(3))
-        with sqlite3.connect(file_of(s)) as database:
-            database.execute("UPDATE intents SET payload='{' WHERE id=?", (first,))
-            database.execute("UPDATE intents SET state='LOST' WHERE id=?", (third,))
-        database.close()
-        with pytest.warns(UserWarning, match=r"is damaged and can't be believed: ") as warned:
-            assert list(s.intents().index) == [second]
-        assert len(warned) == 2
-        assert s.intents("accepted").index.tolist() == [second]  # said once
-        assert s.resolve() == []
-        with pytest.raises(errors.StoredFileError, match=f"the entry '{first}' is damaged"):
-            s.intents.get(first)
-        assert buy(s)
 
 
 WORKER = """

@@ -69,58 +69,6 @@ def test_an_answer_that_is_another_requests_is_not_believed(change: Change, exec
     assert venue.inner.placed == 1
 
 
-def test_a_cancel_believes_only_the_answer_with_its_ids() -> None:
-    venue = Altered(other_id, times=0)
-    s = session(venue)
-    placed = buy(s)
-    venue.times = 3
-    venue.inner.show_transactions = False
-    with pytest.raises(errors.OutcomeUnknown):
-        s.cancel(placed)
-
-
-def refused_inside(answer: dict[str, Any]) -> None:
-    answer["data"] |= {"txCode": "7", "txMsg": "no margin", "results": []}
-
-
-@pytest.mark.parametrize("refuses", [True, False])
-def test_a_refusal_is_believed_as_its_transaction_says(refuses: bool) -> None:
-    venue = Altered(refused_inside)
-    venue.inner.refuse_business = refuses
-    s = session(venue)
-    if not refuses:
-        assert buy(s).state is IntentState.ACCEPTED
-        return
-    with pytest.raises(errors.ActionRejected, match="insufficient margin") as caught:
-        buy(s)
-    assert caught.value.receipt.state is IntentState.REJECTED
-
-
-def refused_result(answer: dict[str, Any]) -> None:
-    answer["data"]["results"][0] |= {"txCode": 7, "txMsg": "no margin"}
-
-
-def unreadable(answer: dict[str, Any]) -> None:
-    answer["data"]["results"][0] |= {"txCode": "no margin", "txMsg": "no margin"}
-
-
-@pytest.mark.parametrize("change", [refused_result, unreadable])
-def test_code_0_with_another_tx_code_is_a_refusal(change: Change) -> None:
-    s = session(Altered(change))
-    with pytest.raises(errors.ActionRejected, match="no margin") as caught:
-        buy(s)
-    assert caught.value.receipt.state is IntentState.REJECTED
-    assert not caught.value.receipt
-
-
-def test_a_result_that_is_refused_among_others_stands_in_its_receipt() -> None:
-    s = session(Altered(refused_result))
-    made = [toolkit.orders.buy("BTCUSDC", "0.01", price) for price in ("60000", "59000")]
-    with pytest.raises(errors.ActionRejected) as caught:
-        s.place(made)
-    assert [result.accepted for result in caught.value.receipt.results] == [False, True]
-
-
 OPEN_ANSWERS = {
     "40231": lambda _: enveloped(40231, "broadcast failed"),
     "40230 without transaction": lambda _: enveloped(40230, "call failed"),
@@ -138,15 +86,3 @@ def test_codes_that_leave_the_outcome_open_are_asked_about(name: str) -> None:
     receipt = buy(s)
     assert (receipt.state, receipt.order_id) == (IntentState.ACCEPTED, 501)
     assert len(venue.inner.bodies) == 1
-
-
-@pytest.mark.parametrize("name", list(OPEN_ANSWERS)[:4])
-@pytest.mark.parametrize("shown", [True, False])
-def test_what_the_venue_does_not_show_is_refused_only_where_it_would_show_it(name: str, shown: bool) -> None:
-    venue = Altered(OPEN_ANSWERS[name], times=0)
-    s = session(venue)
-    s.exchange.set_leverage("BTCUSDC", 3)
-    venue.inner.show_transactions, venue.executes, venue.times = shown, False, 1
-    with pytest.raises(errors.ExchangeError if shown else errors.OutcomeUnknown):
-        s.exchange.set_leverage("BTCUSDC", 5)
-    assert str(s.intents()["state"].iloc[-1]) == ("REJECTED" if shown else "UNKNOWN")

@@ -124,21 +124,6 @@ def test_with_conditional_a_triggered_order_is_cancelled_and_new_orders_stay(
             assert open_ids(second) == {resting.order_id}
 
 
-def test_what_is_filled_meanwhile_is_named(venue: LocalVenue, bob: toolkit.Session) -> None:
-    with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
-        resting = session.buy("BTCUSDC", "0.01", price="50000")
-        done = session.cancel_all()
-        assert done.filled == {resting.order_id: Decimal("0.004")}
-        assert open_ids(session) == set()
-
-
-def test_orders_that_stay_open_are_an_error(venue: LocalVenue) -> None:
-    with alice(venue, {}, swallow=b'"cancel') as session:
-        resting = session.buy("BTCUSDC", "0.01", price="50000")
-        with pytest.raises(errors.OutcomeUnknown, match=f"still open: {resting.order_id}"):
-            session.cancel_all()
-
-
 def test_what_was_filled_before_is_not_counted(venue: LocalVenue, bob: toolkit.Session) -> None:
     with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
         early, late = (session.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
@@ -173,14 +158,6 @@ def test_what_stays_open_is_cancelled_by_id_twice_in_batches_of_fifty(venue: Loc
     assert transport.rounds == 9
     assert len(Jitter.drawn) == 8
     assert all(0.5 <= drawn <= 1 for drawn in Jitter.drawn), "half of the jitter is left out"
-
-
-def test_an_order_that_stayed_open_at_first_has_not_triggered(venue: LocalVenue) -> None:
-    with alice(venue, {}, swallow=b'"cancelAll') as session:
-        resting = session.buy("BTCUSDC", "0.01", price="50000")
-        done = session.cancel_all()
-        assert (open_ids(session), done.triggered, done.filled) == (set(), (), {})
-        assert [result.order_id for result in done[-1].results] == [resting.order_id]
 
 
 @pytest.mark.parametrize(("conditional", "requests"), [(None, 2), (True, 1), (False, 1)])

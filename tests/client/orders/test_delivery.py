@@ -15,14 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolkit
-from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, enveloped, session
+from tests.client.fake import AGENT_KEY, MASTER, NOW, Clock, FakeVenue, session
 from toolkit import errors
 from toolkit.client.io.flow import Runtime
 from toolkit.client.io.rate_limits import Rate
-from toolkit.client.orders import ledger_file
 from toolkit.client.orders.intents import SAFE_RESEND_MS, IntentState, MemoryLedger, Proof
-from toolkit.client.orders.ledger_file import SqliteLedger
-from toolkit.client.orders.reconciliation import LATEST_EXECUTION_MS
 
 
 def state_of(s: toolkit.Session) -> list[str]:
@@ -105,104 +102,6 @@ def test_without_any_answer_the_outcome_is_unknown_and_resolve_settles_it(word: 
     assert s.resolve() == []
 
 
-def test_resolve_queries_before_it_sends_again() -> None:
-    fake = FakeVenue(["answer lost"] * 3)
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    sent = len(fake.bodies)
-    (receipt,) = s.resolve()
-    assert receipt.order_id == 501
-    assert len(fake.bodies) == sent
-
-
-def test_resolve_with_resend_false_only_queries() -> None:
-    fake = FakeVenue(["lost"] * 3)
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    (receipt,) = s.resolve(resend=False)
-    assert receipt.state is IntentState.UNKNOWN
-    assert len(fake.bodies) == 3
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.ACCEPTED
-
-
-def test_a_refused_connection_is_a_certain_outcome() -> None:
-    fake = FakeVenue(["refused"] * 3)
-    s = session(fake)
-    with pytest.raises(errors.NotSent):
-        buy(s)
-    intent = only_intent(s)
-    assert intent.state is IntentState.REJECTED
-    assert intent.message.startswith("not sent")
-    assert s.resolve() == []
-
-
-def test_a_refused_connection_after_a_time_out_stays_in_doubt() -> None:
-    s = session(FakeVenue(["answer lost", "refused", "refused"]))
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.ACCEPTED
-
-
-def test_a_proxy_that_forbids_is_a_certain_refusal() -> None:
-    fake = FakeVenue(["403"])
-    s = session(fake)
-    with pytest.raises(errors.HttpStatus) as caught:
-        buy(s)
-    assert caught.value.status == 403
-    assert state_of(s) == ["REJECTED"]
-    assert len(fake.bodies) == 1
-
-
-def test_40207_after_a_resend_means_the_first_one_counted() -> None:
-    fake = FakeVenue(["answer lost"])
-    s = session(fake)
-    receipt = buy(s)
-    assert receipt.state is IntentState.ACCEPTED
-    assert fake.placed == 1
-    assert any("clientOrderId" in read for read in fake.reads)
-
-
-def test_40207_on_a_duplicated_request_is_looked_up() -> None:
-    fake = FakeVenue(["twice"])
-    s = session(fake)
-    assert buy(s).state is IntentState.ACCEPTED
-    assert fake.placed == 1
-
-
-def test_40207_on_a_first_copy_is_unknown_since_another_copy_may_have_used_the_nonce() -> None:
-    fake = FakeVenue()
-    fake.nonces.add(NOW)
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    assert state_of(s) == ["UNKNOWN"]
-    assert fake.placed == 0
-
-
-def test_40207_without_an_explanation_stays_unknown() -> None:
-    fake = FakeVenue(["lost"])
-    fake.nonces.add(NOW)
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    assert state_of(s) == ["UNKNOWN"]
-
-
-def test_40207_on_a_first_copy_is_no_refusal_where_the_venue_shows_nothing() -> None:
-    fake = FakeVenue()
-    s = session(fake)
-    s.product("BTCUSDC")
-    fake.script = ["twice"]
-    fake.show_transactions = False
-    with pytest.raises(errors.OutcomeUnknown):
-        s.exchange.set_leverage("BTCUSDC", 5)
-    assert state_of(s) == ["UNKNOWN"]
-
-
 @pytest.mark.parametrize("code", [40003, 40006, 40201, 40204, 40208, 40220, 40280, 40281])
 @pytest.mark.parametrize("timeout", [0.0, 0.5, 5.0, 30.0])
 @pytest.mark.parametrize("action", ["order", "leverage"])
@@ -218,18 +117,6 @@ def test_a_refusal_that_the_venue_confirms_is_certain_in_two_seconds(code: int, 
     assert caught.value.code == code
     assert state_of(s) == ["REJECTED"]
     assert sum(waits) == pytest.approx(min(timeout, 2.0))
-
-
-def test_40207_stays_unknown_while_the_venue_can_not_be_queried() -> None:
-    fake = FakeVenue()
-    s = session(fake)
-    s.product("BTCUSDC")
-    fake.script, fake.read_script = ["twice"], ["cut"]
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    assert state_of(s) == ["UNKNOWN"]
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.ACCEPTED
 
 
 @pytest.mark.parametrize("others", ["before", "after", "before and after"])
@@ -260,44 +147,6 @@ def test_another_process_may_resolve_what_this_one_is_sending(word: str, others:
     assert receipt.order_id == 501
     assert fake.placed == 1
     assert state_of(s) == ["ACCEPTED"]
-
-
-def test_a_refusal_that_another_process_has_settled_is_raised_here_too(tmp_path: Path) -> None:
-    fake = FakeVenue()
-    fake.refuse_business = True
-    other = session(fake, ledger=tmp_path / "intents.db")
-
-    def interfering(request: httpx.Request) -> httpx.Response:
-        if request.method == "POST":
-            fake(request)
-            other.resolve()
-            raise httpx.ReadTimeout("no answer", request=request)
-        return fake(request)
-
-    s = session(interfering, ledger=tmp_path / "intents.db")
-    with pytest.raises(errors.ActionRejected, match="insufficient margin"):
-        s.exchange.set_leverage("BTCUSDC", 5)
-    assert state_of(s) == ["REJECTED"]
-
-
-def test_an_intent_that_another_process_gave_up_while_signing_is_not_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from toolkit.protocol import signing
-
-    fake = FakeVenue()
-    other, s = (session(fake, ledger=tmp_path / "intents.db") for _ in range(2))
-    sign = signing.sign
-
-    def signed(*args: Any, **keywords: Any) -> Any:
-        other.resolve()
-        return sign(*args, **keywords)
-
-    monkeypatch.setattr(signing, "sign", signed)
-    with pytest.raises(errors.NotSent, match="given up"):
-        buy(s)
-    assert fake.placed == 0
-    assert state_of(s) == ["REJECTED"]
 
 
 def test_an_intent_that_another_process_gave_up_before_posting_is_not_sent() -> None:
@@ -355,67 +204,6 @@ def test_an_intent_that_another_process_has_just_sent_is_not_rejected_as_unsent(
     assert ledger.get("testnet-late").state is IntentState.UNKNOWN
 
 
-def test_actions_without_orders_are_looked_up_by_their_nonce() -> None:
-    fake = FakeVenue(["answer lost"])
-    s = session(fake)
-    receipt = s.exchange.set_leverage("BTCUSDC", 5)
-    assert receipt.state is IntentState.ACCEPTED
-    assert len(set(fake.bodies)) == 1
-
-
-def test_a_first_try_that_the_venue_refused_is_found_by_its_nonce() -> None:
-    fake = FakeVenue(["answer lost"])
-    fake.refuse_business = True
-    s = session(fake)
-    with pytest.raises(errors.ActionRejected, match="insufficient margin") as caught:
-        s.exchange.set_leverage("BTCUSDC", 5)
-    assert caught.value.receipt.tx_code == 7
-    assert state_of(s) == ["REJECTED"]
-
-
-def test_a_venue_that_hides_transactions_leaves_such_an_action_unknown() -> None:
-    fake = FakeVenue(["answer lost"])
-    fake.show_transactions = False
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown):
-        s.exchange.set_leverage("BTCUSDC", 5)
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.UNKNOWN
-
-
-@pytest.mark.parametrize("code", [40204, 40208])
-@pytest.mark.parametrize("shown", [True, False])
-def test_a_refusal_of_the_second_copy_proves_nothing_about_the_first_without_transactions(
-    code: int, shown: bool
-) -> None:
-    fake, clock = FakeVenue(), Clock()
-    s = session(fake, clock=clock)
-    s.exchange.set_leverage("BTCUSDC", 3)
-    fake.script = ["lost", f"code:{code}"]
-    fake.show_transactions = shown
-    with pytest.raises(errors.OutcomeUnknown):
-        s.exchange.set_leverage("BTCUSDC", 5)
-    sent = len(fake.bodies)
-    clock.now += LATEST_EXECUTION_MS - 1_000
-    assert s.resolve()[0].state is IntentState.UNKNOWN, "the first copy may be executed yet"
-    clock.now += 1_000
-    assert s.resolve()[0].state is (IntentState.REJECTED if shown else IntentState.UNKNOWN)
-    assert s.intents().iloc[-1]["code"] == code
-    assert len(fake.bodies) == sent, "no copy is sent after such a refusal"
-
-
-@pytest.mark.parametrize("word", ["interrupt", "interrupt after"])
-def test_an_interrupt_while_sending_leaves_an_unknown_that_resolve_settles(word: str) -> None:
-    fake = FakeVenue([word])
-    s = session(fake)
-    with pytest.raises(KeyboardInterrupt):
-        buy(s)
-    assert state_of(s) == ["UNKNOWN"]
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.ACCEPTED
-    assert fake.placed == 1
-
-
 def test_a_cancelled_task_leaves_an_unknown_that_resolve_settles() -> None:
     fake = FakeVenue()
 
@@ -456,33 +244,6 @@ def test_a_restarted_kernel_settles_what_the_last_one_left(script: list[str], tm
     assert len(set(fake.bodies)) == 1
 
 
-def test_a_killed_process_leaves_sent_and_a_restart_settles_it(tmp_path: Path) -> None:
-    fake, path = FakeVenue(["lost"] * 3), tmp_path / "intents.db"
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(session(fake, ledger=path))
-    ledger = SqliteLedger(path)
-    [left] = ledger.all()
-    cells = ledger_file._cells(replace(left, state=IntentState.SENT))
-    ledger._database.execute(f"UPDATE intents SET {ledger_file._CHANGED}", cells)
-    ledger.close()
-    second = session(fake, ledger=path)
-    (receipt,) = second.resolve()
-    assert receipt.state is IntentState.ACCEPTED
-    assert fake.placed == 1
-
-
-def test_after_expiry_an_order_the_venue_never_saw_is_rejected_for_certain() -> None:
-    fake = FakeVenue(["lost"] * 3 + ["code:40208"])
-    clock = Clock()
-    s = session(fake, clock=clock)
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    clock.now += 120_000
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.REJECTED
-    assert receipt.code == 40208
-
-
 def test_an_old_action_that_never_expires_is_not_sent_again_by_itself() -> None:
     fake, clock = FakeVenue(["lost"] * 3), Clock()
     s = session(fake, clock=clock)
@@ -496,31 +257,6 @@ def test_an_old_action_that_never_expires_is_not_sent_again_by_itself() -> None:
     assert receipt.state is IntentState.UNKNOWN
     assert len(fake.bodies) == 3
     (receipt,) = s.resolve(resend=True)
-    assert receipt.state is IntentState.ACCEPTED
-
-
-def test_a_shared_ledger_never_sends_bytes_to_another_environment(tmp_path: Path) -> None:
-    path, here, there = tmp_path / "intents.db", FakeVenue(["lost"] * 3), FakeVenue()
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(session(here, ledger=path))
-    other = session(there, ledger=path, environment="mainnet", confirm=True)
-    assert list(other.intents()["environment"]) == ["testnet"]
-    assert other.resolve() == []
-    assert there.bodies == []
-    (receipt,) = session(here, ledger=path).resolve()
-    assert receipt.state is IntentState.ACCEPTED
-
-
-def test_an_intent_stays_unknown_with_the_reason_while_the_venue_can_not_be_queried() -> None:
-    fake = FakeVenue(["answer lost"] * 3)
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    fake.read_script = ["lost"]
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.UNKNOWN
-    assert "no answer" in receipt.message
-    (receipt,) = s.resolve([receipt.intent])
     assert receipt.state is IntentState.ACCEPTED
 
 
@@ -562,14 +298,6 @@ def test_40208_again_or_without_a_clock_that_is_off_is_raised(moment: str) -> No
     assert len(fake.bodies) == (2 if "01:35" in moment else 1)
 
 
-def test_an_expiry_that_the_caller_gave_is_never_changed() -> None:
-    fake = FakeVenue(["code:40208"])
-    fake.headers = {"date": "Thu, 01 Jan 2026 00:01:35 GMT"}
-    with pytest.raises(errors.RequestExpired):
-        session(fake).buy("BTCUSDC", "0.01", price="60000", expiry_after=NOW + 1000)
-    assert len(fake.bodies) == 1
-
-
 @pytest.mark.parametrize(
     ("code", "kind"), [(code, kind) for code, kind in sorted(errors.EXCHANGE_ERRORS.items()) if code != 40207]
 )
@@ -589,45 +317,6 @@ def test_an_undocumented_code_keeps_its_number_and_message() -> None:
         buy(s)
 
 
-def test_a_rate_limit_of_the_venue_is_waited_out_with_the_identical_bytes() -> None:
-    fake = FakeVenue(["code:40220", "429"])
-    s = session(fake)
-    assert buy(s)
-    assert len(fake.bodies) == 3
-    assert len(set(fake.bodies)) == 1
-
-
-def test_a_batch_that_was_refused_in_part_raises_with_every_result() -> None:
-    first = NOW * 1000
-    results = [
-        {"clOrdId": first, "ordId": 9, "txCode": 0, "txMsg": "ok"},
-        {"clOrdId": first + 1, "ordId": 0, "txCode": 11, "txMsg": "too small"},
-    ]
-    answer = {"txHash": "0x1", "txCode": 11, "txMsg": "1 of 2 refused", "results": results}
-
-    def venue(request: httpx.Request) -> httpx.Response:
-        if request.url.path.startswith("/info"):
-            return FakeVenue()(request)
-        return enveloped(40230, "1 of 2 refused", answer)
-
-    s = session(venue)
-    with pytest.raises(errors.ActionRejected) as caught:
-        s.place([toolkit.orders.buy("BTCUSDC", "0.01", "60000")] * 2)
-    receipt = caught.value.receipt
-    assert [result.accepted for result in receipt.results] == [True, False]
-    assert receipt.state is IntentState.ACCEPTED
-    assert f"clOrdId {first + 1} refused: too small" in repr(receipt)
-
-
-def test_an_intent_never_gets_a_second_signature() -> None:
-    s = session(FakeVenue(["lost"] * 3))
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    intent = only_intent(s)
-    with pytest.raises(errors.ToolkitError, match="second signature"):
-        s._delivery.ledger.update(intent.id, NOW, body=b"another")
-
-
 def test_a_read_only_session_names_the_missing_key() -> None:
     s = session(FakeVenue(), wallet=None, account=MASTER)
     with pytest.raises(errors.WalletError, match="read-only: placeOrder is signed by the agent key"):
@@ -639,14 +328,6 @@ def test_an_agent_key_can_not_withdraw_and_says_which_key_is_missing() -> None:
     s = session(FakeVenue())
     with pytest.raises(errors.WalletError, match="withdraw is signed by the master key"):
         s.exchange.withdraw(MASTER, "5")
-
-
-def test_a_withdrawal_lives_an_hour_and_carries_its_sequence() -> None:
-    fake = FakeVenue()
-    session(fake, wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.withdraw(MASTER, "5")
-    body = json.loads(fake.bodies[0])
-    assert body["expiryAfter"] == NOW + 3_600_000
-    assert body["action"]["withdrawSequence"] == NOW // 1000
 
 
 def test_writes_on_mainnet_need_a_confirmation() -> None:
@@ -688,27 +369,6 @@ def test_a_clock_that_is_set_back_makes_no_request_wait() -> None:
         buy(s)
         clock.now -= 3_600_000
     assert waits == []
-
-
-def test_no_attempt_begins_after_the_total_time_of_a_call() -> None:
-    fake = FakeVenue(["answer lost"] * 9)
-    s = session(fake, attempts=9)
-    s._driver._runtime = Runtime(Clock().now_ms, elapsed=lambda: 25_000 * len(fake.bodies))
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    assert len(fake.bodies) == 3
-
-
-def test_nonces_of_a_session_are_unique_and_increasing() -> None:
-    fake = FakeVenue()
-    s = session(fake)
-    for _ in range(5):
-        buy(s)
-    nonces = [json.loads(body)["nonce"] for body in fake.bodies]
-    assert nonces == sorted(set(nonces))
-    other = session(fake)
-    buy(other)
-    assert json.loads(fake.bodies[-1])["nonce"] > nonces[-1]
 
 
 WORDS = ["ok", "refused", "lost", "answer lost", "cut", "cut after", "429", "503", "503 after", "html", "twice"]

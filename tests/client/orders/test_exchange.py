@@ -20,7 +20,7 @@ from toolkit.client.orders.trading import TradingFlows
 from toolkit.errors import InputError, MalformedRequest, UnknownProduct
 from toolkit.protocol.actions import ACTIONS
 
-AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+AGENT, NOBODY = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x" + "0" * 40
 
 
 def both(fake: FakeVenue, **options: Any) -> toolkit.Session:
@@ -114,8 +114,11 @@ def test_orders_are_given_as_order_objects_or_as_plain_items() -> None:
     s = both(fake)
     s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000", cl_ord_id=5)])
     first = last(fake)
-    s.exchange.place_order(first["orders"])
-    assert last(fake) == first
+    for same in (first["orders"], first["orders"][0]):
+        s.exchange.place_order(same)
+        assert last(fake) == first
+    s.exchange.place_order(orders.sell("BTCUSDC", "0.01", "60000", reduce_only=True))
+    assert [item["reduceOnlyOption"] for item in last(fake)["orders"]] == ["REDUCE_ONLY"]
     s.exchange.place_bracket_order(orders.buy("BTCUSDC", "0.01", "60000", tp="66000", sl="57000"))
     assert [item.get("reduceOnly") for item in last(fake)["orders"]] == [None, "TP_FROM_POSITION", "SL_FROM_POSITION"]
     s.exchange.place_builder_order(orders.buy("BTCUSDC", "0.01", "60000", reduce_only=True), MASTER, "0.0002")
@@ -123,12 +126,12 @@ def test_orders_are_given_as_order_objects_or_as_plain_items() -> None:
     assert last(fake)["order"]["clOrdId"]
 
 
-@pytest.mark.parametrize("given", [5, 1.5, True, "order", b"order"], ids=repr)
+@pytest.mark.parametrize("given", [5, 1.5, True, "order", b"order", {"symbol": "BTCUSDC"}], ids=repr)
 def test_what_is_no_order_is_refused_by_name(given: Any) -> None:
     s = session(FakeVenue())
-    with pytest.raises(MalformedRequest, match=r"^orders\[0\]: must be an object, got "):
+    with pytest.raises(MalformedRequest, match=r"^orders\[0\]"):
         s.exchange.place_order(given)
-    with pytest.raises(InputError, match=r"is no order\. Make one with toolkit\.orders"):
+    with pytest.raises(InputError, match=rf"^{re.escape(repr(given))} is no order\. Make one with toolkit\.orders"):
         s.place(given)
 
 
@@ -146,31 +149,15 @@ def test_cancels_travel_as_text_and_symbols_become_codes() -> None:
     s = both(fake)
     s.exchange.cancel_order([{"symbolCode": "BTCUSDC", "ordId": 5}, {"symbolCode": 1, "clOrdId": "7"}])
     assert last(fake)["cancels"] == [{"symbolCode": "1", "ordId": "5"}, {"symbolCode": "1", "clOrdId": "7"}]
+    s.exchange.cancel_order({"symbolCode": "99", "ordId": 7})
+    assert last(fake)["cancels"] == [{"symbolCode": "99", "ordId": "7"}]
+    for odd in ([{"symbolCode": 1, "ordId": True}], ["7"]):
+        with pytest.raises(MalformedRequest):
+            s.exchange.cancel_order(odd)
     s.exchange.cancel_all("BTCUSDC")
     assert last(fake) == {"type": "cancelAll", "symbolCode": 1}
     s.exchange.set_leverage("BTCUSDC", 12)
     assert last(fake) == {"type": "setLeverage", "symbolCode": 1, "leverage": "12"}
-
-
-def test_addresses_and_defaults_are_filled_in() -> None:
-    fake = FakeVenue()
-    s = both(fake)
-    s.exchange.approve_agent()
-    assert last(fake) == {
-        "type": "approveAgent",
-        "agentAddress": AGENT,
-        "agentName": "toolkit",
-        "validitySeconds": 0,
-        "dexChain": "Testnet",
-    }
-    s.exchange.revoke_agent("bot")
-    assert (last(fake)["agentAddress"], last(fake)["agentName"]) == ("0x" + "0" * 40, "bot")
-    s.exchange.vault_create("mine", amount=100)
-    assert last(fake) == {"type": "vaultCreate", "name": "mine", "description": "", "amount": "100", "currencyCode": 1}
-    s.exchange.vault_rebalance(MASTER, AGENT, "5")
-    assert (last(fake)["from"], last(fake)["to"]) == (MASTER, AGENT)
-    s.exchange.faucet_claim()
-    assert last(fake) == {"type": "faucetClaim"}
 
 
 def test_wrong_arguments_raise_type_error_as_for_any_function() -> None:
@@ -195,19 +182,8 @@ def test_a_broken_rule_is_reported_before_anything_is_recorded() -> None:
         s.exchange.send({"type": "nonsense"})
     with pytest.raises(UnknownProduct, match="no product 'NOPE'"):
         s.exchange.cancel_all("NOPE")
-    with pytest.raises(InputError, match="agent_address is missing"):
-        session(fake, wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.approve_agent()
     assert fake.bodies == []
     assert len(s.intents()) == 0
-
-
-def test_expiry_can_be_chosen_or_left_out() -> None:
-    fake = FakeVenue()
-    s = both(fake)
-    s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000")], expiry_after=NOW + 5)
-    assert json.loads(fake.bodies[-1])["expiryAfter"] == NOW + 5
-    s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000")], expiry_after=None)
-    assert "expiryAfter" not in json.loads(fake.bodies[-1])
 
 
 def test_the_asynchronous_twin_sends_the_same_bytes() -> None:
@@ -287,24 +263,6 @@ def test_a_method_takes_the_fields_of_its_action(method: str, signature: str) ->
     assert ", ".join(parts) == signature
 
 
-def test_cancels_are_given_alone_or_together_with_ids_of_any_kind() -> None:
-    fake = FakeVenue()
-    s = both(fake)
-    one = {"symbolCode": "BTCUSDC", "ordId": 7}
-    for given, sent in (
-        (one, [{"symbolCode": "1", "ordId": "7"}]),
-        (
-            [one, {"symbolCode": 1, "clOrdId": "8"}],
-            [{"symbolCode": "1", "ordId": "7"}, {"symbolCode": "1", "clOrdId": "8"}],
-        ),
-    ):
-        s.exchange.cancel_order(given)
-        assert last(fake)["cancels"] == sent
-    for odd in ([{"symbolCode": 1, "ordId": True}], ["7"]):
-        with pytest.raises(MalformedRequest):
-            s.exchange.cancel_order(odd)
-
-
 def test_what_an_action_can_not_take_is_said() -> None:
     s = both(FakeVenue())
     order = orders.buy("BTCUSDC", "0.01", "60000")
@@ -325,40 +283,22 @@ def test_what_an_action_can_not_take_is_said() -> None:
         session(FakeVenue(), wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.approve_agent()
 
 
-def test_a_ladder_stands_among_other_orders_where_it_was_given() -> None:
+@pytest.mark.parametrize(
+    ("method", "given", "sent"),
+    [
+        ("approve_agent", (), {"agentAddress": AGENT, "agentName": "toolkit", "validitySeconds": 0}),
+        ("approve_agent", (MASTER, "other", 60), {"agentAddress": MASTER, "agentName": "other", "validitySeconds": 60}),
+        ("revoke_agent", (), {"agentAddress": NOBODY, "agentName": "toolkit", "validitySeconds": 0}),
+        ("revoke_agent", ("other",), {"agentAddress": NOBODY, "agentName": "other"}),
+        ("vault_create", ("mine", 100), {"name": "mine", "description": "", "amount": "100", "currencyCode": 1}),
+        ("vault_rebalance", (MASTER, AGENT, "5"), {"from": MASTER, "to": AGENT, "amount": "5"}),
+        ("faucet_claim", (), {}),
+    ],
+)
+def test_own_addresses_and_defaults_are_filled_in_and_given_ones_kept(method: str, given: Any, sent: Any) -> None:
     fake = FakeVenue()
-    order = orders.buy("BTCUSDC", "0.01", "60000")
-    ladder = orders.scale("BTCUSDC", "BUY", "0.02", first="50000", last="51000", count=2)
-    both(fake).exchange.place_order([order, ladder, order])
-    prices = [float(item["ordPx"]) for item in last(fake)["orders"]]
-    assert (prices[0], sorted(prices[1:3]), prices[3]) == (60_000, [50_000, 51_000], 60_000)
-
-
-def test_own_addresses_are_filled_in_and_given_ones_kept() -> None:
-    fake = FakeVenue()
-    s = both(fake)
-    s.exchange.approve_agent()
-    assert (last(fake)["agentAddress"], last(fake)["agentName"], last(fake)["validitySeconds"]) == (AGENT, "toolkit", 0)
-    s.exchange.approve_agent(MASTER, "other", 60)
-    assert (last(fake)["agentAddress"], last(fake)["agentName"], last(fake)["validitySeconds"]) == (MASTER, "other", 60)
-    s.exchange.revoke_agent()
-    assert last(fake)["agentAddress"] == "0x" + "0" * 40
-    assert (last(fake)["agentName"], last(fake)["validitySeconds"]) == ("toolkit", 0)
-    s.exchange.revoke_agent("other")
-    assert last(fake)["agentName"] == "other"
-
-
-def test_one_order_needs_no_list_and_reduces_under_the_name_of_its_action() -> None:
-    fake = FakeVenue()
-    s = both(fake)
-    order = orders.sell("BTCUSDC", "0.01", "60000", reduce_only=True)
-    s.exchange.place_order(order)
-    [item] = last(fake)["orders"]
-    assert item["reduceOnlyOption"] == "REDUCE_ONLY"
-    s.exchange.place_order({name: value for name, value in item.items() if name != "clOrdId"})
-    assert last(fake)["orders"][0]["ordQty"] == item["ordQty"]
-    s.exchange.place_builder_order(order, builder=MASTER, builder_fee_rate="0.0001")
-    assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"
+    getattr(both(fake).exchange, method)(*given)
+    assert last(fake).items() >= sent.items()
 
 
 def test_a_product_code_needs_no_list_of_products() -> None:
@@ -384,24 +324,6 @@ def test_only_the_agents_own_address_has_a_default() -> None:
         if "a product's symbol or code" in line
     )
     assert all(line.startswith("agent_address: ") for line in lines)
-
-
-def test_without_a_wallet_there_is_no_own_agent() -> None:
-    with pytest.raises(InputError, match="this wallet has no agent key to approve"):
-        session(FakeVenue(), wallet=None).exchange.approve_agent()
-
-
-def test_a_code_as_text_is_a_code() -> None:
-    fake = FakeVenue()
-    both(fake, settle_timeout=0).exchange.cancel_order({"symbolCode": "99", "ordId": 7})
-    assert last(fake)["cancels"] == [{"symbolCode": "99", "ordId": "7"}]
-    assert fake.reads == []
-
-
-@pytest.mark.parametrize("given", ["order", b"order", {"symbol": "BTCUSDC"}, 5], ids=repr)
-def test_what_is_no_order_is_named_as_a_whole(given: Any) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(repr(given))} is no order"):
-        session(FakeVenue()).place(given)
 
 
 def test_a_bracket_is_placed_alone() -> None:

@@ -15,7 +15,6 @@ import pytest
 
 import toolkit
 from tests.client.fake import FakeVenue, session
-from toolkit import errors
 from toolkit.client.io.transport import NO_RETRY
 from toolkit.client.orders.intents import OPEN, IntentState, MemoryLedger
 from toolkit.client.orders.ledger_file import SqliteLedger
@@ -181,10 +180,3 @@ def test_many_threads_share_a_session_and_every_nonce_is_used_once() -> None:
     assert len({receipt.cl_ord_id for receipt in receipts}) == 64
     assert fake.placed == len(fake.nonces) == 64
     assert set(s.intents()["state"]) == {"ACCEPTED"}
-
-
-def test_errors_of_interrupted_calls_are_not_hidden() -> None:
-    s = session(FakeVenue(["interrupt"]))
-    with pytest.raises(KeyboardInterrupt):
-        s.buy("BTCUSDC", "0.01", price="60000")
-    assert issubclass(errors.OutcomeUnknown, errors.ToolkitError)

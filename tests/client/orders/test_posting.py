@@ -333,16 +333,25 @@ def test_what_can_not_surprise_is_sent_again(expiry: int | None, age_ms: int, sa
 
 
 @pytest.mark.parametrize(
-    ("now_ms", "took_ms", "expiry", "again"),
+    ("refused", "now_ms", "took_ms", "expiry", "again"),
     [
-        (10**9, 30_000, UNSET, True),  # the clock was wrong: by the venue's it had expired
-        (10**9, 30_001, UNSET, False),  # the call itself took too long
-        (0, 0, UNSET, False),  # it had not expired, by the venue's own time
-        (10**9, 0, 60_000, False),  # as it was asked for
+        ("REJECTED", 10**9, 30_000, UNSET, True),  # the clock was wrong: by the venue's it had expired
+        ("REJECTED", 60_001, 0, UNSET, True),
+        ("REJECTED", 60_000, 0, UNSET, False),  # it had not expired, by the venue's own time
+        ("REJECTED", 10**9, 30_001, UNSET, False),  # the call itself took too long
+        ("REJECTED", 10**9, 0, 60_000, False),  # as it was asked for
+        ("UNKNOWN", 10**9, 0, UNSET, False),  # it may have been taken
+        (None, 10**9, 0, UNSET, False),
     ],
 )
 def test_an_action_that_expired_by_a_wrong_clock_is_made_once_more(
-    delivery: Delivery, monkeypatch: pytest.MonkeyPatch, now_ms: int, took_ms: int, expiry: Any, again: bool
+    delivery: Delivery,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: str | None,
+    now_ms: int,
+    took_ms: int,
+    expiry: Any,
+    again: bool,
 ) -> None:
     sent: list[Any] = []
     clock = {Now: 0, Elapsed: 1_000}
@@ -354,7 +363,7 @@ def test_an_action_that_expired_by_a_wrong_clock_is_made_once_more(
         if len(sent) > 1:
             return "sent"
         error = RequestExpired("expired")
-        error.receipt = receipt(placed(state=IntentState.REJECTED))
+        error.receipt = receipt(placed(state=IntentState(refused))) if refused else None
         raise error
 
     def prepare(*_: Any) -> Any:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from toolkit import connect, orders
-from toolkit.environments import MAINNET
-from toolkit.errors import CheckFailed, LimitReached, ToolkitError
+from toolkit import orders
+from toolkit.errors import ToolkitError
 from toolkit.protocol import envelope, signing
 from toolkit.testing import session, venue  # fixtures
-from toolkit.wallet import Wallet
 
 if TYPE_CHECKING:
     from toolkit.session import Session
@@ -43,21 +40,7 @@ def test_a_prepared_order_is_sent_once(session: Session) -> None:
     assert len(session.orders(open=True)) == 1
 
 
-def test_preparing_checks_first(session: Session) -> None:
-    with pytest.raises(CheckFailed, match="tickSize"):
-        session.intents.prepare(orders.buy("BTCUSDC", "0.01", "10000.05"))
-
-
 def test_any_action_can_be_prepared(session: Session) -> None:
     prepared = session.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
     assert prepared.expiry_after is None
     assert session.intents.send(prepared)
-
-
-def test_on_mainnet_an_unconfirmed_action_is_not_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
-    with connect(MAINNET, wallet=Wallet.create(), account="0x" + "1" * 40) as session:
-        prepared = session.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
-        with pytest.raises(LimitReached, match="Nothing was signed"):
-            session.intents.send(prepared)
-        assert session.intents().empty

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolkit
-from tests.client.fake import META, FakeVenue, enveloped
-from tests.client.fake import session as session_of
+from tests.client.fake import META
 from tests.venue.quiet import venue  # a fixture
-from toolkit import checks, orders
+from toolkit import orders
 from toolkit.errors import ActionRejected, CheckFailed, InputError, MalformedRequest
 from toolkit.orders import BUILDER_TYPES, bracket, buy, order, sell
 from toolkit.products import ProductTable
@@ -135,26 +133,6 @@ def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, trader: Se
     trader.exchange.set_leverage("XRPUSDC", "21")
 
 
-def test_limits_of_leverage_are_those_of_the_tiers() -> None:
-    two = ProductTable.from_meta(
-        {**META, "marginTables": [{"tableId": 1, "riskLimitVo": [
-            {"minimumValue": "0", "maintainMarginRatio": "0.02", "maxLeverage": "25"},
-            {"minimumValue": "2000000", "maintainMarginRatio": "0.025", "maxLeverage": "20"}]}]}
-    )["BTCUSDC"]  # fmt: skip
-    limits = [checks.leverage_limit(two, Decimal(value)) for value in ("0", "2000000", "2000000.01")]
-    assert limits == [25, 25, 20], "a notional at a floor belongs to the tier below"
-    assert checks.check_leverage(two, Decimal("20.01"), Decimal(2_000_001))[0].limit == "20"
-    assert checks.check_leverage(two, Decimal(20), Decimal(2_000_001)) == []
-
-
-def test_a_withdrawal_below_the_minimum_is_refused_before_it_is_recorded(trader: Session, venue: LocalVenue) -> None:
-    before = len(trader.intents())
-    with pytest.raises(CheckFailed, match=r"amount 1\.999999 is below the smallest withdrawal, 2 USDC"):
-        trader.exchange.withdraw(str(trader.account), "1.999999")
-    assert len(trader.intents()) == before
-    assert trader.exchange.withdraw(str(trader.account), "2").state == "ACCEPTED"
-
-
 KINDS: dict[str, dict[str, Any]] = {
     "LIMIT": {"price": "60000"},
     "MARKET": {},
@@ -221,50 +199,6 @@ def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, tra
         trader.permissions.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
     with pytest.raises(MalformedRequest, match="validity_seconds"):
         trader.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
-
-
-class Prices(FakeVenue):
-    """A fake venue with a last price, or none."""
-
-    def __init__(self, close: Any) -> None:
-        super().__init__()
-        self.close = close
-
-    def _info(self, request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/info/kline/last":
-            if isinstance(self.close, int):
-                return httpx.Response(self.close, text="down")
-            return enveloped(0, "success", [] if self.close is None else [{"close": self.close}])
-        return super()._info(request)
-
-    @property
-    def asked(self) -> int:
-        return sum("kline" in read for read in self.reads)
-
-
-@pytest.mark.parametrize("close", [None, "", "nonsense", "NaN", 503, 404])
-def test_without_a_last_price_the_venue_judges(close: Any) -> None:
-    fake = Prices(close)
-    with session_of(fake, attempts=1) as s:
-        assert s.buy("BTCUSDC", "0.001").state == "ACCEPTED"
-        assert fake.asked == 1
-
-
-def test_the_last_price_is_read_once_a_minute_for_orders_far_above_the_minimum() -> None:
-    fake = Prices("20000")
-    with session_of(fake) as s:
-        for _ in range(5):
-            s.buy("BTCUSDC", "0.001")
-        assert fake.asked == 1
-        s.sell("BTCUSDC", "0.002", reduce_only=True)
-        s.buy("BTCUSDC", "0.001", price="20000")
-        assert fake.asked == 1, "neither what reduces nor a limit order needs it"
-        fake.close = "9999.9"
-        assert s.buy("BTCUSDC", "0.002").state == "ACCEPTED"
-        s._delivery.check.__self__._prices[1] = (0, Decimal("15000"))  # type: ignore[union-attr]
-        with pytest.raises(CheckFailed, match="minOrderValue"):
-            s.buy("BTCUSDC", "0.001")
-        assert fake.asked == 2
 
 
 @settings(max_examples=60)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import pickle
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -86,19 +84,6 @@ def test_what_did_not_fill_at_once_says_so(s: toolkit.Session, bob: toolkit.Sess
     assert part.wait("ended").status == "CANCELED"
 
 
-def test_a_wait_is_bounded_and_names_what_it_takes(s: toolkit.Session, venue: LocalVenue) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="50000")
-    before = venue.host.now_ms()
-    with pytest.raises(errors.WaitTimeout, match="not filled within 3 s") as caught:
-        r.wait("filled", timeout=3)
-    assert caught.value.receipt is r
-    assert isinstance(caught.value, TimeoutError)
-    assert venue.host.now_ms() == before  # time moves by `advance`
-    assert r.wait("open") is r.wait("accepted") is r.wait(lambda order: order.status == "NEW") is r
-    with pytest.raises(errors.InputError, match="accepted, open, untriggered, filled, cancelled"):
-        r.wait("fulfilled")
-
-
 @pytest.mark.parametrize("side", ["buy", "sell"])
 def test_an_order_by_value_is_rounded_down_to_a_step_and_says_so(s: toolkit.Session, side: str) -> None:
     call = getattr(s, side)
@@ -162,17 +147,6 @@ def test_of_several_orders_one_must_be_named(s: toolkit.Session) -> None:
     assert [each.status for each in r.orders] == ["NEW", "CANCELED"]
     with pytest.raises(errors.InputError, match="setLeverage placed no order"):
         _ = s.exchange.set_leverage("BTCUSDC", 5).filled
-
-
-def test_a_refused_order_has_its_reason(s: toolkit.Session) -> None:
-    with pytest.raises(errors.ActionRejected) as caught:
-        s.buy("BTCUSDC", "10", price="50000")
-    r = caught.value.receipt
-    assert r.status in ("REJECTED", "FAILED")
-    assert "margin" in r.reason
-    assert (r.filled, r.remaining, r.average_price) == (0, 0, None)
-    with pytest.raises(errors.WaitFailed):
-        r.wait("filled")
 
 
 def test_an_order_that_was_only_submitted_is_followed() -> None:
@@ -269,32 +243,9 @@ def test_client_ids_too(s: toolkit.Session, client_id: Any) -> None:
 @pytest.mark.parametrize("wrong", ["", "x", "-1", 0, -5, True, None, 1.5, [], pd.NA, float("nan"), 2**63])
 def test_what_is_no_id_is_refused(s: toolkit.Session, wrong: Any) -> None:
     new = orders.buy("BTCUSDC", "0.02", price="50000")
-    for call in (lambda: s.order(wrong), lambda: s.replace(wrong, new)):
+    for call in (lambda: s.order(wrong), lambda: s.replace(wrong, new), lambda: s.cancel(wrong)):
         with pytest.raises(errors.InputError):
             call()
-
-
-def test_one_number_that_names_two_orders_is_not_guessed(s: toolkit.Session) -> None:
-    first = s.buy("BTCUSDC", "0.01", price="50000")
-    second = s.buy("BTCUSDC", "0.01", price="49000", cl_ord_id=first.order_id)
-    with pytest.raises(errors.InputError, match='Say by="order_id"'):
-        s.order(first.order_id)
-    assert s.order(first.order_id, by="order_id").order_id == first.order_id
-    assert s.order(first.order_id, by="cl_ord_id").order_id == second.order_id
-    with pytest.raises(errors.InputError, match="has no order 987654"):
-        s.order(987654)
-
-
-def test_a_cancel_asks_for_the_product_only_where_it_is_not_known(s: toolkit.Session) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="50000")
-    row = s.orders(open=True).iloc[0]
-    assert s.venue is not None
-    for given in ({"what": row}, {"what": r.order_id, "symbol": "ETHUSDC"}, {"what": r.order_id}):
-        with s.venue.host.sandbox(), contextlib.suppress(errors.ActionRejected):
-            s.cancel(**given)
-    codes = [json.loads(one.body)["action"]["cancels"][0]["symbolCode"] for one in s._delivery.ledger.all()
-             if one.action == "cancelOrder" and one.body]  # fmt: skip
-    assert [int(code) for code in codes] == [1, 2, 1], "a symbol that is given counts more than what is known"
 
 
 def test_a_whole_table_of_orders_can_be_cancelled(s: toolkit.Session) -> None:

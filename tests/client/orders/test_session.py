@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -55,11 +54,6 @@ def status(s: toolkit.Session, receipt: toolkit.Receipt) -> str:
     return str(rows[0]["status"])
 
 
-def size(s: toolkit.Session) -> Decimal:
-    rows = s._driver.run(fetch_rows("positions", NO_RETRY, userAddr=s.account or "", symbol="1"))
-    return sum((Decimal(row["longSize"]) - abs(Decimal(row["shortSize"])) for row in rows), Decimal(0))
-
-
 def test_connect_alone_is_ready_to_trade() -> None:
     with toolkit.connect(clock="manual") as s:
         assert s.venue is not None
@@ -70,129 +64,6 @@ def test_connect_alone_is_ready_to_trade() -> None:
         assert size(s) == 0
         with pytest.raises(errors.InputError, match="no position in BTCUSDC"):
             s.close_position("BTCUSDC")
-
-
-def test_the_rest_of_a_position_may_be_smaller_than_min_order_value(
-    alice: toolkit.Session, bob: toolkit.Session
-) -> None:
-    bob.sell("ETHUSDC", "0.010", price="2450")
-    alice.buy("ETHUSDC", "0.010", price="2450")
-    bob.buy("ETHUSDC", "0.010", price="2450")
-    alice.sell("ETHUSDC", "0.009", price="2450")  # 2.45 USDC are left, minOrderValue is 10
-    for side, quantity in ((alice.sell, "0.002"), (alice.buy, "0.001"), (bob.sell, "0.001")):
-        with pytest.raises(errors.CheckFailed, match="minOrderValue"):
-            side("ETHUSDC", quantity, price="2450")
-    resting = alice.sell("ETHUSDC", "0.001", price="2500")
-    assert alice.replace(resting, orders.sell("ETHUSDC", "0.001", price="2450"))
-    assert alice.positions().empty
-
-
-def test_two_traders_meet_and_cancel(alice: toolkit.Session, bob: toolkit.Session) -> None:
-    resting = alice.buy("BTCUSDC", "0.02", price="60000", tif="POST_ONLY")
-    assert status(alice, resting) == "NEW"
-    bob.sell("BTCUSDC", "0.005", price="60000", tif="IOC")
-    assert status(alice, resting) == "PARTIALLY_FILLED"
-    assert (size(alice), size(bob)) == (Decimal("0.005"), Decimal("-0.005"))
-    assert alice.cancel(resting)
-    assert status(alice, resting) == "CANCELED"
-    with pytest.raises(errors.ActionRejected):
-        alice.cancel(resting)
-
-
-def test_orders_are_cancelled_by_every_kind_of_name(alice: toolkit.Session) -> None:
-    made = [alice.buy("BTCUSDC", "0.001", price=str(50000 + number)) for number in range(6)]
-    ids = [receipt.order_id for receipt in made]
-    assert alice.cancel(ids[0])
-    assert alice.cancel(ids[1], symbol="BTCUSDC")
-    assert alice.cancel(made[2].results[0])
-    assert alice.cancel(cl_ord_id=made[3].cl_ord_id, symbol="BTCUSDC")
-    assert alice.cancel(made[4:])
-    assert {status(alice, receipt) for receipt in made} == {"CANCELED"}
-    with pytest.raises(errors.InputError, match="cancel what"):
-        alice.cancel()
-    with pytest.raises(errors.InputError, match="no order with orderId 99999"):
-        alice.cancel(99999)
-    more = [alice.buy("BTCUSDC", "0.001", price=str(50000 + number)) for number in range(5)]
-    shown = alice.orders(open=True)["order_id"]
-    assert alice.cancel(str(more[0].order_id)), "one order, not one of each digit"
-    assert len(alice.orders(open=True)) == 4
-    assert alice.cancel(shown[shown == more[1].order_id].iloc[0])
-    assert alice.cancel(shown[shown > more[1].order_id])
-    assert {status(alice, receipt) for receipt in more} == {"CANCELED"}
-    for wrong in ("abc", "", "1" * 41, 0, -1, 0.01, True, ["x"], {"a": 1}, object()):
-        with pytest.raises(errors.InputError, match=r"is not an order\. Give a receipt, an order id"):
-            alice.cancel(wrong)
-
-
-def test_a_ladder_is_one_request_and_cancel_all_clears_it(alice: toolkit.Session) -> None:
-    of_product = orders.scale(alice.product("BTCUSDC"), "BUY", "0.05", first=50000, last=49000, count=5)
-    ladder = orders.scale("BTCUSDC", "BUY", "0.05", first=50000, last=49000, count=5)
-    assert ladder.orders(alice.product("BTCUSDC")) == of_product
-    receipt = alice.place(ladder)
-    assert [result.accepted for result in receipt.results] == [True] * 5
-    assert len(alice.intents()) == 2
-    alice.buy("ETHUSDC", "0.1", price="1000")
-    receipts = alice.cancel_all()
-    assert len(receipts) == 4
-    assert alice.cancel_all("BTCUSDC", conditional=False)
-    for result in receipt.results:
-        rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=MASTER, orderId=str(result.order_id)))
-        assert rows[0]["status"] == "CANCELED"
-
-
-def test_replace_takes_a_receipt_or_an_id(alice: toolkit.Session) -> None:
-    first = alice.buy("BTCUSDC", "0.01", price="50000")
-    assert alice.replace(first, orders.buy("BTCUSDC", "0.01", price="51000"))
-    second = alice.buy("BTCUSDC", "0.01", price="50000")
-    assert second.order_id is not None
-    assert alice.replace(second.order_id, orders.buy("BTCUSDC", "0.005", price="50000"))
-
-
-def test_a_bracket_waits_for_its_entry(alice: toolkit.Session, bob: toolkit.Session) -> None:
-    receipt = alice.buy("BTCUSDC", "0.01", price="60000", tp="66000", sl="57000")
-    assert len(receipt.results) == 3
-    bob.sell("BTCUSDC", "0.01", price="60000")
-    assert size(alice) == Decimal("0.01")
-    with pytest.raises(errors.InputError, match="Place it alone"):
-        alice.place([orders.buy("BTCUSDC", "0.01", sl="57000"), orders.buy("BTCUSDC", "0.01", "60000")])
-    with pytest.raises(errors.InputError, match="no order to place"):
-        alice.place([])
-
-
-def test_settings_of_a_product(alice: toolkit.Session) -> None:
-    assert alice.exchange.set_leverage("BTCUSDC", 10)
-    assert alice.exchange.set_margin_mode("BTCUSDC", "isolated")
-    with pytest.raises(errors.CheckFailed, match="leverage 90x is above 40x"):
-        alice.exchange.set_leverage("BTCUSDC", 90)
-    with pytest.raises(errors.ActionRejected):
-        alice.exchange.assign_pos_margin("BTCUSDC", 5)
-
-
-def test_what_checks_refuse_is_never_signed(alice: toolkit.Session) -> None:
-    before = len(alice.intents())
-    with pytest.raises(errors.CheckFailed, match="tickSize"):
-        alice.buy("BTCUSDC", "0.01", price="60000.05")
-    with pytest.raises(errors.UnknownProduct):
-        alice.buy("NOPE", 1)
-    assert len(alice.intents()) == before
-
-
-def test_an_agent_alone_finds_its_account(venue: LocalVenue, alice: toolkit.Session) -> None:
-    from toolkit.venue import development
-
-    agent = toolkit.connect(venue=venue, wallet=toolkit.Wallet(agent=development.account(10).key))
-    assert agent.account is None
-    assert agent.buy("BTCUSDC", "0.001", price="50000")
-    assert agent.account == alice.account
-    stranger = toolkit.connect(venue=venue, wallet=toolkit.Wallet.create())
-    with pytest.raises(errors.WalletError, match="the account is not known"):
-        stranger.buy("BTCUSDC", "0.001", price="50000")
-
-
-def test_the_refusal_of_an_unapproved_agent_says_what_to_check(venue: LocalVenue) -> None:
-    stranger = toolkit.connect(venue=venue, wallet=toolkit.Wallet.create(account=MASTER))
-    with pytest.raises(errors.SignatureRejected, match="agent"):
-        stranger.buy("BTCUSDC", "0.001", price="50000")
 
 
 class Flaky(httpx.BaseTransport):
@@ -420,19 +291,6 @@ def test_the_public_fixtures_give_a_venue_in_one_line(tmp_path: Path) -> None:
     theirs = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=theirs)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
-
-
-def test_intents_are_a_frame_even_when_empty() -> None:
-    s = session(FakeVenue())
-    empty = s.intents()
-    s.buy("BTCUSDC", "0.01", price="60000")
-    full = s.intents()
-    assert list(empty.columns) == list(full.columns)
-    assert list(empty.dtypes) == list(full.dtypes)
-    assert empty.index.name == full.index.name == "intent"
-    assert str(full["created"].iloc[0]) == "2026-01-01 00:00:00+00:00"
-    assert len(s.intents("unknown")) == 0
-    assert json.loads(json.dumps(full.index[0])) == s.intents.get(full.index[0]).id
 
 
 def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: LocalVenue) -> None:

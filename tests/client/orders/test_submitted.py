@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import toolkit
-from tests.client.fake import AGENT_KEY, FakeVenue, enveloped, session
 from toolkit import errors, orders
 from toolkit.client.io.flow import Fetch, Reply
 from toolkit.client.orders.intents import IntentState
@@ -119,30 +114,6 @@ def test_what_an_action_returns_is_in_its_receipt(s: toolkit.Session, at_once: t
     assert later.data["amount"] == "50"
 
 
-def test_a_bracket_stands_whole_or_not_at_all(s: toolkit.Session) -> None:
-    receipt = s.buy("BTCUSDC", "0.01", price="50000", tp="55000", sl="45000")
-    assert [result.accepted for result in receipt.results] == [True] * 3
-    with pytest.raises(errors.ActionRejected, match="margin") as caught:
-        s.buy("BTCUSDC", "10", price="50000", tp="55000")
-    assert caught.value.receipt.state is IntentState.FAILED
-    assert len(s.orders(open=True)) == 3
-
-
-def test_the_awaited_twin_waits_too(s: toolkit.Session) -> None:
-    receipt = asyncio.run(s.aio.buy("BTCUSDC", "0.01", price="50000"))
-    assert (receipt.state, bool(receipt.order_id)) == (IntentState.ACCEPTED, True)
-
-
-def test_the_wait_is_bounded() -> None:
-    with (
-        LocalVenue(market=False, settle_delay="1h") as slow,
-        toolkit.connect(venue=slow, approve=False, settle_timeout=0.3) as s,
-    ):
-        began = time.monotonic()
-        assert s.exchange.approve_agent().state is IntentState.SUBMITTED
-        assert time.monotonic() - began < 3
-
-
 def refuse_reads(s: toolkit.Session, *paths: str) -> None:
     """Let the queries of these paths fail from now on."""
     send = s._driver._send
@@ -210,24 +181,6 @@ def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.S
         s.buy("BTCUSDC", "10", price="50000")
 
 
-def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolkit.Session) -> None:
-    made = at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=77)
-    row = {"userAddr": at_once.account, "clOrdId": 77, "ordId": 5, "ordSide": "BUY", "execStatus": "NEW"}
-    ack = {"nonce": at_once.intents.get(made.intent).nonce, "signer": "0x" + "1" * 40, "actionType": "placeOrder"}
-    account = str(at_once.account)
-    told = at_once._delivery.take_records
-    told("orderHist", "0x" + "2" * 40, [row], venue.host.now_ms())
-    told("trades", account, [row], venue.host.now_ms())
-    others = ({"userAddr": None}, {"userAddr": "0x" + "2" * 40}, {"ordQty": "0.02"}, {"ordPx": "50000.1"})
-    for wrong in ({"clOrdId": 78}, {"ordSide": "SELL"}, {"execStatus": "CANCELED"}, {"clOrdId": "x"}, *others):
-        told("orderHist", account, [row | wrong], venue.host.now_ms())
-    for event in ({}, {"eventType": "actionAck", "event": [ack | {"txCode": 5}, 7]}, {"eventType": "perpOrder"}):
-        told("userEvent", account, [event], venue.host.now_ms())
-    assert at_once.intents.get(made.intent).state is IntentState.SUBMITTED
-    told("orderHist", account, [row], venue.host.now_ms())
-    assert at_once.intents.get(made.intent).state is IntentState.ACCEPTED
-
-
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["BUY", "NEW", "REJECTED", 77]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -249,51 +202,3 @@ def test_a_feed_that_tells_nonsense_does_no_harm(
         at_once._delivery.take_records(channel, str(at_once.account), items, venue.host.now_ms())
     tells = row.get("execStatus") in ("NEW", "REJECTED") and row.get("ordSide", "BUY") == "BUY"
     assert tells or list(at_once.intents()["state"]) == before
-
-
-class TransactionsOnly:
-    """A venue that answers with a hash alone; `rows` are its transactions."""
-
-    def __init__(self, rows: dict[str, Any]) -> None:
-        self.inner, self.rows = FakeVenue(), rows
-        self.inner.show_transactions = False
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/api/v1/exchange":
-            answer = json.loads(self.inner(request).content)
-            assert answer["code"] == 0
-            return enveloped(0, "success", {"txHash": "0xabc", "txCode": 0, "txMsg": ""})
-        if request.url.path == "/info/explore/transaction/detail":
-            sent = json.loads(self.inner.bodies[-1])
-            own = {"signer": toolkit.Wallet(agent=AGENT_KEY).agent, "nonce": str(sent["nonce"])}
-            return enveloped(0, "success", {"txHash": request.url.params["txHash"]} | own | self.rows)
-        return self.inner(request)
-
-
-@pytest.mark.parametrize("row", [{"status": "FAILED"}, {"txCode": "5", "txMsg": "too much"}])
-def test_a_transaction_that_failed_says_so_in_any_form(row: dict[str, Any]) -> None:
-    s = session(TransactionsOnly(row))
-    with pytest.raises(errors.ActionRejected, match=r"failed|too much") as caught:
-        s.exchange.set_leverage("BTCUSDC", 5)
-    assert caught.value.receipt.state is IntentState.FAILED
-
-
-@pytest.mark.parametrize("other", [{"nonce": "7"}, {"signer": "0x" + "1" * 40}, {"actionType": "withdraw"}])
-def test_the_hash_of_another_request_is_no_answer(other: dict[str, Any]) -> None:
-    row = {"txCode": 0, "status": "SUCCESS"} | other
-    with pytest.raises(errors.OutcomeUnknown, match="another request"):
-        session(TransactionsOnly(row)).exchange.set_leverage("BTCUSDC", 5)
-    assert session(TransactionsOnly(row)).buy("BTCUSDC", "0.01", price="60000").order_id == 501  # its order stands
-
-
-@pytest.mark.parametrize("row", [{"txHash": "0xother"}, {"status": "PENDING"}])
-def test_what_is_not_shown_as_executed_stays_submitted(row: dict[str, Any]) -> None:
-    s = session(TransactionsOnly(row))
-    assert s.exchange.set_leverage("BTCUSDC", 5).state is IntentState.SUBMITTED
-    assert list(s.intents("submitted")["action"]) == ["setLeverage"]
-
-
-def test_a_settle_timeout_must_be_seconds() -> None:
-    for wrong in (-1, "5", True):
-        with pytest.raises(errors.InputError, match="settle_timeout"):
-            toolkit.connect("testnet", settle_timeout=wrong)  # type: ignore[arg-type]

@@ -99,16 +99,6 @@ def test_what_is_handed_over_reaches_the_wire_whole_or_raises(name: str, handed:
             assert sent(fake.bodies[0], wanted(handed)) == wanted(handed)
 
 
-@pytest.mark.parametrize("name", ["replace", "place_order", "place_builder_order"])
-def test_a_bracket_is_refused_where_its_legs_would_be_lost(name: str) -> None:
-    bracket = orders.buy("BTCUSDC", "0.01", price="60000", tp="66000", sl="57000")
-    for handed in (bracket, [bracket], [bracket, orders.buy("BTCUSDC", "0.01", price="60000")]):
-        fake = FakeVenue()
-        with session(fake) as s, pytest.raises(InputError, match="lost"):
-            CALLS[name](s, handed)
-        assert fake.bodies == []
-
-
 def test_an_order_is_replaced_under_one_name() -> None:
     fake = FakeVenue()
     with session(fake) as s:
