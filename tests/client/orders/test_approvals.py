@@ -20,26 +20,14 @@ from toolkit.venue.local import LocalVenue
 
 
 @pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False) as made:
-        yield made
-
-
-@pytest.fixture
-def trader(venue: LocalVenue) -> Iterator[toolkit.Session]:
-    with toolkit.connect(venue=venue) as made:
-        yield made
-
-
-@pytest.fixture
 def maker(venue: LocalVenue) -> Iterator[toolkit.Session]:
     wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
     with toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
         yield made
 
 
-def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, trader: toolkit.Session) -> None:
-    made = trader.permissions()
+def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, alice: toolkit.Session) -> None:
+    made = alice.permissions()
     assert {name: str(dtype) for name, dtype in made.dtypes.items()} == COLUMNS
     assert made[["kind", "name", "status"]].values.tolist() == [["agent", "toolkit", "ACTIVE"]]
     assert made["address"][0] == development.account(10).address
@@ -50,40 +38,40 @@ def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, trader: t
     assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == COLUMNS
 
 
-def test_builder_and_trader_in_a_few_lines(trader: toolkit.Session, maker: toolkit.Session) -> None:
+def test_builder_and_trader_in_a_few_lines(alice: toolkit.Session, maker: toolkit.Session) -> None:
     toolkit.Builder(maker).register("Acme")
-    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.0005")
-    assert toolkit.Builder(maker).traders()["wallet"].tolist() == [trader.account]
+    alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.0005")
+    assert toolkit.Builder(maker).traders()["wallet"].tolist() == [alice.account]
     receipt = toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0002")
     assert receipt.code == 0
-    assert len(trader.orders(open=True)) == 1
+    assert len(alice.orders(open=True)) == 1
     bracket = orders.buy("BTCUSDC", "0.01", "31000", tp="90000", sl="20000")
     assert toolkit.Builder(maker).place(bracket, "0.0005").code == 0
     with pytest.raises(ActionRejected, match=r"above the authorisation's maxFeeRate 0\.0005"):
         toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0006")
-    [row] = trader.permissions().query("kind == 'builder'").to_dict("records")
+    [row] = alice.permissions().query("kind == 'builder'").to_dict("records")
     assert (row["of"], row["address"]) == (development.account(1).address, development.account(30).address)
     assert row["max_fee_rate"] == 0.0005
-    assert trader.permissions().attrs["complete"]
-    trader.permissions.end_builder()
+    assert alice.permissions().attrs["complete"]
+    alice.permissions.end_builder()
     with pytest.raises(SignatureRejected, match="was revoked"):
         toolkit.Builder(maker).place(orders.buy("BTCUSDC", "0.01", "30000"), "0")
-    assert trader.permissions(ended=True)["status"].tolist() == ["ACTIVE", "REVOKED"]
+    assert alice.permissions(ended=True)["status"].tolist() == ["ACTIVE", "REVOKED"]
     assert toolkit.Builder(maker).traders().empty
     assert len(toolkit.Builder(maker).traders(ended=True)) == 1
 
 
 @pytest.mark.parametrize("key", ["approved", "alone"])
 def test_a_builders_agent_trades_for_whoever_authorised_it_and_for_a_vault_of_theirs(
-    venue: LocalVenue, trader: toolkit.Session, key: str
+    venue: LocalVenue, alice: toolkit.Session, key: str
 ) -> None:
     """The builder's own agent (`approved`), or a key that only the trader authorised (`alone`)."""
-    vault = trader.exchange.vault_create("Fund", amount="500").data["vault"]
+    vault = alice.exchange.vault_create("Fund", amount="500").data["vault"]
     with toolkit.connect(venue=venue, account=1) as builder:
         master = str(builder.account)
         toolkit.Builder(builder).register("Acme")
         agent = development.agent(1) if key == "approved" else development.account(30)
-        trader.permissions.allow_builder(master, agent.address, "0.001")
+        alice.permissions.allow_builder(master, agent.address, "0.001")
     if key == "approved":
         with toolkit.connect(venue=venue, account=1) as builder:  # approves its agent again
             assert builder.buy("BTCUSDC", "0.01", "30000").status == "NEW"
@@ -98,41 +86,41 @@ def test_a_builders_agent_trades_for_whoever_authorised_it_and_for_a_vault_of_th
                 )
                 receipt.refresh()
                 assert receipt.status == "NEW"
-                assert len(trader.orders(open=True, account=owner or trader.account)) == open_orders
+                assert len(alice.orders(open=True, account=owner or alice.account)) == open_orders
             with pytest.raises(LimitReached, match=r"would increase the position to 0\.030"):
                 toolkit.Builder(made).place(
                     orders.buy("BTCUSDC", "0.01", "30000"), "0.0002", builder=master, vault_address=owner
                 )
 
 
-def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: toolkit.Session) -> None:
+def test_revoking_takes_a_name_or_an_address(alice: toolkit.Session, maker: toolkit.Session) -> None:
     toolkit.Builder(maker).register("Acme")
-    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
-    trader.exchange.approve_agent(development.account(31).address, "second")
-    trader.permissions.revoke("second")
-    trader.permissions.revoke(development.account(30).address)
-    assert trader.permissions()["name"].tolist() == ["toolkit"]
+    alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    alice.exchange.approve_agent(development.account(31).address, "second")
+    alice.permissions.revoke("second")
+    alice.permissions.revoke(development.account(30).address)
+    assert alice.permissions()["name"].tolist() == ["toolkit"]
     with pytest.raises(
         InputError, match=r"'second' is no active agent or builder of this account. There is agent toolkit"
     ):
-        trader.permissions.revoke("second")
-    trader.permissions.revoke(development.account(10).address.lower())
+        alice.permissions.revoke("second")
+    alice.permissions.revoke(development.account(10).address.lower())
     with pytest.raises(SignatureRejected, match="was revoked at"):
-        trader.buy("BTCUSDC", "0.01", "30000")
+        alice.buy("BTCUSDC", "0.01", "30000")
 
 
-def test_revoke_ends_exactly_what_was_named(trader: toolkit.Session) -> None:
+def test_revoke_ends_exactly_what_was_named(alice: toolkit.Session) -> None:
     agents = [development.account(30 + number).address for number in range(2)]
     for name, agent in (("Bot", agents[0]), ("bot", agents[1]), ("third", agents[0])):
-        trader.exchange.approve_agent(agent, name)
+        alice.exchange.approve_agent(agent, name)
     for unknown in ("", None):
         with pytest.raises(InputError, match=f"^{unknown!r} is no active agent"):
-            trader.permissions.revoke(unknown)  # type: ignore[arg-type]
-    trader.permissions.revoke("Bot")
-    assert trader.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
-    trader.exchange.approve_agent(agents[0], "")
-    trader.permissions.revoke(agents[0].lower())
-    assert trader.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
+            alice.permissions.revoke(unknown)  # type: ignore[arg-type]
+    alice.permissions.revoke("Bot")
+    assert alice.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
+    alice.exchange.approve_agent(agents[0], "")
+    alice.permissions.revoke(agents[0].lower())
+    assert alice.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
 
 
 def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
@@ -146,28 +134,28 @@ def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Sessio
     assert len(set(toolkit.Builder(maker).traders()["wallet"])) == 101
 
 
-def test_vaults_that_are_led_or_joined_are_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
-    vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
+def test_vaults_that_are_led_or_joined_are_in_the_table(venue: LocalVenue, alice: toolkit.Session) -> None:
+    vault = alice.exchange.vault_create("Fund", amount="100").data["vault"]
     with toolkit.connect(venue=venue, account=2) as other:
         other.exchange.vault_deposit(vault, "50")
         [row] = other.permissions().query("kind == 'vault'").to_dict("records")
-        assert (row["of"], row["may"]) == (trader.account, "its leader trades your deposit")
-    [row] = trader.permissions().query("kind == 'vault'").to_dict("records")
+        assert (row["of"], row["may"]) == (alice.account, "its leader trades your deposit")
+    [row] = alice.permissions().query("kind == 'vault'").to_dict("records")
     assert (row["name"], row["address"], row["status"]) == ("Fund", vault, "OPEN")
 
 
-def test_a_vault_is_traded_by_its_leaders_session(trader: toolkit.Session) -> None:
-    vault = trader.exchange.vault_create("Fund", amount="500").data["vault"]
-    receipt = trader.buy("BTCUSDC", "0.01", "30000", vault_address=vault)
+def test_a_vault_is_traded_by_its_leaders_session(alice: toolkit.Session) -> None:
+    vault = alice.exchange.vault_create("Fund", amount="500").data["vault"]
+    receipt = alice.buy("BTCUSDC", "0.01", "30000", vault_address=vault)
     assert receipt.code == 0
-    assert trader.orders(open=True).empty
-    assert len(trader.orders(open=True, account=vault)) == 1
-    assert trader.cancel(receipt, vault_address=vault).code == 0
-    assert trader.exchange.vault_close(vault_address=vault).code == 0
+    assert alice.orders(open=True).empty
+    assert len(alice.orders(open=True, account=vault)) == 1
+    assert alice.cancel(receipt, vault_address=vault).code == 0
+    assert alice.exchange.vault_close(vault_address=vault).code == 0
 
 
 def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
-    venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
+    venue: LocalVenue, alice: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from toolkit.errors import MalformedRequest
     from toolkit.venue.api import info_answers as info
@@ -181,8 +169,8 @@ def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
 
     monkeypatch.setattr(info, "answer", strict)
     toolkit.Builder(maker).register("Acme")
-    trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
-    made = trader.permissions()
+    alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    made = alice.permissions()
     assert not made.attrs["complete"]
     assert made["kind"].tolist() == ["agent", "builder"]
     with toolkit.connect(venue=venue, account=0, approve=False) as later:
@@ -191,23 +179,23 @@ def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
         assert known["kind"].tolist() == ["agent", "builder"]
 
 
-def test_the_awaited_twin_has_the_same_calls(trader: toolkit.Session) -> None:
+def test_the_awaited_twin_has_the_same_calls(alice: toolkit.Session) -> None:
     async def look() -> list[str]:
-        async with trader.aio as twin:
+        async with alice.aio as twin:
             return list((await twin.permissions())["name"])
 
     assert asyncio.run(look()) == ["toolkit"]
 
 
 def test_every_authorisation_of_a_traders_history_is_listed(
-    venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session
+    venue: LocalVenue, alice: toolkit.Session, maker: toolkit.Session
 ) -> None:
     toolkit.Builder(maker).register("Acme")
     for _ in range(3):
-        trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+        alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
         venue.advance("1m")
-        trader.permissions.end_builder()
-    assert len(trader.permissions(ended=True).query("kind == 'builder'")) == 3
+        alice.permissions.end_builder()
+    assert len(alice.permissions(ended=True).query("kind == 'builder'")) == 3
     assert len(toolkit.Builder(maker).traders(ended=True)) == 3
 
 
@@ -243,17 +231,17 @@ def test_the_states_of_what_was_granted() -> None:
     assert _builder_status({"approve_state": "APPROVED", "expired": False}) == "ACTIVE"
 
 
-def test_what_has_ended_is_listed_on_request(venue: LocalVenue, trader: toolkit.Session) -> None:
-    vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
-    trader.exchange.approve_agent(development.account(31).address, "second")
-    trader.permissions.revoke("second")
+def test_what_has_ended_is_listed_on_request(venue: LocalVenue, alice: toolkit.Session) -> None:
+    vault = alice.exchange.vault_create("Fund", amount="100").data["vault"]
+    alice.exchange.approve_agent(development.account(31).address, "second")
+    alice.permissions.revoke("second")
     with toolkit.connect(venue=venue, account=2) as other:
         assert "vault" not in set(other.permissions()["kind"]), "neither led nor joined"
         other.exchange.vault_deposit(vault, "0.5")
         assert "vault" in set(other.permissions()["kind"])
-    trader.exchange.vault_close(vault_address=vault)
-    assert trader.permissions()["kind"].tolist() == ["agent"]
-    ended = trader.permissions(ended=True)
+    alice.exchange.vault_close(vault_address=vault)
+    assert alice.permissions()["kind"].tolist() == ["agent"]
+    ended = alice.permissions(ended=True)
     assert set(zip(ended["kind"], ended["name"], ended["status"], strict=True)) == {
         ("agent", "toolkit", "ACTIVE"),
         ("agent", "second", "REVOKED"),
@@ -293,8 +281,8 @@ def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
 
 
 def test_an_authorisation_lasts_as_long_as_the_venue_says_by_default(
-    trader: toolkit.Session, maker: toolkit.Session
+    alice: toolkit.Session, maker: toolkit.Session
 ) -> None:
     toolkit.Builder(maker).register("Acme")
-    receipt = trader.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
-    assert trader.intents.get(receipt.intent).payload["validitySeconds"] == 0
+    receipt = alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    assert alice.intents.get(receipt.intent).payload["validitySeconds"] == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
@@ -18,18 +18,6 @@ from toolkit import errors, orders
 from toolkit.client.io.flow import Elapsed, Fetch, Now, RandomFloat, Reply, Sleep
 from toolkit.client.io.transport import Retry
 from toolkit.venue.local import LocalVenue
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False) as made:
-        yield made
-
-
-@pytest.fixture
-def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
-    with toolkit.connect(venue=venue, account=1) as made:
-        yield made
 
 
 class Between(httpx.BaseTransport):

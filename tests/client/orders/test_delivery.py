@@ -86,24 +86,33 @@ def test_a_write_without_an_answer_is_sent_again_as_the_identical_bytes(word: st
     assert receipt.order_id == 501
 
 
-@pytest.mark.parametrize("word", ["lost", "answer lost", "cut", "cut after", "503", "503 after", "html"])
-def test_without_any_answer_the_outcome_is_unknown_and_resolve_settles_it(word: str) -> None:
-    fake = FakeVenue([word] * 3)
-    s = session(fake)
-    with pytest.raises(errors.OutcomeUnknown, match=r"session\.resolve\(\)") as caught:
+OPEN_ENDS = [[word] * 3 for word in ("lost", "answer lost", "cut", "cut after", "503", "503 after", "html")]
+
+
+@pytest.mark.parametrize("script", [*OPEN_ENDS, ["interrupt"], ["interrupt after"]])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_resolve_settles_an_unknown_outcome_here_and_after_a_restart(
+    script: list[str], restarted: bool, tmp_path: Path
+) -> None:
+    fake, path = FakeVenue(script), tmp_path / "intents.db"
+    s = session(fake, ledger=path)
+    with pytest.raises((errors.OutcomeUnknown, KeyboardInterrupt)) as caught:
         buy(s)
-    assert caught.value.receipt.state is IntentState.UNKNOWN
+    if isinstance(caught.value, errors.OutcomeUnknown):
+        assert "session.resolve()" in str(caught.value)
+        assert caught.value.receipt.state is IntentState.UNKNOWN
+    if restarted:
+        s.close()
+        s = session(fake, ledger=path, clock=Clock(NOW + 5_000))
     assert state_of(s) == ["UNKNOWN"]
     (receipt,) = s.resolve()
-    assert receipt.state is IntentState.ACCEPTED
-    assert receipt.intent == caught.value.intent
-    assert fake.placed == 1
-    assert len(set(fake.bodies)) == 1
+    assert (receipt.state, receipt.intent) == (IntentState.ACCEPTED, only_intent(s).id)
+    assert (fake.placed, len(set(fake.bodies))) == (1, 1)
     assert s.resolve() == []
 
 
-@pytest.mark.parametrize("code", [40003, 40006, 40201, 40204, 40208, 40220, 40280, 40281])
-@pytest.mark.parametrize("timeout", [0.0, 0.5, 5.0, 30.0])
+@pytest.mark.parametrize("code", [40003, 40204, 40208, 40280])
+@pytest.mark.parametrize("timeout", [0.0, 0.5, 30.0])
 @pytest.mark.parametrize("action", ["order", "leverage"])
 def test_a_refusal_that_the_venue_confirms_is_certain_in_two_seconds(code: int, timeout: float, action: str) -> None:
     fake = FakeVenue()
@@ -229,35 +238,10 @@ def test_a_cancelled_task_leaves_an_unknown_that_resolve_settles() -> None:
     assert fake.placed == 1
 
 
-@pytest.mark.parametrize("script", [["answer lost"] * 3, ["lost"] * 3, ["interrupt"], ["interrupt after"]])
-def test_a_restarted_kernel_settles_what_the_last_one_left(script: list[str], tmp_path: Path) -> None:
-    fake, path = FakeVenue(script), tmp_path / "intents.db"
-    first = session(fake, ledger=path)
-    with pytest.raises((errors.OutcomeUnknown, KeyboardInterrupt)):
-        buy(first)
-    first.close()
-    second = session(fake, ledger=path, clock=Clock(NOW + 5_000))
-    assert state_of(second) == ["UNKNOWN"]
-    (receipt,) = second.resolve()
-    assert receipt.state is IntentState.ACCEPTED
-    assert fake.placed == 1
-    assert len(set(fake.bodies)) == 1
-
-
-def test_an_old_action_that_never_expires_is_not_sent_again_by_itself() -> None:
-    fake, clock = FakeVenue(["lost"] * 3), Clock()
-    s = session(fake, clock=clock)
-    until = datetime.fromtimestamp((clock.now + SAFE_RESEND_MS) / 1000, UTC)
+def test_an_action_that_never_expires_says_until_when_it_would_be_sent_again() -> None:
+    until = datetime.fromtimestamp((NOW + SAFE_RESEND_MS) / 1000, UTC)
     with pytest.raises(errors.OutcomeUnknown, match=f"would send it again until {until:%H:%M:%S} UTC"):
-        s.exchange.set_leverage("BTCUSDC", 5)
-    (receipt,) = s.resolve(resend=False)
-    assert (receipt.state, len(fake.bodies)) == (IntentState.UNKNOWN, 3), "asking alone sends nothing"
-    clock.now += SAFE_RESEND_MS + 1
-    (receipt,) = s.resolve()
-    assert receipt.state is IntentState.UNKNOWN
-    assert len(fake.bodies) == 3
-    (receipt,) = s.resolve(resend=True)
-    assert receipt.state is IntentState.ACCEPTED
+        session(FakeVenue(["lost"] * 3)).exchange.set_leverage("BTCUSDC", 5)
 
 
 def test_resolving_names_what_to_settle() -> None:
@@ -299,7 +283,9 @@ def test_40208_again_or_without_a_clock_that_is_off_is_raised(moment: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("code", "kind"), [(code, kind) for code, kind in sorted(errors.EXCHANGE_ERRORS.items()) if code != 40207]
+    ("code", "kind"),
+    [(code, kind) for code, kind in sorted(errors.EXCHANGE_ERRORS.items()) if code != 40207]
+    + [(49999, errors.UnknownCode)],
 )
 def test_every_published_code_has_its_class(code: int, kind: type[errors.ExchangeError]) -> None:
     s = session(FakeVenue([f"code:{code}"] * 3))
@@ -311,23 +297,13 @@ def test_every_published_code_has_its_class(code: int, kind: type[errors.Exchang
     assert state_of(s) == ["REJECTED"]
 
 
-def test_an_undocumented_code_keeps_its_number_and_message() -> None:
-    s = session(FakeVenue(["code:49999"]))
-    with pytest.raises(errors.UnknownCode, match=r"refused \(code 49999\)"):
-        buy(s)
-
-
-def test_a_read_only_session_names_the_missing_key() -> None:
+def test_the_missing_key_is_named_before_anything_is_recorded() -> None:
     s = session(FakeVenue(), wallet=None, account=MASTER)
     with pytest.raises(errors.WalletError, match="read-only: placeOrder is signed by the agent key"):
         buy(s)
     assert len(s.intents()) == 0
-
-
-def test_an_agent_key_can_not_withdraw_and_says_which_key_is_missing() -> None:
-    s = session(FakeVenue())
     with pytest.raises(errors.WalletError, match="withdraw is signed by the master key"):
-        s.exchange.withdraw(MASTER, "5")
+        session(FakeVenue()).exchange.withdraw(MASTER, "5")
 
 
 def test_writes_on_mainnet_need_a_confirmation() -> None:

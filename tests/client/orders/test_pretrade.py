@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import toolkit
 from tests.client.fake import META
-from tests.venue.quiet import venue  # a fixture
 from toolkit import orders
 from toolkit.errors import ActionRejected, CheckFailed, InputError, MalformedRequest
 from toolkit.orders import BUILDER_TYPES, bracket, buy, order, sell
@@ -23,24 +22,16 @@ from toolkit.venue import development
 from toolkit.venue.engine.commands import TxCode
 from toolkit.venue.local import LocalVenue
 
-__all__ = ["venue"]
-
 BTC = ProductTable.from_meta(META)["BTCUSDC"]
 OFF_TICK = buy("BTCUSDC", "0.01", "60000.05")
 
 
 @pytest.fixture
-def trader(venue: LocalVenue) -> Iterator[Session]:
-    with toolkit.connect(venue=venue) as made:
-        yield made
-
-
-@pytest.fixture
-def builder(venue: LocalVenue, trader: Session) -> Iterator[Session]:
+def builder(venue: LocalVenue, alice: Session) -> Iterator[Session]:
     wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
     with toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
         toolkit.Builder(made).register("Acme")
-        trader.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+        alice.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
         yield made
 
 
@@ -71,25 +62,25 @@ DOORS: dict[str, Callable[[Session], Any]] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_an_order_off_tick_is_refused_at_every_door_before_it_is_recorded(trader: Session, door: str) -> None:
-    before = len(trader.intents())
+def test_an_order_off_tick_is_refused_at_every_door_before_it_is_recorded(alice: Session, door: str) -> None:
+    before = len(alice.intents())
     with pytest.raises(CheckFailed, match=r"60000\.05 is not a multiple of tickSize 0\.1. The nearest is 60000\.0 or"):
-        DOORS[door](trader)
-    assert len(trader.intents()) == before
+        DOORS[door](alice)
+    assert len(alice.intents()) == before
 
 
-def test_a_market_order_is_worth_the_minimum_at_the_last_price(venue: LocalVenue, trader: Session) -> None:
+def test_a_market_order_is_worth_the_minimum_at_the_last_price(venue: LocalVenue, alice: Session) -> None:
     with toolkit.connect(venue=venue, account=1) as other:
         other.sell("XRPUSDC", "2000", price="0.5")
-        assert trader.buy("XRPUSDC", "20").state == "ACCEPTED"  # the last price is 0.5 now
-        before = len(trader.intents())
+        assert alice.buy("XRPUSDC", "20").state == "ACCEPTED"  # the last price is 0.5 now
+        before = len(alice.intents())
         with pytest.raises(
             CheckFailed, match=r"order value 9\.5 \(19 at 0\.5000\) is below minOrderValue 10"
         ) as caught:
-            trader.buy("XRPUSDC", "19")
+            alice.buy("XRPUSDC", "19")
         (nearest,) = caught.value.failures[0].nearest
-        assert len(trader.intents()) == before
-        assert trader.buy("XRPUSDC", nearest).state == "ACCEPTED"
+        assert len(alice.intents()) == before
+        assert alice.buy("XRPUSDC", nearest).state == "ACCEPTED"
 
 
 def hold(session: Session, other: Session, quantity: int) -> None:
@@ -100,37 +91,37 @@ def hold(session: Session, other: Session, quantity: int) -> None:
         getattr(session, open_)("XRPUSDC", amount, price="0.62")
 
 
-def test_a_small_position_can_be_closed_as_a_whole(venue: LocalVenue, trader: Session) -> None:
+def test_a_small_position_can_be_closed_as_a_whole(venue: LocalVenue, alice: Session) -> None:
     with toolkit.connect(venue=venue, account=1) as other:
-        hold(trader, other, 15)
+        hold(alice, other, 15)
         other.buy("XRPUSDC", "30", price="0.61")
         with pytest.raises(CheckFailed, match="minOrderValue"):
-            trader.sell("XRPUSDC", "14")
+            alice.sell("XRPUSDC", "14")
         with pytest.raises(CheckFailed, match="minOrderValue"):
-            trader.buy("XRPUSDC", "15")
-        assert trader.sell("XRPUSDC", "15").state == "ACCEPTED"
-        assert trader.positions().empty
+            alice.buy("XRPUSDC", "15")
+        assert alice.sell("XRPUSDC", "15").state == "ACCEPTED"
+        assert alice.positions().empty
 
 
-def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, trader: Session) -> None:
-    before = len(trader.intents())
-    for call in (trader.exchange.set_leverage,):
+def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, alice: Session) -> None:
+    before = len(alice.intents())
+    for call in (alice.exchange.set_leverage,):
         with pytest.raises(CheckFailed, match="leverage 41x is above 40x, the most BTCUSDC allows") as caught:
             call("BTCUSDC", "41")
         assert caught.value.failures[0].nearest == ("40",)
-    assert len(trader.intents()) == before
-    venue.control.fund(str(trader.account), "3000000")
-    trader.exchange.set_leverage("XRPUSDC", "20")
-    trader.buy("XRPUSDC", "3000000", price="0.6")  # 1.8 M USDC: below table 2's first floor, 2 M
-    trader.exchange.set_leverage("XRPUSDC", "21")
-    trader.exchange.set_leverage("XRPUSDC", "20")
-    trader.buy("XRPUSDC", "1000000", price="0.6")  # 2.4 M USDC
+    assert len(alice.intents()) == before
+    venue.control.fund(str(alice.account), "3000000")
+    alice.exchange.set_leverage("XRPUSDC", "20")
+    alice.buy("XRPUSDC", "3000000", price="0.6")  # 1.8 M USDC: below table 2's first floor, 2 M
+    alice.exchange.set_leverage("XRPUSDC", "21")
+    alice.exchange.set_leverage("XRPUSDC", "20")
+    alice.buy("XRPUSDC", "1000000", price="0.6")  # 2.4 M USDC
     with pytest.raises(CheckFailed, match="leverage 21x is above 20x"):
-        trader.exchange.set_leverage("XRPUSDC", "21")
-    answer = venue.control.act(str(trader.account), {"type": "setLeverage", "symbolCode": 4, "leverage": "21"})
+        alice.exchange.set_leverage("XRPUSDC", "21")
+    answer = venue.control.act(str(alice.account), {"type": "setLeverage", "symbolCode": 4, "leverage": "21"})
     assert answer["txCode"] == TxCode.LEVERAGE_TOO_HIGH, "the venue agrees"
-    trader.cancel_all("XRPUSDC")
-    trader.exchange.set_leverage("XRPUSDC", "21")
+    alice.cancel_all("XRPUSDC")
+    alice.exchange.set_leverage("XRPUSDC", "21")
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -144,7 +135,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_builder_places_every_kind_of_order(venue: LocalVenue, trader: Session, builder: Session, kind: str) -> None:
+def test_a_builder_places_every_kind_of_order(venue: LocalVenue, alice: Session, builder: Session, kind: str) -> None:
     with toolkit.connect(venue=venue, account=2) as other:
         other.sell("BTCUSDC", "0.05", price="62500")
     given = {"side": "BUY", **KINDS[kind]}
@@ -152,7 +143,7 @@ def test_a_builder_places_every_kind_of_order(venue: LocalVenue, trader: Session
     assert isinstance(made, orders.Order)
     assert made.check(BTC).to_item(BTC)["ordType"] == kind
     assert toolkit.Builder(builder).place(made, "0.0001").state == "ACCEPTED"
-    shown = trader.orders(exact=True).iloc[-1]
+    shown = alice.orders(exact=True).iloc[-1]
     assert (shown["type"], shown["side"], shown["quantity"]) == (kind, given["side"], Decimal("0.01"))
     assert shown["price"] == Decimal(given.get("price", 0))
     assert shown["trigger_price"] == Decimal(given.get("trigger_price", 0))
@@ -160,7 +151,7 @@ def test_a_builder_places_every_kind_of_order(venue: LocalVenue, trader: Session
         assert shown["status"] == "ORDER_STATUS_UNTRIGGERED"
         assert made.describe().startswith(f"{kind} {given['side']}")
         with pytest.raises((CheckFailed, MalformedRequest), match="is for builder orders"):
-            trader.place(made)
+            alice.place(made)
     with pytest.raises(CheckFailed, match="stepSize"):
         toolkit.Builder(builder).place(order("BTCUSDC", quantity="0.0105", type=kind, **given), "0.0001")
 
@@ -176,7 +167,7 @@ def test_a_kind_that_contradicts_its_fields_is_no_order() -> None:
         order("BTCUSDC", "BUY", "1", type="ADL")
 
 
-def test_a_builders_bracket_may_have_conditional_exits(trader: Session, builder: Session) -> None:
+def test_a_builders_bracket_may_have_conditional_exits(alice: Session, builder: Session) -> None:
     entry = buy("BTCUSDC", "0.01", "60000")
     exit_options: dict[str, Any] = {"reduce_only": "SL_FROM_POSITION", "type": "STOP_MARKET"}
     stop = sell("BTCUSDC", 0, trigger_price="55000", **exit_options)
@@ -186,19 +177,19 @@ def test_a_builders_bracket_may_have_conditional_exits(trader: Session, builder:
         toolkit.Builder(builder).place(bracket(entry, stop_loss=late), "0")
 
 
-def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, trader: Session, builder: Session) -> None:
+def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, alice: Session, builder: Session) -> None:
     for seconds in (366 * 86_400, 2**63 - 1):
-        trader.permissions.allow_builder(
+        alice.permissions.allow_builder(
             str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=seconds
         )
-        shown = trader.info.builder_agents(wallet=trader.account)
+        shown = alice.info.builder_agents(wallet=alice.account)
         until = min(venue.host.now_ms() + seconds * 1000, MAX_TIME)
         assert int(shown["expires_at"][0].timestamp()) == until // 1000
     assert venue.snapshot() > 0, "the state still fits its format"
     with pytest.raises(MalformedRequest, match="validity_seconds"):
-        trader.permissions.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
+        alice.permissions.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
     with pytest.raises(MalformedRequest, match="validity_seconds"):
-        trader.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
+        alice.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
 
 
 @settings(max_examples=60)

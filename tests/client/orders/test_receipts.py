@@ -24,27 +24,15 @@ def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
         yield made
 
 
-@pytest.fixture
-def s(venue: LocalVenue) -> Iterator[toolkit.Session]:
-    with toolkit.connect(venue=venue) as made:
-        yield made
-
-
-@pytest.fixture
-def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
-    with toolkit.connect(venue=venue, account=1) as made:
-        yield made
-
-
-def test_a_receipt_follows_its_order(s: toolkit.Session, bob: toolkit.Session) -> None:
-    r = s.buy("BTCUSDC", "0.02", price="60000")
+def test_a_receipt_follows_its_order(alice: toolkit.Session, bob: toolkit.Session) -> None:
+    r = alice.buy("BTCUSDC", "0.02", price="60000")
     assert (r.status, r.filled, r.remaining, r.average_price, r.fee) == ("NEW", 0, Decimal("0.02"), None, 0)
     bob.sell("BTCUSDC", "0.005", price="60000")
     assert (r.status, r.filled, r.remaining) == ("PARTIALLY_FILLED", Decimal("0.005"), Decimal("0.015"))
     bob.sell("BTCUSDC", "0.015", price="60000")
     assert r.wait("filled", timeout=5) is r
     assert (r.status, r.filled, r.remaining, r.average_price) == ("FILLED", Decimal("0.02"), 0, 60000)
-    assert r.fee == Decimal("0.02") * 60000 * s.product("BTCUSDC").maker_fee_rate
+    assert r.fee == Decimal("0.02") * 60000 * alice.product("BTCUSDC").maker_fee_rate
     assert r.reason == ""
     assert list(r.events()["status"]) == ["NEW", "PARTIALLY_FILLED", "FILLED"]
     assert r.events()["fill_price"].dtype == float
@@ -71,13 +59,13 @@ def test_a_receipt_never_stands_for_another_order_that_got_its_id(
 
 
 @pytest.mark.parametrize("tif", ["IOC", "FOK"])
-def test_what_did_not_fill_at_once_says_so(s: toolkit.Session, bob: toolkit.Session, tif: Any) -> None:
+def test_what_did_not_fill_at_once_says_so(alice: toolkit.Session, bob: toolkit.Session, tif: Any) -> None:
     bob.sell("BTCUSDC", "0.004", price="60000")
-    unfilled = s.buy("BTCUSDC", "0.01", price="59000", tif=tif)
+    unfilled = alice.buy("BTCUSDC", "0.01", price="59000", tif=tif)
     assert f"{tif} not filled: " in repr(unfilled)
     assert (unfilled.status, unfilled.filled, unfilled.remaining) == ("CANCELED", 0, 0)
     assert unfilled.reason
-    part = s.buy("BTCUSDC", "0.01", price="60000", tif=tif)
+    part = alice.buy("BTCUSDC", "0.01", price="60000", tif=tif)
     assert (f"{tif} not filled" if tif == "FOK" else "filled 0.004 of 0.01 at 60000") in repr(part)
     with pytest.raises(errors.WaitFailed, match="not filled"):
         part.wait("filled")
@@ -85,10 +73,10 @@ def test_what_did_not_fill_at_once_says_so(s: toolkit.Session, bob: toolkit.Sess
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])
-def test_an_order_by_value_is_rounded_down_to_a_step_and_says_so(s: toolkit.Session, side: str) -> None:
-    call = getattr(s, side)
+def test_an_order_by_value_is_rounded_down_to_a_step_and_says_so(alice: toolkit.Session, side: str) -> None:
+    call = getattr(alice, side)
     r = call("BTCUSDC", value="1000", price="30000", tif="POST_ONLY") if side == "buy" else call("BTCUSDC", value=1000)
-    step, at = s.product("BTCUSDC").step_size, Decimal(r.note.split(" at ")[1].split(" is ")[0])
+    step, at = alice.product("BTCUSDC").step_size, Decimal(r.note.split(" at ")[1].split(" is ")[0])
     quantity = Decimal(r.items[0]["ordQty"])
     assert quantity * at <= 1000 < (quantity + step) * at
     assert quantity % step == 0
@@ -103,19 +91,19 @@ def test_an_order_by_value_is_rounded_down_to_a_step_and_says_so(s: toolkit.Sess
             call("BTCUSDC", **wrong)
 
 
-def test_statuses_are_read_as_people_write_them(s: toolkit.Session) -> None:
-    waiting = s.buy("BTCUSDC", "0.01", price="50000", sl="45000")
+def test_statuses_are_read_as_people_write_them(alice: toolkit.Session) -> None:
+    waiting = alice.buy("BTCUSDC", "0.01", price="50000", sl="45000")
     assert waiting.orders[1].wait("untriggered", timeout="1s")
-    opened = s.orders(status="open")
-    assert opened["status"].tolist() == s.orders(open=True)["status"].tolist()
-    assert len(s.orders(status="untriggered")) == len(opened) - 1 == 1
+    opened = alice.orders(status="open")
+    assert opened["status"].tolist() == alice.orders(open=True)["status"].tolist()
+    assert len(alice.orders(status="untriggered")) == len(opened) - 1 == 1
     waiting.cancel()
-    assert len(s.orders(status="Cancelled")) == 2
+    assert len(alice.orders(status="Cancelled")) == 2
     assert waiting.wait("cancelled")
 
 
-def test_a_receipt_cancels_and_replaces_its_order(s: toolkit.Session) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="50000")
+def test_a_receipt_cancels_and_replaces_its_order(alice: toolkit.Session) -> None:
+    r = alice.buy("BTCUSDC", "0.01", price="50000")
     replaced = r.replace(orders.buy("BTCUSDC", "0.02", price="51000"))
     assert (replaced.order_id, replaced.remaining) == (r.order_id, Decimal("0.02"))
     assert r.cancel()
@@ -124,21 +112,21 @@ def test_a_receipt_cancels_and_replaces_its_order(s: toolkit.Session) -> None:
         r.cancel()
 
 
-def test_a_bracket_is_its_entry_and_cancels_what_is_open(s: toolkit.Session, bob: toolkit.Session) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
+def test_a_bracket_is_its_entry_and_cancels_what_is_open(alice: toolkit.Session, bob: toolkit.Session) -> None:
+    r = alice.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
     assert r.status == "NEW"
     assert [each.status for each in r.orders] == ["NEW"] + ["ORDER_STATUS_UNTRIGGERED"] * 2
     r.cancel()
-    assert len(s.orders(open=True)) == 0
-    r = s.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
+    assert len(alice.orders(open=True)) == 0
+    r = alice.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
     bob.sell("BTCUSDC", "0.01", price="60000")
     assert r.status == "FILLED"
     r.cancel()
-    assert len(s.orders(open=True)) == 0
+    assert len(alice.orders(open=True)) == 0
 
 
-def test_of_several_orders_one_must_be_named(s: toolkit.Session) -> None:
-    r = s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
+def test_of_several_orders_one_must_be_named(alice: toolkit.Session) -> None:
+    r = alice.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
     for read in (lambda: r.status, lambda: r.filled, lambda: r.events(), lambda: r.replace(orders.buy("BTCUSDC", 1))):
         with pytest.raises(errors.InputError, match=r"has 2 orders. Name one of them, e.g. receipt.orders\[0\]"):
             read()
@@ -146,30 +134,30 @@ def test_of_several_orders_one_must_be_named(s: toolkit.Session) -> None:
     r.orders[1].cancel()
     assert [each.status for each in r.orders] == ["NEW", "CANCELED"]
     with pytest.raises(errors.InputError, match="setLeverage placed no order"):
-        _ = s.exchange.set_leverage("BTCUSDC", 5).filled
+        _ = alice.exchange.set_leverage("BTCUSDC", 5).filled
 
 
 def test_an_order_that_was_only_submitted_is_followed() -> None:
     with (
         LocalVenue(clock="manual", market=False, settle_delay="1s") as venue,
         toolkit.connect(venue=venue),
-        toolkit.connect(venue=venue, approve=False, settle_timeout=0) as s,
+        toolkit.connect(venue=venue, approve=False, settle_timeout=0) as alice,
     ):
         venue.advance(until=venue.host.settled_ms())
-        good, bad = (s.buy("BTCUSDC", size, price="50000") for size in ("0.01", "10"))
+        good, bad = (alice.buy("BTCUSDC", size, price="50000") for size in ("0.01", "10"))
         assert (good.status, bad.status, good.order_id) == ("SUBMITTED", "SUBMITTED", None)
-        assert s.order(good.cl_ord_id).status == "SUBMITTED"
+        assert alice.order(good.cl_ord_id).status == "SUBMITTED"
         venue.advance("1s")
         assert (good.status, bad.status) == ("NEW", "FAILED")
         assert "margin" in bad.reason
-        assert good.order_id == s.order(good.cl_ord_id).order_id
-        late = s.sell("BTCUSDC", "0.01", price="70000")
+        assert good.order_id == alice.order(good.cl_ord_id).order_id
+        late = alice.sell("BTCUSDC", "0.01", price="70000")
         assert late.wait("open", timeout=5).order_id
 
 
-def test_the_awaited_twin(s: toolkit.Session, bob: toolkit.Session) -> None:
+def test_the_awaited_twin(alice: toolkit.Session, bob: toolkit.Session) -> None:
     async def trade() -> None:
-        r = await s.aio.buy("BTCUSDC", "0.01", price="60000")
+        r = await alice.aio.buy("BTCUSDC", "0.01", price="60000")
         assert isinstance(r, AsyncReceipt)
         assert issubclass(AsyncReceipt, toolkit.Receipt)
         await bob.aio.sell("BTCUSDC", "0.004", price="60000")
@@ -179,7 +167,7 @@ def test_the_awaited_twin(s: toolkit.Session, bob: toolkit.Session) -> None:
             await r.wait("filled", timeout=0.05)
         assert (await r.events())["fill_price"].tolist() == [0.0, 60_000.0]
         assert (await r.events(exact=True))["fill_price"].tolist() == [0, Decimal(60_000)]
-        same = await s.aio.order(r.order_id)
+        same = await alice.aio.order(r.order_id)
         replaced = await same.replace(orders.buy("BTCUSDC", "0.02", price="50000"))
         assert await replaced.cancel()
         assert (await r.wait("ended")).status == "CANCELED"
@@ -187,8 +175,8 @@ def test_the_awaited_twin(s: toolkit.Session, bob: toolkit.Session) -> None:
     asyncio.run(trade())
 
 
-def test_a_receipt_without_its_session_is_still_readable(s: toolkit.Session) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="50000")
+def test_a_receipt_without_its_session_is_still_readable(alice: toolkit.Session) -> None:
+    r = alice.buy("BTCUSDC", "0.01", price="50000")
     assert r.status == "NEW"
     copy: Receipt = pickle.loads(pickle.dumps(r))
     assert (copy, copy.status, copy.order_id) == (r, "NEW", r.order_id)
@@ -196,8 +184,8 @@ def test_a_receipt_without_its_session_is_still_readable(s: toolkit.Session) -> 
         copy.cancel()
 
 
-def rows_of(s: toolkit.Session, number: int) -> dict[str, Any]:
-    table = s.orders(open=True)
+def rows_of(alice: toolkit.Session, number: int) -> dict[str, Any]:
+    table = alice.orders(open=True)
     return {
         "series": table[table["order_id"] == number].iloc[0],
         "tuple": next(row for row in table.itertuples() if row.order_id == number),
@@ -206,51 +194,51 @@ def rows_of(s: toolkit.Session, number: int) -> dict[str, Any]:
 
 
 FORMS: dict[str, Callable[[toolkit.Session, Receipt], Any]] = {
-    "int": lambda s, r: r.order_id,
-    "text": lambda s, r: str(r.order_id),
-    "numpy": lambda s, r: np.int64(r.order_id or 0),
-    "pandas": lambda s, r: s.orders(open=True)["order_id"].iloc[-1],
-    "float of a column with gaps": lambda s, r: pd.Series([r.order_id, None])[0],
-    "handle": lambda s, r: r,
-    "result": lambda s, r: r.results[0],
-    **{name: (lambda s, r, name=name: rows_of(s, r.order_id)[name]) for name in ("series", "tuple", "mapping")},
+    "int": lambda alice, r: r.order_id,
+    "text": lambda alice, r: str(r.order_id),
+    "numpy": lambda alice, r: np.int64(r.order_id or 0),
+    "pandas": lambda alice, r: alice.orders(open=True)["order_id"].iloc[-1],
+    "float of a column with gaps": lambda alice, r: pd.Series([r.order_id, None])[0],
+    "handle": lambda alice, r: r,
+    "result": lambda alice, r: r.results[0],
+    **{name: (lambda alice, r, name=name: rows_of(alice, r.order_id)[name]) for name in ("series", "tuple", "mapping")},
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_ids_are_taken_in_every_form(s: toolkit.Session, form: str) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="50000")
-    assert s.order(FORMS[form](s, r)).order_id == r.order_id
-    assert s.replace(FORMS[form](s, r), orders.buy("BTCUSDC", np.float64(0.02), price=np.int64(51000)))
-    assert s.info.order_events(order_id=FORMS[form](s, r))["order_id"].nunique() == 1
-    assert s.info.order_states(order_id=FORMS[form](s, r))["order_id"].tolist() == [r.order_id]
-    assert s.cancel(FORMS[form](s, r))
+def test_ids_are_taken_in_every_form(alice: toolkit.Session, form: str) -> None:
+    r = alice.buy("BTCUSDC", "0.01", price="50000")
+    assert alice.order(FORMS[form](alice, r)).order_id == r.order_id
+    assert alice.replace(FORMS[form](alice, r), orders.buy("BTCUSDC", np.float64(0.02), price=np.int64(51000)))
+    assert alice.info.order_events(order_id=FORMS[form](alice, r))["order_id"].nunique() == 1
+    assert alice.info.order_states(order_id=FORMS[form](alice, r))["order_id"].tolist() == [r.order_id]
+    assert alice.cancel(FORMS[form](alice, r))
     assert r.status == "CANCELED"
 
 
 @pytest.mark.parametrize("client_id", [77, "77", np.int64(77), 77.0])
-def test_client_ids_too(s: toolkit.Session, client_id: Any) -> None:
-    r = s.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=client_id)
+def test_client_ids_too(alice: toolkit.Session, client_id: Any) -> None:
+    r = alice.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=client_id)
     assert r.cl_ord_id == 77
-    assert s.order(client_id, by="cl_ord_id").order_id == s.order(client_id).order_id == r.order_id
-    assert s.replace(orders.buy("BTCUSDC", "0.02", price="50000"), cl_ord_id=client_id)
-    assert s.replace(None, orders.buy("BTCUSDC", "0.03", price="50000"), cl_ord_id=client_id).remaining == Decimal(
+    assert alice.order(client_id, by="cl_ord_id").order_id == alice.order(client_id).order_id == r.order_id
+    assert alice.replace(orders.buy("BTCUSDC", "0.02", price="50000"), cl_ord_id=client_id)
+    assert alice.replace(None, orders.buy("BTCUSDC", "0.03", price="50000"), cl_ord_id=client_id).remaining == Decimal(
         "0.03"
     )
-    assert s.cancel(cl_ord_id=client_id)
+    assert alice.cancel(cl_ord_id=client_id)
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "-1", 0, -5, True, None, 1.5, [], pd.NA, float("nan"), 2**63])
-def test_what_is_no_id_is_refused(s: toolkit.Session, wrong: Any) -> None:
+def test_what_is_no_id_is_refused(alice: toolkit.Session, wrong: Any) -> None:
     new = orders.buy("BTCUSDC", "0.02", price="50000")
-    for call in (lambda: s.order(wrong), lambda: s.replace(wrong, new), lambda: s.cancel(wrong)):
+    for call in (lambda: alice.order(wrong), lambda: alice.replace(wrong, new), lambda: alice.cancel(wrong)):
         with pytest.raises(errors.InputError):
             call()
 
 
-def test_a_whole_table_of_orders_can_be_cancelled(s: toolkit.Session) -> None:
-    s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000", "48000")])
-    table = s.orders(open=True)
-    s.cancel(table.iloc[:2])
-    s.cancel(table["order_id"].iloc[2:])
-    assert len(s.orders(open=True)) == 0
+def test_a_whole_table_of_orders_can_be_cancelled(alice: toolkit.Session) -> None:
+    alice.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000", "48000")])
+    table = alice.orders(open=True)
+    alice.cancel(table.iloc[:2])
+    alice.cancel(table["order_id"].iloc[2:])
+    assert len(alice.orders(open=True)) == 0

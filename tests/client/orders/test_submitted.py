@@ -24,24 +24,18 @@ def venue() -> Iterator[LocalVenue]:
 
 
 @pytest.fixture
-def s(venue: LocalVenue) -> Iterator[toolkit.Session]:
-    with toolkit.connect(venue=venue) as made:
-        yield made
-
-
-@pytest.fixture
-def at_once(venue: LocalVenue, s: toolkit.Session) -> Iterator[toolkit.Session]:
+def at_once(venue: LocalVenue, alice: toolkit.Session) -> Iterator[toolkit.Session]:
     with toolkit.connect(venue=venue, settle_timeout=0, approve=False) as made:
         yield made
 
 
-def test_a_call_waits_until_its_action_is_executed(venue: LocalVenue, s: toolkit.Session) -> None:
+def test_a_call_waits_until_its_action_is_executed(venue: LocalVenue, alice: toolkit.Session) -> None:
     before = venue.host.now_ms()
-    receipt = s.buy("BTCUSDC", "0.01", price="50000")
+    receipt = alice.buy("BTCUSDC", "0.01", price="50000")
     assert receipt.state is IntentState.ACCEPTED
-    assert receipt.order_id == int(s.orders(open=True)["order_id"].iloc[0])
+    assert receipt.order_id == int(alice.orders(open=True)["order_id"].iloc[0])
     assert venue.host.now_ms() == before + 1000
-    leverage = s.exchange.set_leverage("BTCUSDC", 5)
+    leverage = alice.exchange.set_leverage("BTCUSDC", 5)
     assert (leverage.state, leverage.tx_code) == (IntentState.ACCEPTED, 0)
 
 
@@ -58,15 +52,15 @@ def test_a_session_that_does_not_wait_has_its_own_approval(clock: str, delay: st
         assert receipt.wait("accepted", timeout=5).status == "NEW"
 
 
-def test_an_order_that_can_not_be_covered_failed(s: toolkit.Session) -> None:
+def test_an_order_that_can_not_be_covered_failed(alice: toolkit.Session) -> None:
     with pytest.raises(errors.ActionRejected, match="margin") as caught:
-        s.buy("BTCUSDC", "10", price="50000")
+        alice.buy("BTCUSDC", "10", price="50000")
     receipt = caught.value.receipt
     assert (receipt.state, receipt.code, bool(receipt)) == (IntentState.FAILED, 40230, False)
     assert receipt.tx_code
     assert receipt.tx_hash
     assert "margin" in receipt.results[0].message
-    assert str(s.intents()["state"].iloc[-1]) == "FAILED"
+    assert str(alice.intents()["state"].iloc[-1]) == "FAILED"
 
 
 def test_the_session_can_return_at_submission(venue: LocalVenue, at_once: toolkit.Session) -> None:
@@ -81,49 +75,49 @@ def test_the_session_can_return_at_submission(venue: LocalVenue, at_once: toolki
     assert bad.state is IntentState.SUBMITTED  # as it was answered
 
 
-def test_each_order_of_a_batch_has_its_own_result(s: toolkit.Session) -> None:
+def test_each_order_of_a_batch_has_its_own_result(alice: toolkit.Session) -> None:
     made = [orders.buy("BTCUSDC", size, price="50000") for size in ("0.01", "10", "0.02")]
     with pytest.raises(errors.ActionRejected) as caught:
-        s.place(made)
+        alice.place(made)
     receipt = caught.value.receipt
     assert receipt.state is IntentState.ACCEPTED  # two of them stand
     assert [result.accepted for result in receipt.results] == [True, False, True]
     assert all(result.order_id for result in receipt.results)
 
 
-def test_replacements_and_cancels_have_their_results(s: toolkit.Session) -> None:
-    first, second = (s.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
-    replaced = s.replace(first, orders.buy("BTCUSDC", "0.01", price="48000"))
+def test_replacements_and_cancels_have_their_results(alice: toolkit.Session) -> None:
+    first, second = (alice.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
+    replaced = alice.replace(first, orders.buy("BTCUSDC", "0.01", price="48000"))
     assert replaced.order_id == first.order_id
     with pytest.raises(errors.ActionRejected, match="no open order") as caught:
-        s.cancel([first, 99], symbol="BTCUSDC")
+        alice.cancel([first, 99], symbol="BTCUSDC")
     assert [result.accepted for result in caught.value.receipt.results] == [True, False]
-    (receipt,) = s.cancel_all("BTCUSDC", conditional=False)
+    (receipt,) = alice.cancel_all("BTCUSDC", conditional=False)
     assert [result.order_id for result in receipt.results] == [second.order_id]
     with pytest.raises(errors.ActionRejected, match="no open order"):
-        s.cancel(second)
+        alice.cancel(second)
 
 
-def test_what_an_action_returns_is_in_its_receipt(s: toolkit.Session, at_once: toolkit.Session) -> None:
-    vault = s.exchange.vault_create("Mine", "500").data["vault"]
-    assert vault in set(s.info.vaults()["vault"])
-    assert s.exchange.vault_deposit(vault, "100").data["share"] == "100"
+def test_what_an_action_returns_is_in_its_receipt(alice: toolkit.Session, at_once: toolkit.Session) -> None:
+    vault = alice.exchange.vault_create("Mine", "500").data["vault"]
+    assert vault in set(alice.info.vaults()["vault"])
+    assert alice.exchange.vault_deposit(vault, "100").data["share"] == "100"
     later = at_once.exchange.vault_withdraw(vault, "50")
     assert "amount" not in later.data
     later.wait("accepted")
     assert later.data["amount"] == "50"
 
 
-def refuse_reads(s: toolkit.Session, *paths: str) -> None:
+def refuse_reads(alice: toolkit.Session, *paths: str) -> None:
     """Let the queries of these paths fail from now on."""
-    send = s._driver._send
+    send = alice._driver._send
 
     def refuse(fetch: Fetch) -> Reply:
         if any(path in fetch.path for path in paths):
             raise errors.Disconnected("no route")
         return send(fetch)
 
-    s._driver._send = refuse
+    alice._driver._send = refuse
 
 
 @pytest.mark.parametrize("channel", ["order_history", "events"])
@@ -133,21 +127,23 @@ def test_the_feed_tells_what_became_of_orders(channel: str, wire: Any) -> None:
         LocalVenue(clock="manual", market=False, settle_delay="1s", wire=wire) as venue,
         toolkit.connect(venue=venue),
         toolkit.connect(venue=venue, account=1) as other,
-        toolkit.connect(venue=venue, approve=False, settle_timeout=0) as s,
+        toolkit.connect(venue=venue, approve=False, settle_timeout=0) as alice,
     ):
-        live = getattr(s.stream, channel)()
+        live = getattr(alice.stream, channel)()
         live.rows()
-        good, bad = s.buy("BTCUSDC", "0.01", price="50000"), s.buy("BTCUSDC", "10", price="50000")
-        both = s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
-        bracket = s.buy("BTCUSDC", "0.01", price="50000", tp="55000", sl="45000")
-        refuse_reads(s, "/info/")
-        assert list(s.intents()["state"]) == ["SUBMITTED"] * 4
+        good, bad = alice.buy("BTCUSDC", "0.01", price="50000"), alice.buy("BTCUSDC", "10", price="50000")
+        both = alice.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
+        bracket = alice.buy("BTCUSDC", "0.01", price="50000", tp="55000", sl="45000")
+        refuse_reads(alice, "/info/")
+        assert list(alice.intents()["state"]) == ["SUBMITTED"] * 4
         other.sell("BTCUSDC", "0.01", price="70000", cl_ord_id=5)
         venue.advance(until=venue.host.settled_ms())
         live.rows()
-        assert list(s.intents()["state"]) == ["ACCEPTED", "FAILED", "ACCEPTED", "ACCEPTED"]
+        assert list(alice.intents()["state"]) == ["ACCEPTED", "FAILED", "ACCEPTED", "ACCEPTED"]
         assert bad.state is IntentState.SUBMITTED  # as it was answered
-        results = [result for made in (good, both, bracket) for result in receipt(s.intents.get(made.intent)).results]
+        results = [
+            result for made in (good, both, bracket) for result in receipt(alice.intents.get(made.intent)).results
+        ]
         assert len(results) == 6
         assert all(result.accepted and result.order_id for result in results)
 
@@ -169,16 +165,16 @@ def test_the_feed_tells_what_became_of_any_action(venue: LocalVenue, at_once: to
     assert (at_once.intents.get(made[1].intent).data or {})["vault"]
 
 
-def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.Session) -> None:
-    s.product("BTCUSDC")
-    live = s.stream.events()
+def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, alice: toolkit.Session) -> None:
+    alice.product("BTCUSDC")
+    live = alice.stream.events()
     live.rows()
-    refuse_reads(s, "/info/order", "/info/explore")
-    s._driver._settle = lambda seconds: (venue.advance(until=venue.host.settled_ms()), live.rows())
-    made = s.buy("BTCUSDC", "0.01", price="50000")
+    refuse_reads(alice, "/info/order", "/info/explore")
+    alice._driver._settle = lambda seconds: (venue.advance(until=venue.host.settled_ms()), live.rows())
+    made = alice.buy("BTCUSDC", "0.01", price="50000")
     assert (made.state, bool(made.order_id)) == (IntentState.ACCEPTED, True)
     with pytest.raises(errors.ActionRejected):
-        s.buy("BTCUSDC", "10", price="50000")
+        alice.buy("BTCUSDC", "10", price="50000")
 
 
 JUNK = st.recursive(
