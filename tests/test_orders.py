@@ -236,3 +236,14 @@ def test_products_are_found_by_symbol_code_and_in_any_case() -> None:
     said = "<Product BTCUSDC (code 1): tick 0.1, step 0.001, at least 10 USDC, up to 40x>"
     assert repr(table["BTCUSDC"]) == said
     assert "delisted" in repr(replace(table["BTCUSDC"], list_status="delisted"))
+
+
+def test_a_kind_that_contradicts_its_fields_is_no_order() -> None:
+    with pytest.raises(InputError, match="a STOP_LIMIT order: give a price"):
+        orders.order("BTCUSDC", "BUY", "1", type="STOP_LIMIT", trigger_price="5")
+    with pytest.raises(InputError, match="a STOP_MARKET order: leave price out"):
+        orders.order("BTCUSDC", "BUY", "1", "5", type="STOP_MARKET", trigger_price="5")
+    with pytest.raises(InputError, match="a TAKE_PROFIT_MARKET order: give a trigger_price"):
+        orders.order("BTCUSDC", "BUY", "1", type="TAKE_PROFIT_MARKET")
+    with pytest.raises(InputError, match="type 'ADL' is not known"):
+        orders.order("BTCUSDC", "BUY", "1", type="ADL")

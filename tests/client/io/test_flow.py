@@ -13,17 +13,20 @@ from toolkit.client.io.flow import (
     AsyncDriver,
     Asynchronous,
     Driver,
+    Elapsed,
     Fetch,
     Flow,
     Now,
     RandomFloat,
     Reply,
     Runtime,
+    Settle,
     Sleep,
     Synchronous,
     flow,
     subflow,
     together,
+    within,
 )
 from toolkit.errors import NotSent
 
@@ -125,3 +128,54 @@ def test_a_flow_is_closed_when_its_driver_fails() -> None:
     with pytest.raises(ValueError, match="from the flow"):
         Driver(send).run(ignoring())
     assert closed == [True]
+
+
+def test_neither_a_person_nor_the_own_queue_uses_up_the_time() -> None:
+    now = [0]
+
+    def work() -> Flow[int]:
+        yield Sleep(500, queued=True)
+        now[0] += 900_000  # somebody is asked for a confirmation
+        yield Settle(4)
+        yield Fetch("GET", "/")
+        yield Sleep(1_000)
+        with pytest.raises(NotSent, match="the time for this call is over"):
+            yield Fetch("GET", "/")
+        return now[0]
+
+    def wait(seconds: float) -> None:
+        now[0] += round(seconds * 1000)
+
+    asked: list[float | None] = []
+
+    def send(fetch: Fetch) -> Reply:
+        asked.append(fetch.within)
+        return Reply(200, b"")
+
+    driver = Driver(send, Runtime(elapsed=lambda: now[0]), wait)
+    assert driver.run(within(work(), 10)) == 500_000 + 900_000 + 10_000
+    assert asked == [6]
+
+
+def test_errors_reach_the_flow_and_its_end_is_clean() -> None:
+    seen: list[str] = []
+
+    def work() -> Flow[str]:
+        try:
+            yield Fetch("GET", "/")
+        except KeyboardInterrupt:
+            seen.append("interrupted")
+        try:
+            yield Elapsed()
+        finally:
+            seen.append("closed")
+        return "done"
+
+    def interrupted(fetch: Fetch) -> Reply:
+        raise KeyboardInterrupt
+
+    assert Driver(interrupted, Runtime(elapsed=lambda: 0)).run(within(work(), 10)) == "done"
+    flow = within(work(), 10)
+    next(flow)
+    flow.close()
+    assert seen == ["interrupted", "closed"]

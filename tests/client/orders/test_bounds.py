@@ -11,7 +11,7 @@ import pytest
 import toolkit
 from tests.client.fake import Clock, FakeVenue, session
 from toolkit import errors
-from toolkit.client.io.flow import Driver, Elapsed, Fetch, Flow, Reply, Runtime, Settle, Sleep, monotonic_ms, within
+from toolkit.client.io.flow import Fetch, Reply, Runtime, monotonic_ms
 from toolkit.client.io.transport import RETRY, TOTAL
 from toolkit.client.orders.intents import IntentState
 
@@ -100,54 +100,3 @@ def test_a_wait_ends_in_the_time_that_it_was_given() -> None:
             receipt.wait("filled", timeout=3)
 
     assert slow.took(wait) <= 4_000
-
-
-def test_neither_a_person_nor_the_own_queue_uses_up_the_time() -> None:
-    now = [0]
-
-    def work() -> Flow[int]:
-        yield Sleep(500, queued=True)
-        now[0] += 900_000  # somebody is asked for a confirmation
-        yield Settle(4)
-        yield Fetch("GET", "/")
-        yield Sleep(1_000)
-        with pytest.raises(errors.NotSent, match="the time for this call is over"):
-            yield Fetch("GET", "/")
-        return now[0]
-
-    def wait(seconds: float) -> None:
-        now[0] += round(seconds * 1000)
-
-    asked: list[float | None] = []
-
-    def send(fetch: Fetch) -> Reply:
-        asked.append(fetch.within)
-        return Reply(200, b"")
-
-    driver = Driver(send, Runtime(elapsed=lambda: now[0]), wait)
-    assert driver.run(within(work(), 10)) == 500_000 + 900_000 + 10_000
-    assert asked == [6]
-
-
-def test_errors_reach_the_flow_and_its_end_is_clean() -> None:
-    seen: list[str] = []
-
-    def work() -> Flow[str]:
-        try:
-            yield Fetch("GET", "/")
-        except KeyboardInterrupt:
-            seen.append("interrupted")
-        try:
-            yield Elapsed()
-        finally:
-            seen.append("closed")
-        return "done"
-
-    def interrupted(fetch: Fetch) -> Reply:
-        raise KeyboardInterrupt
-
-    assert Driver(interrupted, Runtime(elapsed=lambda: 0)).run(within(work(), 10)) == "done"
-    flow = within(work(), 10)
-    next(flow)
-    flow.close()
-    assert seen == ["interrupted", "closed"]

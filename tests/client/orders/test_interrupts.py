@@ -68,7 +68,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script:
     assert session(FakeVenue()).buy("BTCUSDC", "0.01", price="60000")  # imports what is imported on first use
     empty = tmp_path / "empty.db"
     SqliteLedger(empty).close()
-    count, interrupted, stride = 0, 0, 7 if durable else 3
+    count, interrupted, stride = 0, 0, 17 if durable else 7
     while True:
         count += stride
         fake = FakeVenue(list(script))

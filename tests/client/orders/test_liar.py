@@ -158,7 +158,7 @@ def storm(venue: LocalVenue, cases: int, seed: int) -> Storm:
 
 
 def test_no_lie_of_a_proxy_becomes_the_state_of_an_order(venue: LocalVenue) -> None:
-    prove(storm(venue, 150, 1), venue)
+    prove(storm(venue, 60, 1), venue)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import threading
 from collections.abc import Sequence
@@ -16,9 +15,9 @@ import pytest
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
 from toolkit import Wallet
-from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep, bounded
+from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
-from toolkit.client.orders.delivery import Delivery, Sender, is_safe_to_resend, with_client_ids
+from toolkit.client.orders.delivery import Delivery, Sender, with_client_ids
 from toolkit.client.orders.intents import Intent, IntentState, Proof
 from toolkit.client.orders.receipts import UNSET, receipt
 from toolkit.errors import (
@@ -327,11 +326,6 @@ def test_missing_client_ids_are_made_of_the_nonce_and_the_position() -> None:
         assert with_client_ids(odd, 7) == (odd, ())
 
 
-@pytest.mark.parametrize(("expiry", "age_ms", "safe"), [(5, 10**9, True), (None, 60_000, True), (None, 60_001, False)])
-def test_what_can_not_surprise_is_sent_again(expiry: int | None, age_ms: int, safe: bool) -> None:
-    assert is_safe_to_resend(placed(expiry_after=expiry, created=5), 5 + age_ms) is safe
-
-
 @pytest.mark.parametrize(
     ("refused", "now_ms", "took_ms", "expiry", "again"),
     [
@@ -443,79 +437,11 @@ def test_what_was_prepared_is_confirmed_on_mainnet_where_nobody_said_that_it_is(
     assert next(s._delivery.send(prepared, confirmed=True)) == Now()
 
 
-def test_what_a_delivery_keeps_is_not_given_to_it() -> None:
-    assert not [name for name in inspect.signature(Delivery).parameters if name.startswith("_")]
-
-
 def test_an_entry_without_signed_bytes_is_not_sent(delivery: Delivery) -> None:
     kept = keep(delivery, "UNKNOWN")
     delivery.ledger._intents["one"] = replace(kept, body=None)  # type: ignore[attr-defined]
     run = drive(delivery, delivery.resolve(resend=True), [OK], NONE_SHOWN)
     assert (run.posted, [receipt.state for receipt in run.end]) == ([], ["UNKNOWN"])
-
-
-def test_the_requests_of_a_call_take_twice_the_total_of_the_policy_at_most(delivery: Delivery) -> None:
-    class Calls:
-        _delivery = delivery
-
-        @bounded
-        def ask(self) -> Flow[Any]:
-            yield Fetch("GET", "/")
-
-    flow = Calls().ask()
-    request, asked = flow.send(None), 0
-    while not isinstance(request, Fetch):
-        request, asked = flow.send(0), asked + 1
-    assert request.within == 120.0
-    assert asked <= 2
-
-
-@pytest.mark.parametrize(
-    ("refused", "again"),
-    [
-        (receipt(placed(state=IntentState.REJECTED)), True),
-        (receipt(placed(state=IntentState.UNKNOWN)), False),
-        (None, False),
-    ],
-)
-def test_only_what_was_certainly_refused_is_made_once_more(
-    delivery: Delivery, monkeypatch: pytest.MonkeyPatch, refused: Any, again: bool
-) -> None:
-    sent: list[Any] = []
-
-    def record_and_send(prepared: Any) -> Any:
-        sent.append(prepared)
-        yield from ()
-        error = RequestExpired("expired")
-        error.receipt = refused
-        raise error
-
-    def prepare(*_: Any) -> Any:
-        yield from ()
-        return SimpleNamespace(expiry_after=60_000)
-
-    monkeypatch.setattr(Delivery, "_record_and_send", lambda _, prepared: record_and_send(prepared))
-    monkeypatch.setattr(Delivery, "_prepare", prepare)
-    monkeypatch.setattr(Delivery, "_check", lambda *_: iter(()))
-    for now_ms, times in ((60_001, 2 if again else 1), (60_000, 1)):
-        sent.clear()
-        run = drive(delivery, delivery.submit({"type": "faucetClaim"}), [], now_ms=now_ms)
-        assert isinstance(run.end, RequestExpired)
-        assert len(sent) == times
-
-
-def test_a_closed_session_prepares_and_sends_nothing(delivery: Delivery) -> None:
-    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
-    prepared = drive(delivery, delivery.prepare(payload), []).end
-    delivery.closed = True
-    for flow in (
-        delivery.prepare(payload),
-        delivery.submit(payload),
-        delivery.send(prepared),
-    ):
-        with pytest.raises(SessionClosed, match="setLeverage: this session is closed, so nothing was sent"):
-            next(flow)
-    assert delivery.ledger.all() == []
 
 
 def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:

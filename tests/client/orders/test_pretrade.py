@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 import toolkit
 from tests.client.fake import META
 from toolkit import orders
-from toolkit.errors import ActionRejected, CheckFailed, InputError, MalformedRequest
+from toolkit.errors import ActionRejected, CheckFailed, MalformedRequest
 from toolkit.orders import BUILDER_TYPES, bracket, buy, order, sell
 from toolkit.products import ProductTable
-from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.engine.commands import TxCode
@@ -69,38 +68,12 @@ def test_an_order_off_tick_is_refused_at_every_door_before_it_is_recorded(alice:
     assert len(alice.intents()) == before
 
 
-def test_a_market_order_is_worth_the_minimum_at_the_last_price(venue: LocalVenue, alice: Session) -> None:
-    with toolkit.connect(venue=venue, account=1) as other:
-        other.sell("XRPUSDC", "2000", price="0.5")
-        assert alice.buy("XRPUSDC", "20").state == "ACCEPTED"  # the last price is 0.5 now
-        before = len(alice.intents())
-        with pytest.raises(
-            CheckFailed, match=r"order value 9\.5 \(19 at 0\.5000\) is below minOrderValue 10"
-        ) as caught:
-            alice.buy("XRPUSDC", "19")
-        (nearest,) = caught.value.failures[0].nearest
-        assert len(alice.intents()) == before
-        assert alice.buy("XRPUSDC", nearest).state == "ACCEPTED"
-
-
 def hold(session: Session, other: Session, quantity: int) -> None:
     """Give a session a position in XRPUSDC of any size, negative for a short."""
     way, back = ("buy", "sell") if quantity > 0 else ("sell", "buy")
     for open_, close, amount in ((way, back, abs(quantity) + 20), (back, way, 20)):
         getattr(other, close)("XRPUSDC", amount, price="0.62")
         getattr(session, open_)("XRPUSDC", amount, price="0.62")
-
-
-def test_a_small_position_can_be_closed_as_a_whole(venue: LocalVenue, alice: Session) -> None:
-    with toolkit.connect(venue=venue, account=1) as other:
-        hold(alice, other, 15)
-        other.buy("XRPUSDC", "30", price="0.61")
-        with pytest.raises(CheckFailed, match="minOrderValue"):
-            alice.sell("XRPUSDC", "14")
-        with pytest.raises(CheckFailed, match="minOrderValue"):
-            alice.buy("XRPUSDC", "15")
-        assert alice.sell("XRPUSDC", "15").state == "ACCEPTED"
-        assert alice.positions().empty
 
 
 def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, alice: Session) -> None:
@@ -156,17 +129,6 @@ def test_a_builder_places_every_kind_of_order(venue: LocalVenue, alice: Session,
         toolkit.Builder(builder).place(order("BTCUSDC", quantity="0.0105", type=kind, **given), "0.0001")
 
 
-def test_a_kind_that_contradicts_its_fields_is_no_order() -> None:
-    with pytest.raises(InputError, match="a STOP_LIMIT order: give a price"):
-        order("BTCUSDC", "BUY", "1", type="STOP_LIMIT", trigger_price="5")
-    with pytest.raises(InputError, match="a STOP_MARKET order: leave price out"):
-        order("BTCUSDC", "BUY", "1", "5", type="STOP_MARKET", trigger_price="5")
-    with pytest.raises(InputError, match="a TAKE_PROFIT_MARKET order: give a trigger_price"):
-        order("BTCUSDC", "BUY", "1", type="TAKE_PROFIT_MARKET")
-    with pytest.raises(InputError, match="type 'ADL' is not known"):
-        order("BTCUSDC", "BUY", "1", type="ADL")
-
-
 def test_a_builders_bracket_may_have_conditional_exits(alice: Session, builder: Session) -> None:
     entry = buy("BTCUSDC", "0.01", "60000")
     exit_options: dict[str, Any] = {"reduce_only": "SL_FROM_POSITION", "type": "STOP_MARKET"}
@@ -175,21 +137,6 @@ def test_a_builders_bracket_may_have_conditional_exits(alice: Session, builder: 
     late = sell("BTCUSDC", 0, trigger_price="61000", **exit_options)
     with pytest.raises(CheckFailed, match="trigger price 61000 is already reached"):
         toolkit.Builder(builder).place(bracket(entry, stop_loss=late), "0")
-
-
-def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, alice: Session, builder: Session) -> None:
-    for seconds in (366 * 86_400, 2**63 - 1):
-        alice.permissions.allow_builder(
-            str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=seconds
-        )
-        shown = alice.info.builder_agents(wallet=alice.account)
-        until = min(venue.host.now_ms() + seconds * 1000, MAX_TIME)
-        assert int(shown["expires_at"][0].timestamp()) == until // 1000
-    assert venue.snapshot() > 0, "the state still fits its format"
-    with pytest.raises(MalformedRequest, match="validity_seconds"):
-        alice.permissions.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
-    with pytest.raises(MalformedRequest, match="validity_seconds"):
-        alice.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
 
 
 @settings(max_examples=60)

@@ -112,19 +112,6 @@ def test_a_receipt_cancels_and_replaces_its_order(alice: toolkit.Session) -> Non
         r.cancel()
 
 
-def test_a_bracket_is_its_entry_and_cancels_what_is_open(alice: toolkit.Session, bob: toolkit.Session) -> None:
-    r = alice.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
-    assert r.status == "NEW"
-    assert [each.status for each in r.orders] == ["NEW"] + ["ORDER_STATUS_UNTRIGGERED"] * 2
-    r.cancel()
-    assert len(alice.orders(open=True)) == 0
-    r = alice.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
-    bob.sell("BTCUSDC", "0.01", price="60000")
-    assert r.status == "FILLED"
-    r.cancel()
-    assert len(alice.orders(open=True)) == 0
-
-
 def test_of_several_orders_one_must_be_named(alice: toolkit.Session) -> None:
     r = alice.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
     for read in (lambda: r.status, lambda: r.filled, lambda: r.events(), lambda: r.replace(orders.buy("BTCUSDC", 1))):

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.client.orders.test_ledgers import INTENT
 from tests.client.orders.test_outcome import HASH, LEVERAGE, ask, pages, placed, transaction
 from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Envelope, Retry
@@ -540,16 +539,6 @@ def test_what_the_ledger_refuses_is_raised() -> None:
     made, kept = settle(LEVERAGE)
     with pytest.raises(ToolkitError, match="not signed"):
         made.update(kept, 9, state=IntentState.SENT)
-
-
-def test_the_feed_settles_what_it_tells_and_nothing_else() -> None:
-    made, kept = settle(replace(SENT, state=IntentState.SUBMITTED))
-    row = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txCode": 0, "txHash": HASH}
-    made.settle_by_feed(kept, "userEvent", [{"eventType": "actionAck", "event": [row | {"nonce": 6}]}], 9)
-    assert made.ledger.get(kept.id).state == "SUBMITTED"
-    made.settle_by_feed(kept, "userEvent", [{"eventType": "actionAck", "event": [row]}], 9)
-    after = made.ledger.get(kept.id)
-    assert (after.state, after.updated) == ("ACCEPTED", 9)
 
 
 @pytest.mark.parametrize("now_ms", [0, 10**9])

@@ -148,19 +148,6 @@ def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: 
     assert len(transport.bodies) == sent + 4
 
 
-def test_an_order_that_shows_up_a_block_later_is_waited_for() -> None:
-    with LocalVenue(clock="manual", market=False, settle_delay="1s") as venue:
-        first = toolkit.connect(venue=venue)
-        venue.advance("3s")
-        s, _ = flaky(venue, ["answer lost"])
-        s._driver._sleep = lambda seconds: venue.advance(f"{round(seconds * 1000)}ms") and None
-        s._delivery.retry = Retry(attempts=4, base=1.0)
-        receipt = s.buy("BTCUSDC", "0.001", price="50000")
-        assert receipt.state is IntentState.ACCEPTED
-        assert receipt.order_id
-        assert first.intents("accepted").shape[0] == 1
-
-
 def test_a_closed_session_refuses_to_trade() -> None:
     fake = FakeVenue(["lost", "lost"])
     made = session(fake, attempts=1)
